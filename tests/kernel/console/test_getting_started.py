@@ -41,6 +41,7 @@ def test_what_is_not_typed_here_is_typed_elsewhere():
     assert [name for name in _NOT_HERE.values() if not (Path(__file__).parents[3] / name).exists()] == []
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.promise("docs/getting-started.md", "each command of the page does what it says")
 def test_the_page(tmp_path: Path):
     """Each command succeeds; the address is where the page says, and a client is served after each step."""

@@ -9,7 +9,11 @@ from support.documents.walks import walk
 from support.machines.typed_pair import typed_pair
 from support.processes.waiting import wait_until
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "curl", "unshare", "nsenter", "openssl", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "curl", "unshare", "nsenter", "openssl", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
+]
 
 _PAGE: Final = "operating"
 _NOT_HERE: Final = "lb-appliance-0.1.0/install"

@@ -240,6 +240,7 @@ _NOTHING_MOVES: Final = ("Look first", "The one without the virtual IP")
 _PARTS: Final = (*_NOTHING_MOVES, "The one with the virtual IP", "Back")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.promise("docs/migrating.md", "a pair of HAProxy and keepalived is replaced, and comes back")
 def test_a_pair_is_replaced_and_comes_back():
     """No new connection is refused, whoever serves, and the virtual IP is where it was at the end."""

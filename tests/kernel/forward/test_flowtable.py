@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 ALL = ("s1", "s2", "s3")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_an_interface_cannot_do_is_refused_and_stops_nothing(balanced: ForwardField):
     """`hardware` on veth: reload and `check --here` say why; a start forwards by the rules, and warns."""
     with balanced.appliance(balanced.config(flowtable="hardware")) as appliance:

@@ -16,7 +16,11 @@ from support.processes.processes import descriptors, resident
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "nft", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
+]
 
 _FULL = os.environ.get("E2E_FULL") == "1"
 _CONNECTIONS = 100_000 if _FULL else 2_000

@@ -8,6 +8,7 @@ pytestmark = [
     pytest.mark.kernel,
     pytest.mark.needs("ip", "nft", root=True),
     pytest.mark.parametrize(("forward", "version"), [("proxy", 4), ("kernel", 4), ("kernel", 6)]),
+    pytest.mark.slow("whole appliances on a segment of their own"),
 ]
 
 ALL = ("s1", "s2", "s3")

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 ALL = ("s1", "s2", "s3")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_both_families_reach_every_server(balanced: ForwardField):
     """From another machine and from the node itself, at every address of the node; a stop leaves nothing."""
     members = balanced.members()
@@ -97,6 +98,7 @@ def test_a_stop_drains(balanced: ForwardField):
     assert balanced.nft() == ""
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.promise("docs/forward.md", "from proxy to kernel and back nobody is refused")
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_switch_there_and_back_loses_nothing(balanced: ForwardField, version: int):
@@ -128,6 +130,7 @@ def test_a_switch_there_and_back_loses_nothing(balanced: ForwardField, version: 
     assert balanced.nft() == ""
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_rules_left_by_a_kill_go_with_a_start_that_forwards_nothing(balanced: ForwardField):
     """Everything is killed, then the file says `proxy`: no table takes the clients that the proxy is for."""
     with balanced.appliance() as appliance:
@@ -146,6 +149,7 @@ def test_rules_left_by_a_kill_go_with_a_start_that_forwards_nothing(balanced: Fo
         wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_forward_without_its_supervisord_leaves_nothing(balanced: ForwardField):
     """Its successor's programs forward nothing: told to end, it knows that and removes its rules."""
     with balanced.appliance() as appliance:
@@ -158,6 +162,7 @@ def test_a_forward_without_its_supervisord_leaves_nothing(balanced: ForwardField
         wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_rules_of_a_program_that_is_down_go_with_a_reload(balanced: ForwardField):
     """The reload to `proxy` has `forward` started once, which alone may remove them."""
     with balanced.appliance() as appliance:
@@ -179,6 +184,7 @@ def test_what_somebody_flushes_comes_back(balanced: ForwardField):
         wait_until(lambda: balanced.ask() in ALL, what="it forwards again")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_whatever_somebody_changes_is_mended(balanced: ForwardField):
     """Chains, policies, sets, maps, elements, rules, in either family: it holds again what it held."""
     changes = (
@@ -208,6 +214,7 @@ def test_whatever_somebody_changes_is_mended(balanced: ForwardField):
             assert set(balanced.shares(9, address)) == set(ALL)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_other_programs_tables_are_their_own(balanced: ForwardField):
     """However often they change, nothing of ours is written, and a chain's handles stay."""
     with balanced.appliance() as appliance:
@@ -224,6 +231,7 @@ def test_other_programs_tables_are_their_own(balanced: ForwardField):
         assert balanced.balancer.run(listed) == before
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):
     """Without ip_forward a reload is refused with the reason; a start says so in the status."""
     let_forward(balanced.balancer, "0")
@@ -235,6 +243,7 @@ def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):
         assert appliance.reload(balanced.config())["ok"]
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize("version", [4, 6])
 @pytest.mark.parametrize("masquerade", ["always", "auto"])
 def test_whom_servers_see(balanced: ForwardField, masquerade: str, version: int):
@@ -267,6 +276,7 @@ def test_packets_of_connections_that_nobody_knows_are_reset(balanced: ForwardFie
         assert session.ends() == "reset"
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize("version", [4, 6])
 def test_ten_thousand_networks_are_one_transaction(balanced: ForwardField, version: int):
     """Access lists of that size are reloaded, hold to the last network, and are not written by verdicts."""

@@ -51,6 +51,7 @@ def name_of(session: Session) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize("address", VIPS)
 def test_forwarded_connections_are_listed(balanced: ForwardField, address: str):
     """With client, frontend and server; and age and bytes where the kernel notes these, else null."""
@@ -111,6 +112,7 @@ def test_forwarded_connections_are_killed(balanced: ForwardField, address: str):
             each.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_server_that_left_is_known_as_long_as_its_connections(balanced: ForwardField):
     """After a reload without it they are listed with its name."""
     members = balanced.members()
@@ -126,6 +128,7 @@ def test_a_server_that_left_is_known_as_long_as_its_connections(balanced: Forwar
             each.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_kernel_and_proxy_are_one_list(balanced: ForwardField, stats_socket: Path):
     """`sessions` and HAProxy's `show sess` have both, and `shutdown sessions server` ends both."""
     config = balanced.config()
@@ -151,6 +154,7 @@ def test_kernel_and_proxy_are_one_list(balanced: ForwardField, stats_socket: Pat
         proxied.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_rates_and_peaks_are_those_of_a_proxy(balanced: ForwardField, stats_socket: Path):
     """New connections a second of frontend, pool and servers, in CSV and as metrics; 0 afterwards."""
     config = balanced.config()

@@ -5,7 +5,11 @@ from support.forward.forward_field import wait_for_servers
 from support.forward.forward_pair import VIPS, ForwardPair
 from support.processes.waiting import wait_until
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "nft", "tcpdump", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
+]
 
 
 @pytest.mark.promise("docs/forward.md", "the node that holds the virtual IP forwards")

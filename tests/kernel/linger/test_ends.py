@@ -27,7 +27,11 @@ from support.network import greeter
 from support.network.namespaces import Node, Segment
 from support.processes.waiting import wait_until
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "nft", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
+]
 
 
 def test_a_node_that_comes_back_waits_until_it_knows():

@@ -36,13 +36,22 @@ from support.vrrp.keepalived import Instance, Keepalived
 
 from appliance.net.netlink.conntrack import Conntrack
 
+_SLOW = pytest.mark.slow("the same with other addresses")
+
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 
 @pytest.mark.promise("kernel", "packets led by MAC (nftables dup)")
 @pytest.mark.promise("program", "linger")
-@pytest.mark.parametrize("virtual_mac", [False, True], ids=["own", "virtual"])
-@pytest.mark.parametrize("vip", [VIP, VIP6])
+@pytest.mark.parametrize(
+    ("vip", "virtual_mac"),
+    [
+        pytest.param(VIP, False, id="IPv4"),
+        pytest.param(VIP6, False, id="IPv6", marks=_SLOW),
+        pytest.param(VIP, True, id="IPv4-virtual-MAC", marks=_SLOW),
+        pytest.param(VIP6, True, id="IPv6-virtual-MAC", marks=_SLOW),
+    ],
+)
 def test_moves_there_and_back_end_no_connection(vip: str, virtual_mac: bool):  # noqa: FBT001  # a value of a key
     """Connections stay on the node that has them, both ways at once; new ones reach the new node."""
     with pair(vip=vip, router={"virtual_mac": virtual_mac}) as (client, one, two):
@@ -66,6 +75,7 @@ def test_moves_there_and_back_end_no_connection(vip: str, virtual_mac: bool):  #
         wait_until(lambda: not one.others(vip), what="one leads nothing there")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_three_nodes_that_take_over_from_each_other():
     """By preemption: the last leads what it does not have to the second, and that one to the first."""
     with Segment() as segment, ExitStack() as stack:
@@ -98,6 +108,7 @@ def _led_on(*, by: Node, of: Node) -> list[str]:
     return re.findall(rf"{of.mac} \. {re.escape(VIP)} timeout \S+ expires \S+ : ([\d.]+)", rules)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_node_is_left_when_it_is_empty():
     """`leave --wait` returns when its connections have ended, and says how many are left until then."""
     with pair() as (client, one, two):
@@ -118,6 +129,7 @@ def test_a_node_is_left_when_it_is_empty():
         assert not one.node.holds(VIP, "lo")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_port_that_a_client_uses_again():
     """What a node remembers of a connection that has ended is not taken for the next one of the same port."""
     with pair() as (client, one, two):
@@ -163,6 +175,7 @@ def test_a_restart_of_the_program_ends_no_connection():
         wait_until(lambda: not one.kept(), what="one gives the address up", timeout=30.0)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make test-full: clients send again after long")
 def test_a_node_that_dies_is_told_to_its_clients():
     """With the node that had them gone, its connections are reset as they would be without `linger`."""
@@ -180,6 +193,7 @@ def test_a_node_that_dies_is_told_to_its_clients():
         assert seen["ended"] == COUNT
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_connections_from_before_the_rules_are_our_own():
     """A node that is told of `linger` while it serves does not take its own connections for another's."""
     with pair() as (client, one, two), SteadyClients(client, count=1, period=PERIOD) as clients:
@@ -201,6 +215,7 @@ def test_connections_from_before_the_rules_are_our_own():
         clients.end()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize(
     ("number", "drain"), [(signal.SIGTERM, "60s"), (signal.SIGUSR1, "1s")], ids=["TERM", "USR1"]
 )
@@ -220,6 +235,7 @@ def test_a_stop_waits_for_connections(number: signal.Signals, drain: str):
         assert "lb_linger" not in one.nft()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.needs("keepalived")
 def test_beside_keepalived_nothing_is_kept():
     """A successor that does not speak this resets connections, as ever; the address is given up soon."""
@@ -238,6 +254,7 @@ def test_beside_keepalived_nothing_is_kept():
         assert "no-successor" in one.appliance.log()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_a_kill_of_everything_left_is_removed():
     """Started again without `linger`, the next appliance takes the address off `lo`."""
     with pair() as (_, one, two):

@@ -126,6 +126,7 @@ def test_no_planned_move_ends_a_connection(count: int, release: Path):
     assert min(said.to.values()) >= _COUNT
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_the_kernel_forwards_goes_on():
     """Over reloads, kills of program and supervisord, and moves: rules stay, and packets find their node."""
     with (
@@ -159,6 +160,7 @@ def _disturb(nodes: MovingNodes, name: str, streams: CheckedStreams) -> None:
     streams.go_on()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.needs("keepalived", "haproxy")
 def test_keepalived_and_haproxy_end_them_all():
     """The same streams through the same move: the node that takes over resets each of them."""

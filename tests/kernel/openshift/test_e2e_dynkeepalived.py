@@ -156,6 +156,7 @@ def test_the_redirect_decides_who_is_active(ground: Field, api: NodeApi, local_a
         wait_until(lambda: ground.holders() == [ground.two], what="the address has gone", timeout=60.0)
 
 
+@pytest.mark.slow("an hour of OpenShift's loops, shortened")
 def test_the_bootstrap_node_stops_and_comes_back(
     ground: Field, api: NodeApi, local_api: Backend, tmp_path: Path
 ):
@@ -174,6 +175,7 @@ def test_the_bootstrap_node_stops_and_comes_back(
         assert program.ends == []
 
 
+@pytest.mark.slow("an hour of OpenShift's loops, shortened")
 def test_openshifts_own_keepalived_conf(ground: Field, tmp_path: Path):
     """The file of a release, with its scripts, is obeyed as it is: we win against a keepalived, and leave."""
     address, folder = "192.0.2.5", tmp_path / "keepalived"

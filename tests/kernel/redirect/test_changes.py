@@ -27,6 +27,7 @@ def _still_there(session: socket.socket) -> bool:
     return session.recv(100) == f"{SERVER}\n".encode()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_reload_changes_it_live(field: RedirectField):
     """Addresses come and go without a new generation and without harm to sessions; the last one ends it."""
     with field.appliance(**{"from": ["192.0.2.200:6443"]}) as appliance:
@@ -51,6 +52,7 @@ def test_a_reload_changes_it_live(field: RedirectField):
         assert field.ask(_FOUR) == SERVER
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_another_bind_is_followed(field: RedirectField):
     """The rules go before the old port closes, and lead to the new one when workers accept there."""
     with field.appliance() as appliance:
@@ -92,6 +94,7 @@ def test_sessions_go_on_without_rules(field: RedirectField):
             each.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_was_on_is_on_again_with_one_good_look(field: RedirectField):
     """A `redirect` that was killed does not begin to count anew: there may be no API server meanwhile."""
     with field.appliance() as appliance:
@@ -107,6 +110,7 @@ def test_what_was_on_is_on_again_with_one_good_look(field: RedirectField):
         wait_for_state(appliance, "on")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_foreign_flush_does_no_harm(field: RedirectField):
     """`nft flush ruleset` does not reach our rules, and what it does reach is put back."""
     with field.appliance() as appliance:
@@ -120,6 +124,7 @@ def test_a_foreign_flush_does_no_harm(field: RedirectField):
             each.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_leftovers_of_any_kind_become_ours(field: RedirectField):
     """Tables of a run that was killed, where the kernel could not remove them, are replaced."""
     for family in ("ip", "ip6"):
@@ -134,6 +139,7 @@ def test_leftovers_of_any_kind_become_ours(field: RedirectField):
         assert "stale" not in field.nft("list", "ruleset")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_another_appliance_s_table_is_a_named_problem(field: RedirectField):
     """Two in one network: the second one says so, in its status too, and takes over when the first ends."""
     with field.appliance() as first:

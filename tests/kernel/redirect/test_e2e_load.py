@@ -54,6 +54,7 @@ class _Load:
         return Answers(words=words), self.here.stop()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_restart_refuses_nobody(field: RedirectField):
     """Stopped in order and started again: the API server takes the connections meanwhile."""
     with field.appliance() as appliance, _Load(field) as load:
@@ -128,6 +129,7 @@ def _kill_proxy_with_workers(appliance: Appliance) -> None:
         kill(pid)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_kill_of_everything_refuses_nobody_elsewhere(field: RedirectField):
     """What a worker had accepted is lost with it; nobody is refused, and the next start takes over."""
     with field.appliance() as appliance, _Load(field) as load:
@@ -147,6 +149,7 @@ def test_a_kill_of_everything_refuses_nobody_elsewhere(field: RedirectField):
         assert "!timeout" not in outside.errors
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_kill_of_the_proxy_and_its_workers_refuses_nobody_elsewhere(field: RedirectField):
     """The rules go when the last worker does; until then the kernel sees that nobody listens."""
     with field.appliance() as appliance, _Load(field) as load:

@@ -55,6 +55,7 @@ def test_every_virtual_ip_leads_to_the_frontend(field: RedirectField):
     assert field.nft("list", "ruleset") == ""
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_is_only_forwarded_is_left_alone(field: RedirectField):
     """A pod of this node reaches the virtual IP at the node that holds it now, whose own rules count."""
     field.master.ip("address", "del", f"{_FOUR}/32", "dev", INTERFACE)
@@ -70,6 +71,7 @@ def test_what_is_only_forwarded_is_left_alone(field: RedirectField):
         assert field.ask(VIPS[1], node=pod) == SERVER
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_real_checksums(field: RedirectField):
     """Packets whose checksums are computed and looked at, as on a wire, are as good before and after."""
     without_checksum_offload(field.client)
@@ -78,6 +80,7 @@ def test_real_checksums(field: RedirectField):
         assert [field.ask(each) for each in VIPS] == [SERVER] * 4
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize("offload", [True, False])
 def test_rules_that_lead_to_nobody_do_no_harm(field: RedirectField, offload: bool):  # noqa: FBT001  # a parameter of the test
     """The kernel sees that nobody listens, and the packet is what it was before; a listener has it again."""
@@ -117,6 +120,7 @@ def test_the_api_server_takes_over_when_no_server_is_up(field: RedirectField):
         ]
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_without_a_good_look_it_never_begins(field: RedirectField):
     """A pool without a server up leaves the API server alone; `when: accepting` does not look at it."""
     field.server.kill()
@@ -129,6 +133,7 @@ def test_without_a_good_look_it_never_begins(field: RedirectField):
         wait_for_state(appliance, "on")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_ours_stand_back_where_monitor_has_its_own(field: RedirectField):
     """IPv4 is monitor's while its rules are there; IPv6 stays ours, and IPv4 is again when they go."""
     with field.appliance() as appliance:
@@ -145,6 +150,7 @@ def test_ours_stand_back_where_monitor_has_its_own(field: RedirectField):
         wait_until(lambda: field.ask(VIPS[1]) == SERVER, what="ours are back")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_only_monitor_s_family_means_it_stands_back(field: RedirectField):
     """A redirect of IPv4 alone says so by its state."""
     field.nft(rules=MONITORS_RULES)
@@ -156,6 +162,7 @@ def test_only_monitor_s_family_means_it_stands_back(field: RedirectField):
         assert field.ask(_FOUR) == SERVER
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_rules_of_iptables_do_not_matter(field: RedirectField):
     """As kube-proxy and CNI plug-ins have them, in the same hooks."""
     for chain in ("PREROUTING", "OUTPUT"):
@@ -169,6 +176,7 @@ def test_rules_of_iptables_do_not_matter(field: RedirectField):
     assert field.master.run(["iptables-nft", "-t", "nat", "-S"]) == before
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize(
     ("through", "reason"),
     [

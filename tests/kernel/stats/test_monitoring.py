@@ -78,6 +78,7 @@ def _queries() -> Iterator[tuple[str, str]]:
             yield f"variable {variable['name']}", f'{metric}{{{label}!=""}}'
 
 
+@pytest.mark.slow("a whole appliance and a browser")
 @pytest.mark.parametrize(("title", "expression"), list(_queries()))
 def test_every_query_of_the_dashboard_has_data(watched: Watched, title: str, expression: str):
     """Each curve of each panel, and each list of names."""
@@ -200,6 +201,7 @@ def test_rules(command: list[str]):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow("a whole appliance and a browser")
 def test_each_alert_is_tested_and_says_what_to_do():
     """None is without a test in which it fires, or without a sentence for who is woken up by it."""
     groups = yaml.safe_load(RULES.read_text())["groups"]

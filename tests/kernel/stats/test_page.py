@@ -11,7 +11,11 @@ from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 from support.vrrp.vrrp_field import VIP, Field
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", "chromium", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "tcpdump", "chromium", root=True),
+    pytest.mark.slow("a whole appliance and a browser"),
+]
 
 
 def _config(port: int, *, priority: int) -> dict[str, object]:

@@ -141,6 +141,7 @@ def test_each_program_has_what_it_needs_and_nothing_else(started: tuple[_Started
         assert all(status["Groups"].split() == [str(uid)] for status in seen.values())
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_it_serves_and_reads_a_file_that_is_root_s(started: tuple[_Started, int]):
     """Ports below 1024, virtual IPs, and a reload of a configuration of mode 0600, root's."""
     made, uid = started
@@ -159,6 +160,7 @@ def test_it_serves_and_reads_a_file_that_is_root_s(started: tuple[_Started, int]
     )  # root asks, whoever it is that runs
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_reload_brings_a_group_at_a_low_port(started: tuple[_Started, int]):
     """Whether it can bind is tried by the program `reload`, before anything changes."""
     made, _ = started
@@ -168,6 +170,7 @@ def test_a_reload_brings_a_group_at_a_low_port(started: tuple[_Started, int]):
     wait_until(lambda: made.appliance.accepting("proxy-ingress"), what="the new group accepts")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_script_of_another_user(started: tuple[_Started, int]):
     """Root runs it as the user that the configuration says; an ordinary user says that it may not."""
     made, uid = started
@@ -179,6 +182,7 @@ def test_a_script_of_another_user(started: tuple[_Started, int]):
     wait_until(lambda: expected in str(made.appliance.ask("vrrp", "status")), what=expected)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_killed_supervisord_leaves_what_the_next_one_finds(started: tuple[_Started, int]):
     """The next supervisord, which uses no capability, still knows the programs of the last one."""
     made, _ = started
@@ -197,6 +201,7 @@ def _active(appliance: Appliance) -> bool:
     return "active" in str(routers)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_what_root_left_becomes_the_users(tmp_path: Path):
     """Files of an appliance that root ran go to the user; a directory that is no appliance's stays root's."""
     tmp_path.chmod(0o755)

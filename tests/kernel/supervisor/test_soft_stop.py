@@ -13,7 +13,11 @@ from support.peers.backend import Backend
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
+]
 
 _PORT: Final = 19446
 _VIP: Final = "10.9.9.200"

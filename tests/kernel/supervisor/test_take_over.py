@@ -20,6 +20,7 @@ from support.vrrp.vrrp_packets import Announcement
 pytestmark = [
     pytest.mark.kernel,
     pytest.mark.needs("ip", "nginx", "tcpdump", "keepalived", root=True),
+    pytest.mark.slow("whole appliances on a segment of their own"),
 ]
 
 _FULL = os.environ.get("E2E_FULL") == "1"

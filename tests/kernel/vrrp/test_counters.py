@@ -16,7 +16,11 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.net.observing.observation import observe
 from appliance.wire.exposition import Format, encode
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "keepalived", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 _EXPORTED: Final = {
     "keepalived_vrrp_state": "state",

@@ -60,6 +60,7 @@ def _state(appliance: Appliance, name: str = "api") -> str:
     return str(shown[name]["state"])
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_planned_move_and_back(ground: Field):
     """`vip move` hands one virtual IP over, which stays there until `vip reclaim`; status sees no problem."""
     with (
@@ -83,6 +84,7 @@ def test_a_planned_move_and_back(ground: Field):
         ground.wait_for_holder(ground.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_move_without_anybody_changes_nothing(ground: Field):
     """Alone, the answer is no, and the address stays where it is."""
     with _appliance(ground.one, _config(priority=150)) as one:
@@ -94,6 +96,7 @@ def test_a_move_without_anybody_changes_nothing(ground: Field):
         assert _state(one) == "active"
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_reload_of_one_leaves_the_other(ground: Field):
     """A virtual IP that goes by a reload goes alone; without any, vrrp stops and leaves no address."""
     with _appliance(ground.one, _config(priority=150)) as one, AddressMonitor(ground.one) as monitor:
@@ -108,6 +111,7 @@ def test_a_reload_of_one_leaves_the_other(ground: Field):
         wait_until(lambda: not ground.holders(), what="no address is left")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_an_address_left_by_a_kill_goes_with_the_next_start(ground: Field):
     """Everything is killed, and the next start has no virtual IP: the address that was left is removed."""
     foreign = "192.0.2.77/24"
@@ -125,6 +129,7 @@ def test_an_address_left_by_a_kill_goes_with_the_next_start(ground: Field):
         assert {each["address"] for each in one.events("leftover-removed")} == {f"{VIP}/24", f"{OTHER}/24"}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_what_may_not_be_removed_at_the_start_is_told(ground: Field):
     """Without the capability the start goes on and warns once of what stays."""
     with _appliance(ground.one, _config(priority=150)) as one:
@@ -139,6 +144,7 @@ def test_what_may_not_be_removed_at_the_start_is_told(ground: Field):
         assert ground.holders() == [ground.one]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_reload_without_virtual_ips_leaves_nothing_of_a_dead_vrrp(ground: Field):
     """The reload that removes the last virtual IP removes what a vrrp that is down left."""
     with _appliance(ground.one, _config(priority=150)) as one:
@@ -153,6 +159,7 @@ def test_a_reload_without_virtual_ips_leaves_nothing_of_a_dead_vrrp(ground: Fiel
         assert not ground.holders()
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_killed_supervisord_moves_nothing(ground: Field):
     """The next one's vrrp goes on with the addresses that are there: they never leave the interface."""
     with (
@@ -171,6 +178,7 @@ def test_a_killed_supervisord_moves_nothing(ground: Field):
         assert monitor.went(VIP) == 0
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_stop_of_everything_under_load_loses_nothing(ground: Field):
     """TERM to an appliance that is active, with all processors busy: no probe of a client is lost."""
     serve(ground.one, ground.two)

@@ -20,6 +20,7 @@ from support.vrrp.vrrp_field import VIP, Field
 pytestmark = [
     pytest.mark.kernel,
     pytest.mark.needs("ip", "keepalived", "nft", "tcpdump", "rsyslogd", tools.RSYSLOG_TLS, root=True),
+    pytest.mark.slow("real timers of several routers"),
 ]
 
 _DEAF = (

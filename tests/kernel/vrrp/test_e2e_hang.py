@@ -15,7 +15,11 @@ from support.vrrp.vrrp_field import Field
 
 from appliance.net.boards import heartbeats
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 _SPIN = signal.SIGRTMIN + 5
 _CUSTOMIZED = f"""\

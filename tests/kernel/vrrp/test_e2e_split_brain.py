@@ -85,6 +85,7 @@ def test_both_say_who(ground: Field, disagreement: str):
             )
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("seconds", [8, -8])
 def test_clocks_that_differ_are_named(
     ground: Field, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int

@@ -11,7 +11,11 @@ from support.supervisor.appliance import Appliance
 from support.vrrp.keepalived import Instance, Keepalived
 from support.vrrp.vrrp_field import VIP, Field
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "keepalived", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 def _config(*, priority: int = 150, **virtual_ips: object) -> dict[str, object]:

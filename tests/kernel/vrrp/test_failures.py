@@ -51,6 +51,7 @@ def test_killed_and_restarted_late_as_backup(ground: Field):
         assert low.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_killed_and_restarted_at_once(ground: Field):
     """Restarted within its advertisements it goes on: the address never leaves, the peer sees nothing."""
     # Two intervals are what a start may take, on a machine that is busy too.
@@ -368,6 +369,7 @@ def test_a_wall_clock_that_jumps_moves_nothing(ground: Field, tmp_path: Path):
             ground.wait_for_holder(ground.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("seconds", ["8", "-8"])
 def test_a_clock_that_is_wrong_for_a_while_heals(ground: Field, tmp_path: Path, seconds: str):
     """Signed routers whose clocks part are both active, and named; set right, one leaves and all is well."""

@@ -60,6 +60,7 @@ def test_a_script_that_is_slow_and_fails_takes_nothing(ground: Field, tmp_path: 
         assert ground.holders() == [ground.two]
 
 
+@pytest.mark.slow("real timers of several routers")
 @peers
 def test_a_script_that_is_slow_and_passes_lets_it_preempt(ground: Field, tmp_path: Path, kind: str):
     """The verdict ends the wait at once, and what follows is a preemption."""
@@ -185,6 +186,7 @@ def _config(port: int = PORT) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow("real timers of several routers")
 @peers
 def test_an_appliance_takes_the_address_when_its_workers_accept(ground: Field, kind: str):
     """A peer of lower priority serves until a connection to the starting one is accepted."""
@@ -196,6 +198,7 @@ def test_an_appliance_takes_the_address_when_its_workers_accept(ground: Field, k
         wait_until(lambda: _state(one) == "active", what="it is active")
 
 
+@pytest.mark.slow("real timers of several routers")
 @peers
 def test_an_appliance_whose_port_is_taken_takes_nothing(ground: Field, kind: str):
     """Without workers that accept, a starting one leaves the address with the healthy peer."""

@@ -12,7 +12,11 @@ from support.vrrp.vrrp_node import VrrpNode, router, track
 
 from appliance.model.snapshot.virtual_router import Notify, VirtualRouter
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 def _config(interface: str) -> dict[str, object]:

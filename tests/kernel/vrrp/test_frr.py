@@ -6,7 +6,11 @@ from support.vrrp.frr import Frr, Settings
 from support.vrrp.vrrp_field import VIP, VIP6, Field
 from support.vrrp.vrrp_node import VrrpNode, router
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "vrrpd", "zebra", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "vrrpd", "zebra", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 families = pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"], ids=["ipv4", "ipv6"])
 

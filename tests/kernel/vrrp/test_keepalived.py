@@ -234,6 +234,7 @@ def test_keepalived_2_2_refuses_the_checksum_without_pseudo_header(ground: Field
     assert {each.checksum for each in ground.capture.adverts(source=ground.one.address)} == {"message"}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_keepalived_that_loses_in_silence_leaves_no_client_in_the_dark(ground: Field):
     """After a split a client of the loser's side is served soon, though the winner never hears the loser."""
     serve(ground.one, ground.two)

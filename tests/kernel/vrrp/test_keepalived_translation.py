@@ -158,6 +158,7 @@ def _bare(address: str) -> str:
     return address.removesuffix("/128" if ":" in address else "/32")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_every_key(ground: Field):
     """Every value that keepalived's dump tells of an instance or a script is ours, too."""
     (told,) = understood(ground.one, EVERY_KEY)
@@ -187,6 +188,7 @@ def _files() -> dict[str, str]:
     return {**whole, **{f"openshift-{name}": keepalived_conf(each) for name, each in RELEASES.items()}}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_corpus(ground: Field):
     """Every instance of every file of the corpus is the same to keepalived and to us."""
     files = _files()

@@ -13,7 +13,11 @@ from support.vrrp.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 def _forms(here: Node, there: Node) -> dict[str, dict[str, object]]:

@@ -11,7 +11,11 @@ from support.vrrp.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "keepalived", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 _ADVERT = 0.2
 _GROUP = "224.0.0.18"

@@ -10,7 +10,11 @@ from support.processes.waiting import wait_until
 from support.vrrp.vrrp_field import VIP, AddressMonitor
 from support.vrrp.vrrp_node import VrrpNode, router
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 def test_a_second_one_leaves_the_addresses_of_the_first():

@@ -5,7 +5,11 @@ from support.vrrp.keepalived import Instance, Keepalived
 from support.vrrp.vip_client import VipClient, serve
 from support.vrrp.vrrp_field import VIP, VIP6, Field
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "keepalived", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 @pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])

@@ -43,6 +43,7 @@ def test_ours_takes_from_a_worse_keepalived(ground: Field):
         assert peer.states()[:3] == ["BACKUP", "MASTER", "BACKUP"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_ours_takes_from_a_worse_one_of_ours(ground: Field):
     """A better one that is started later preempts, which is no split brain on either side."""
     with VrrpNode(ground.two, router(priority=100)) as worse:
@@ -114,6 +115,7 @@ def _worse(ground: Field, peer: str) -> Iterator[Callable[[], None]]:
         yield ours.kill
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("peer", ["ours", "keepalived"])
 def test_preemption_waits_for_its_delay(ground: Field, peer: str):
     """A better one of ours with preempt_delay lets the worse one serve for so long, then takes over."""
@@ -127,6 +129,7 @@ def test_preemption_waits_for_its_delay(ground: Field, peer: str):
             assert ours.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("peer", ["ours", "keepalived"])
 def test_a_death_does_not_wait_for_the_preempt_delay(ground: Field, peer: str):
     """Within its preempt_delay, however long, a better one of ours takes over from a worse one that dies."""

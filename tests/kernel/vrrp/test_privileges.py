@@ -4,7 +4,11 @@ import pytest
 from support.vrrp.vrrp_field import VIP, Field
 from support.vrrp.vrrp_node import VrrpNode, router
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "setpriv", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 
 def _only(*capabilities: str) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ def bare(address: str) -> str:
     return address.partition("/")[0]
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -178,6 +179,7 @@ def test_a_virtual_mac_outlives_another_version(ground: Field):
             assert monitor.went(bare(before.addresses[0])) == 0
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("first", ["active", "backup"])
 @pytest.mark.parametrize("policy", ["warn", "wait", "refuse"])
 def test_addresses_are_added_node_after_node(ground: Field, first: str, policy: str):

@@ -61,6 +61,7 @@ def test_multicast(segment: Segment, family: int):
         assert _next_datagram(sender).source == _source(second, family)
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("family", [4, 6])
 def test_unicast(segment: Segment, family: int):
     """Without a group a socket hears what is sent to its node, and no group."""
@@ -100,6 +101,7 @@ class _Flooded(VrrpSocket):
         return [Datagram(source="192.0.2.9", destination=MULTICAST_4, ttl=255, payload=ADVERT)]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_flood_does_not_keep_it_from_opening(segment: Segment):
     """What arrived before it was bound is thrown away, without waiting for the end of what arrives."""
     first, _ = segment.nodes.values()
@@ -107,6 +109,7 @@ def test_a_flood_does_not_keep_it_from_opening(segment: Segment):
         _Flooded(INTERFACE, family=4, source=first.address, group=MULTICAST_4).close()
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_other_interface(segment: Segment):
     """What arrives on another interface of the node is not heard."""
     first, second = segment.nodes.values()
@@ -121,6 +124,7 @@ def test_other_interface(segment: Segment):
         assert _next_datagram(member).source == first.address
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_priority(segment: Segment):
     """Advertisements are sent as network control, before other traffic of the host."""
     first, _ = segment.nodes.values()
@@ -129,6 +133,7 @@ def test_priority(segment: Segment):
         assert opened._socket.getsockopt(socket.IPPROTO_IP, socket.IP_TOS) == 0xC0
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_link_goes_and_comes(segment: Segment):
     """Sending with the interface down is an OSError; with the interface up again the same socket works."""
     first, second = segment.nodes.values()
@@ -147,6 +152,7 @@ def test_link_goes_and_comes(segment: Segment):
         assert _next_datagram(member).payload == ADVERT
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_no_interface(segment: Segment):
     """An interface that does not exist is an OSError and leaks no socket."""
     first, _ = segment.nodes.values()

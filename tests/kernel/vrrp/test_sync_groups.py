@@ -8,7 +8,11 @@ from support.vrrp.keepalived import Instance, Keepalived
 from support.vrrp.vrrp_field import VIP, VIP6, Field
 from support.vrrp.vrrp_node import VrrpNode, router, track
 
-pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "keepalived", "tcpdump", root=True),
+    pytest.mark.slow("real timers of several routers"),
+]
 
 _GROUP = "vrrp_sync_group both {\ngroup {\nfour\nsix\n}\n}"
 

@@ -175,6 +175,7 @@ def _take_over_unseen(ground: Field, *, advert: str, busy: bool) -> None:
         assert pair.one.events("taken-over")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_one_that_hangs_is_killed(ground: Field):
     """A vrrp that was stopped where it stands does not answer, and is killed by the next one."""
     with contextlib.ExitStack() as stack:
@@ -188,6 +189,7 @@ def test_one_that_hangs_is_killed(ground: Field):
         assert pair.one.events("predecessor-killed")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_one_whose_socket_is_gone_is_killed_and_taken_on(ground: Field):
     """Without its control socket the old one cannot be asked; within its interval the board is enough."""
     with contextlib.ExitStack() as stack:
@@ -203,6 +205,7 @@ def test_one_whose_socket_is_gone_is_killed_and_taken_on(ground: Field):
         assert _causes(pair.two) == before
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_one_whose_lock_is_gone_is_found(ground: Field):
     """A runtime directory whose files were removed hides nobody: there is one vrrp in the end."""
     with contextlib.ExitStack() as stack:
@@ -216,6 +219,7 @@ def test_one_whose_lock_is_gone_is_found(ground: Field):
         ground.wait_for_holder(ground.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_what_was_moved_away_stays_away(ground: Field):
     """A virtual IP that an operator has moved is not taken back by the next run."""
     with contextlib.ExitStack() as stack:
@@ -230,6 +234,7 @@ def test_what_was_moved_away_stays_away(ground: Field):
         assert ground.holders() == [ground.two]
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_stop_hands_over(ground: Field, moment: str):
     """Whoever serves when the new supervisord is told to end, the old one or its successor, hands over."""
@@ -250,6 +255,7 @@ def test_a_stop_hands_over(ground: Field, moment: str):
         assert _causes(pair.two)[-1] == "active-left"
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_stop_in_the_middle_of_a_start_leaves_no_address(ground: Field):
     """What a crash has left on the interface is gone, though vrrp is told to end before it serves."""
     with contextlib.ExitStack() as stack:

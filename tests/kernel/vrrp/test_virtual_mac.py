@@ -51,12 +51,14 @@ def _add(requests: Requests, segment: Segment) -> virtual_mac.VirtualMac:
     return virtual_mac.add(requests, parent=_parent(segment.nodes["first"]), router_id=42, family=4)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_mac():
     """The MACs are those of RFC 9568 section 7.3."""
     assert virtual_mac.mac(42, family=4) == bytes.fromhex("00005e00012a")
     assert virtual_mac.mac(45, family=6) == bytes.fromhex("00005e00022d")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_add_and_remove(segment: Segment, requests: Requests):
     """It is made down and without addresses; making, finding and removing it can be repeated."""
     made = _add(requests, segment)
@@ -71,6 +73,7 @@ def test_add_and_remove(segment: Segment, requests: Requests):
     assert virtual_mac.present(requests) == ()
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_both_families_and_several(segment: Segment, requests: Requests):
     """Each virtual router has its own, on one interface."""
     parent = _parent(segment.nodes["first"])
@@ -99,6 +102,7 @@ def test_neighbours_get_the_virtual_mac(segment: Segment, requests: Requests, tm
     assert {arp.decode(frame).sender_mac for frame in heard} == {MAC}
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("family", [4, 6])
 def test_advertisements_come_from_it(segment: Segment, requests: Requests, tmp_path: Path, family: int):
     """An advertisement by its socket has the virtual MAC as its source, and the node's own address."""
@@ -120,6 +124,7 @@ def test_advertisements_come_from_it(segment: Segment, requests: Requests, tmp_p
     assert adverts[0][6:12] == made.mac
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_another_active_is_heard(segment: Segment):
     """With the virtual MAC up on both nodes, the interface of each still hears the other."""
     opened = []
@@ -137,6 +142,7 @@ def test_another_active_is_heard(segment: Segment):
     assert heard.source == segment.nodes["first"].address
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_name_of_somebody_else(segment: Segment, requests: Requests):
     """An interface of the same name that is no virtual MAC is an error, and is neither used nor found."""
     first = segment.nodes["first"]
@@ -146,6 +152,7 @@ def test_name_of_somebody_else(segment: Segment, requests: Requests):
     assert virtual_mac.present(requests) == ()
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_no_parent(requests: Requests):
     """Without the interface there is none: an OSError."""
     with pytest.raises(OSError, match="No such device"):

@@ -105,6 +105,7 @@ def test_another_password_is_a_named_conflict(ground: Field):
         assert _drops(ours)["password"]
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize(("policy", "state"), [("warn", "active"), ("wait", "backup"), ("refuse", "fault")])
 def test_a_foreign_holder_of_the_router_id(ground: Field, policy: str, state: str):
     """A keepalived with our id and another address is named, and what happens is what was configured."""

@@ -119,6 +119,7 @@ def test_a_master_that_loses_power_costs_no_request(ground: Ground, interval: st
         assert {(session.server, session.how) for session in report.ended} == {(SICK, "reset")}
 
 
+@pytest.mark.slow("load on a segment of its own")
 def test_a_master_that_nobody_connects_to_is_found_by_its_checks(ground: Ground):
     """Without a client's word it takes up to an interval, a fast one and the times for two connects."""
     ground.sick.isolate()

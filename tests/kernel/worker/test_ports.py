@@ -8,7 +8,7 @@ from support.worker.trace import Origin, Relay, Setting, relay, reset
 
 from appliance.model.end_reasons import EndReason
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.slow("load on a segment of its own")]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")

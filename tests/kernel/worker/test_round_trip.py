@@ -75,6 +75,7 @@ _CLIENT: Final = "192.0.2.150"
 """Where all questions come from, at both: what goes by the source is then the same."""
 
 
+@pytest.mark.slow("load on a segment of its own")
 def test_the_corpus_says_what_cannot_be_compared(tmp_path: Path):
     """Exactly the named files are not taken by HAProxy, and exactly the named ones by us."""
     refused = {name for name, text in _FILES.items() if not accepts(text, tmp_path)}

@@ -66,6 +66,7 @@ def ended(connection: socket.socket) -> bool:
     return True
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_status_is_well(made: Cluster):
     """A running appliance is ok, and its table names everything."""
     wait_until(
@@ -149,6 +150,7 @@ def test_unknown_servers_are_misuse(made: Cluster, name: str, hint: str):
     assert server_state(made, "master-0") == "up"
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_sessions_are_listed_and_filtered(made: Cluster, client: socket.socket):
     """A connection is listed with its server, and by it, its frontend and its source."""
     port = client.getsockname()[1]
@@ -163,6 +165,7 @@ def test_sessions_are_listed_and_filtered(made: Cluster, client: socket.socket):
     assert mine["id"] in made.appliance.command("sessions").stdout
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.parametrize("how", ["id", "server", "source"])
 def test_sessions_are_killed(made: Cluster, client: socket.socket, how: str):
     """A connection ends when it is killed by its id, its server or its source."""
@@ -330,6 +333,7 @@ def test_a_reload_without_anything_says_nothing_of_traffic(tmp_path_factory: pyt
     assert "raffic" not in result.stderr
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.needs("setpriv", "unshare", root=True)
 @pytest.mark.skipif(not nobody.possible(), reason="this machine gives no mount namespace")
 @pytest.mark.parametrize("arguments", [["status"], ["alive"], ["reload"], ["sessions"], ["vip", "status"]])

@@ -254,6 +254,7 @@ def test_changes_are_printed(demo: Demo):
     demo.shell("appliance ready masters/master-2")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.promise("docs/getting-started.md", "the demo leaves nothing")
 def test_interrupt_leaves_nothing(demo: Demo):
     """Ctrl-C ends every process, removes every file, and is no failure. Runs last: it ends the demo."""
@@ -266,6 +267,7 @@ def test_interrupt_leaves_nothing(demo: Demo):
     assert [pid for pid in started if alive(pid)] == []
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_kill_takes_the_appliance_along(tmp_path: Path):
     """A demo that is killed leaves no process behind."""
     with Demo(tmp_path) as demo:
@@ -275,6 +277,7 @@ def test_kill_takes_the_appliance_along(tmp_path: Path):
     subprocess.run(["rm", "-r", root], check=True)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_supervisord_killed_leaves_nothing(tmp_path: Path):
     """Where supervisord itself is killed, the demo says so, and takes everything down."""
     with Demo(tmp_path) as demo:
@@ -286,6 +289,7 @@ def test_supervisord_killed_leaves_nothing(tmp_path: Path):
     assert [pid for pid in started if alive(pid)] == []
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_second_interrupt_ends_it_at_once(tmp_path: Path):
     """A second Ctrl-C does not wait for a session that drains, and still leaves nothing."""
     with Demo(tmp_path) as demo:
@@ -311,6 +315,7 @@ def test_taken_ports_are_named():
     assert "--port-offset" in done.stderr
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_terminal_shows_a_table():
     """On a terminal the demo draws tables, and Ctrl-C there ends it."""
     main, terminal = pty.openpty()

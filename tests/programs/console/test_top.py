@@ -266,6 +266,7 @@ def test_terminals_without_a_screen(site: Cluster, term: str, says: str):
         assert "--once" in terminal.text
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_without_a_terminal(site: Cluster):
     """A pipe is told what to ask for; one look as text or JSON needs none."""
     refused = site.appliance.command("top", check=False)
@@ -286,6 +287,7 @@ def test_without_a_terminal(site: Cluster):
     assert (wrong.returncode, "Did you mean" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_where_nothing_runs(tmp_path: Path):
     """It says so, and does not fail."""
     done = subprocess.run(

@@ -68,6 +68,7 @@ def reset(site: Cluster) -> Iterator[None]:
         wait_for(site.appliance, f"masters/{each.name}", state("up"))
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_server_that_answers_badly(site: Cluster):
     """Down by its checks: the status that came, how many failed in a row, and what takes it up again."""
@@ -84,6 +85,7 @@ def test_a_server_that_answers_badly(site: Cluster):
     assert "What would change it:" in shown
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_server_whose_checks_pass_again(site: Cluster):
     """Down still, as the count of passed checks is not complete."""
@@ -98,6 +100,7 @@ def test_a_server_whose_checks_pass_again(site: Cluster):
     assert "of 1000 in a row" in text(found)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_server_that_flaps(site: Cluster):
     """How often it went down, when, and what its checks met, though it is up by now."""
@@ -116,6 +119,7 @@ def test_a_server_that_flaps(site: Cluster):
     wait_for(site.appliance, "master-1", lambda each: "An operator put it into drain at" in text(each))
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 @pytest.mark.parametrize("word", ["drain", "maint"])
 def test_a_server_that_an_operator_has_taken_out(site: Cluster, word: str):
@@ -126,6 +130,7 @@ def test_a_server_that_an_operator_has_taken_out(site: Cluster, word: str):
     assert "appliance ready masters/master-0" in text(found["changes"])  # type: ignore[arg-type]  # JSON
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_slow_start(site: Cluster):
     """Up again, with a part of its share, and how long until the whole of it."""
@@ -138,6 +143,7 @@ def test_slow_start(site: Cluster):
     assert "gets 5% of its share" in text(found)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_backup_that_is_used(site: Cluster):
     """The pool says why, and the backup that it is used now."""
@@ -154,6 +160,7 @@ def test_a_backup_that_is_used(site: Cluster):
     assert (pool["kind"], pool["decided_by"]) == ("pool", "operator")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_pool_without_servers(site: Cluster):
     """The pool tells of each server, and the frontend that it turns clients away for that."""
@@ -168,6 +175,7 @@ def test_a_pool_without_servers(site: Cluster):
     assert told(site.appliance, f":{site.port}")["name"] == "kube-api"
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_full_frontend(site: Cluster):
     """At max_connections new ones wait, and the command shows who has the others."""
@@ -184,6 +192,7 @@ def test_a_full_frontend(site: Cluster):
     assert "appliance sessions --frontend kube-api" in text(found)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.usefixtures("reset")
 def test_a_bind_that_another_program_has(site: Cluster):
     """The frontend serves as before, and the refused reload is told with who has the port."""
@@ -212,6 +221,7 @@ def test_a_server_that_is_gone(site: Cluster):
     assert site.appliance.reload(site.config())["ok"]
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_names(site: Cluster):
     """A slip gets a suggestion, an address of several things all of them, and both are misuse."""
     slip = site.appliance.command("why", "mastrs/master-1", check=False)
@@ -236,6 +246,7 @@ def test_an_event_of_the_log(site: Cluster):
     assert site.appliance.command("why", "worker-died", "--kind", "pool", check=False).returncode == 2
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_a_frontend_whose_port_is_taken_at_the_start():
     """Nobody listens for it, and the program that has the port is to blame."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -254,6 +265,7 @@ def test_a_frontend_whose_port_is_taken_at_the_start():
     assert (found["state"], found["decided_by"]) == ("not-listening", "other-program")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_the_last_good_configuration_in_use():
     """Whatever is asked, it says that the file is not what runs."""
     with Backend("one") as backend:

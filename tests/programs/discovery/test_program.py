@@ -153,6 +153,7 @@ def test_masters_are_replaced_one_after_another_under_load(tmp_path: Path):
         assert len(made.appliance.events("servers-found")) == 7
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 def test_without_the_api_nothing_changes_and_a_relist_replaces(tmp_path: Path):
     """Every API server is gone, while checks and traffic go on; what comes back has another history."""
     with site(tmp_path) as made, Load(port=made.port, sessions=10, rate=50) as load:
@@ -198,6 +199,7 @@ def test_a_start_without_the_api_uses_the_last_list(tmp_path: Path):
             made.wait_for(*made.masters)
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 def test_the_first_start_ever_waits_for_nothing(tmp_path: Path):
     """Without the API and without a list it starts with an empty pool, which is a named problem."""
     with site(tmp_path, running=False) as made:
@@ -247,6 +249,7 @@ def test_more_than_half_go_only_when_others_agree(tmp_path: Path):
         made.wait_for("master-2")
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 def test_a_broken_file_does_not_stop_what_is_found(tmp_path: Path):
     """Servers follow the cluster by the configuration that is obeyed; the refusal stays a problem."""
     with site(tmp_path) as made:
@@ -273,6 +276,7 @@ def test_the_loss_of_discover_costs_freshness_only(tmp_path: Path):
         assert load.report().ended == []
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 def test_routers_are_found_with_ports_and_header(tmp_path: Path):
     """Ready ones, at the ports and with the header of the IngressController; a missing right is named."""
     with site(tmp_path, masters=1) as made:
@@ -299,6 +303,7 @@ def test_routers_are_found_with_ports_and_header(tmp_path: Path):
         assert made.appliance.generation() == made.appliance.generation("proxy-api")
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 def test_the_bootstrap_server_leaves_when_the_cluster_is_installed(tmp_path: Path):
     """It is written by hand beside the masters that are found."""
     with site(tmp_path) as made:

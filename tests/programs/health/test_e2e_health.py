@@ -11,6 +11,7 @@ _SESSIONS = 60
 _SICK = "master-1"
 
 
+@pytest.mark.slow("a whole appliance and real checks")
 @pytest.mark.parametrize("on_down", ["close-sessions", "keep", "auto"])
 def test_a_server_that_is_not_ready_gets_no_new_connection(on_down: str):
     """After interval times fall it gets none, and its sessions in every generation go by `on_down`.
@@ -42,6 +43,7 @@ def test_a_server_that_is_not_ready_gets_no_new_connection(on_down: str):
         assert report.failures == {}
 
 
+@pytest.mark.slow("a whole appliance and real checks")
 def test_a_server_that_comes_back_gets_its_share_over_slow_start():
     """Its share grows from little to that of the others."""
     with cluster(workers=1, pool={"slow_start": "8s"}) as made, Load(port=made.port, rate=150) as load:
@@ -56,6 +58,7 @@ def test_a_server_that_comes_back_gets_its_share_over_slow_start():
         assert load.report().failures == {}
 
 
+@pytest.mark.slow("a whole appliance and real checks")
 def test_without_a_server_connections_fail_and_the_monitor_says_so():
     """With every server down a client is turned away, not left waiting; one that comes back serves again."""
     with (
@@ -89,6 +92,7 @@ def test_a_dead_master_costs_no_request():
         assert load.report().failures == {}
 
 
+@pytest.mark.slow("a whole appliance and real checks")
 def test_the_operators_maint_and_drain_outlive_reload_and_restart():
     """A server in drain gets nothing new, before and after a reload and a restart of the prober."""
     with cluster(workers=1) as made, Load(port=made.port, sessions=30, rate=100) as load:

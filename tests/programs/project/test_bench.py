@@ -9,7 +9,11 @@ from support.vrrp.vip_client import Outage, Probe
 
 _STREAM = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy", "nginx", _STREAM, "wrk", "strace")]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("haproxy", "nginx", _STREAM, "wrk", "strace"),
+    pytest.mark.slow("builds or measures"),
+]
 
 _ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(_ROOT))

@@ -6,7 +6,7 @@ from support.network.ports import free_port
 from support.peers.backend import Backend
 from support.processes.waiting import wait_until
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("builds or measures")]
 
 
 def test_nobody_listening_is_refused():

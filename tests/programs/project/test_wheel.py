@@ -56,6 +56,7 @@ def test_without_a_compiler_it_runs_everywhere(tmp_path: Path):
     assert extensions(wheel) == {}
 
 
+@pytest.mark.slow("builds or measures")
 def test_who_wants_it_compiled_hears_what_is_missing(tmp_path: Path):
     """LB_COMPILED=yes makes no other wheel, and names the compiler that it has not found."""
     done = pip_wheel(_ROOT, tmp_path, LB_COMPILED="yes", CC="no-such-compiler")
@@ -73,6 +74,7 @@ def module(folder: Path, code: str, *options: str) -> Path:
     return made
 
 
+@pytest.mark.slow("builds or measures")
 @pytest.mark.needs("cc", "readelf")
 def test_manylinux_is_the_newest_glibc_that_is_asked_for(tmp_path: Path):
     """It is 2.17 at least: what asks for less is called by that all the same."""
@@ -83,6 +85,7 @@ def test_manylinux_is_the_newest_glibc_that_is_asked_for(tmp_path: Path):
     assert hatch_build.manylinux([newer]) == f"manylinux_2_32_{machine}"
 
 
+@pytest.mark.slow("builds or measures")
 @pytest.mark.needs("cc", "readelf")
 def test_a_library_that_not_every_linux_has_makes_no_manylinux(tmp_path: Path):
     """It is named."""
@@ -92,6 +95,7 @@ def test_a_library_that_not_every_linux_has_makes_no_manylinux(tmp_path: Path):
         hatch_build.manylinux([user])
 
 
+@pytest.mark.slow("builds or measures")
 @pytest.mark.needs("cc")
 @pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make test-full: the data path is compiled twice")
 def test_two_compiled_wheels_are_equal(tmp_path: Path):

@@ -95,6 +95,7 @@ def test_a_worker_that_serves_nobody(backend: Backend, how: str) -> None:
         assert answered(clients) == _WAITING
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_worker_hangs(backend: Backend) -> None:
     """New clients do not notice: those of its queue are served by the others."""
     port = free_port()
@@ -103,6 +104,7 @@ def test_a_worker_hangs(backend: Backend) -> None:
         assert answered(connected(stack, port)) == _WAITING
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize(("before", "after"), [(4, 4), (4, 2), (2, 4), (4, 1), (1, 4)])
 def test_a_reload_with_clients_that_wait(backend: Backend, before: int, after: int) -> None:
     """The next generation serves all of them, however many workers it has."""
@@ -122,6 +124,7 @@ def test_a_reload_with_clients_that_wait(backend: Backend, before: int, after: i
         assert answered(connected(stack, port)) == _WAITING
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_reload_that_is_given_up(backend: Backend) -> None:
     """What was bound for more workers takes nobody, while it is prepared and after it was given up."""
     port = free_port()
@@ -134,6 +137,7 @@ def test_a_reload_that_is_given_up(backend: Backend) -> None:
         assert answered(connected(stack, port)) == _WAITING
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_another_master_has_all_queues(backend: Backend) -> None:
     """It gets them of the workers of the one that was killed: its next generation serves whoever waits."""
     port = free_port()

@@ -73,6 +73,7 @@ def test_a_killed_master_loses_nothing(made: Cluster, load: Load):
     assert {worker.pid for worker in made.appliance.workers()} == workers
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_master_killed_again_and_again_loses_nothing(made: Cluster, load: Load):
     """A second death, also one while the first is mended, changes nothing."""
     workers = {worker.pid for worker in made.appliance.accepting()}

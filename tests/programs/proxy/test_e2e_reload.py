@@ -32,6 +32,7 @@ class Swap:
     accepted: float
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_many_reloads_on_a_connection_whose_answers_are_never_read_lose_nothing():
     """Each line makes a generation; sessions live to their drain deadline and not much longer."""
     with (
@@ -69,6 +70,7 @@ def test_a_broken_file_changes_nothing_and_every_error_is_answered():
         assert load.report().ended == []
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_an_unchanged_file_makes_no_generation():
     """A reload without a change says so and starts nothing."""
     with cluster(workers=1) as made:
@@ -98,6 +100,7 @@ def test_a_server_is_added_and_removed_live():
         assert load.report().ended == []
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_port_in_use_is_answered_and_the_old_generation_goes_on():
     """A bind that fails is the answer to the reload, and nothing has changed."""
     with cluster(workers=1) as made, Load(port=made.port, sessions=20, rate=50) as load:

@@ -17,7 +17,11 @@ from support.supervisor.appliance import Appliance
 from support.values import body
 from support.values.certificates import issue
 
-pytestmark = [pytest.mark.programs, pytest.mark.data_path]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.data_path,
+    pytest.mark.slow("generations of real workers under load"),
+]
 
 _RELOADS = 100 if os.environ.get("E2E_FULL") == "1" else 6
 _SIZE = 64 << 20

@@ -20,7 +20,7 @@ from support.worker.lone_worker import generations
 
 from appliance.wire.lines.moving_sessions import MOST_SESSIONS
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("generations of real workers under load")]
 
 _SESSIONS = 2 * MOST_SESSIONS + 20
 """They move in three batches, of which the second one is disturbed."""

@@ -302,6 +302,7 @@ def test_bind_moves_between_frontends(site: Site) -> None:
         assert accepts(other)
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize(
     ("fault", "startup", "reason"),
     [("crash", 60.0, "worker 0 exited 3"), ("silent", 1.0, "was not ready within 1 s")],
@@ -327,6 +328,7 @@ def test_broken_generation(site: Site, fault: str, startup: float, reason: str) 
         assert proxy.status()["prepared"] is None
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize("fault", ["brittle", "fragile"])
 def test_worker_dies_around_the_commit(site: Site, fault: str) -> None:
     """Workers that die before or after they are told to accept are replaced; no connection is refused."""
@@ -384,6 +386,7 @@ def assert_nothing_lost(load: Load, sessions: int = 20) -> None:
     assert len(report.living) == sessions
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize("how", ["kill", "restart"])
 def test_a_new_master_cuts_nothing(site: Site, how: str) -> None:
     """Killed or restarted, twice in a row: the next master goes on with the generation that is there.
@@ -439,6 +442,7 @@ def test_what_a_reload_has_prepared_outlives_a_start_that_is_tried_again(site: S
         wait_until(lambda: proxy.status()["snapshot"] == 2 and proxy.phase() == "accepting", what="it serves")
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
     """The generation goes on, with another worker in the place of the dead one; the others keep sessions."""
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
@@ -519,6 +523,7 @@ def test_a_commit_in_whose_middle_the_master_died(site: Site) -> None:
         assert [each["index"] for each in proxy.generations()[2]["workers"]] == [0, 1]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_reload_during_a_take_over(site: Site) -> None:
     """A reload that comes while the next master waits for a worker that hangs is done after the take-over."""
     with LoneProxy(site.snapshot(workers=2)) as proxy:
@@ -554,6 +559,7 @@ def test_a_worker_that_hung_at_the_take_over_goes_on(site: Site) -> None:
         assert pids(proxy) == before
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_worker_that_hangs_for_good_is_replaced(site: Site) -> None:
     """One that does not answer its new master ends at last, and another one takes its place."""
     with LoneProxy(site.snapshot(workers=2)) as proxy:
@@ -802,6 +808,7 @@ def test_restart_under_supervisord(site: Site) -> None:
             assert len(load.report().living) == 20
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_left_for_good(site: Site) -> None:
     """Workers that were left, and that no master comes for, drain."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
@@ -878,6 +885,7 @@ def supervisord(proxy: LoneProxy, *, state: int | None) -> Iterator[None]:
             thread.join()
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize("host", ["192.0.2.200", "127.0.0.1"])
 @pytest.mark.parametrize("revision", [2, 1])
 def test_a_virtual_ip_that_goes_from_under_a_bind(site: Site, host: str, revision: int) -> None:
@@ -916,6 +924,7 @@ def _moved(site: Site, port: int) -> Snapshot:
     return replace(own, groups=(*own.groups, other))
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_new_master_lends_what_old_workers_still_accept_on(site: Site) -> None:
     """A bind goes to another group, and the master dies before that has it: the next one lends it."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy:

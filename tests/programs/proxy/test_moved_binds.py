@@ -92,6 +92,7 @@ def test_under_load(site: Site, moves: list[tuple[str, str]]):
         )
 
 
+@pytest.mark.slow("generations of real workers under load")
 @pytest.mark.parametrize("host", [WIDE, NARROW])
 @pytest.mark.parametrize("stays", [True, False], ids=["its group stays", "its group goes"])
 def test_to_a_group_that_is_new(site: Site, host: str, *, stays: bool):
@@ -108,6 +109,7 @@ def test_to_a_group_that_is_new(site: Site, host: str, *, stays: bool):
         assert site.port in {each["port"] for each in status}
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_reload_that_another_program_refuses(site: Site):
     """All is as it was: the bind is in its group, and no connection was lost."""
     with Appliance(site.config("ingress", WIDE)) as appliance, loaded(site) as load:

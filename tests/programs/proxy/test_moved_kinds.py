@@ -18,7 +18,11 @@ from support.proxy.moving_site import Site, site
 from support.supervisor.appliance import Appliance
 from support.values import body
 
-pytestmark = [pytest.mark.programs, pytest.mark.data_path]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.data_path,
+    pytest.mark.slow("generations of real workers under load"),
+]
 
 _LARGE = 24 << 20
 

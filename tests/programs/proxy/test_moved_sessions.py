@@ -96,6 +96,7 @@ def _held(made: Site) -> dict[str, tuple[int, int]]:
     }
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_the_id_that_an_operator_saw_stays_valid():
     """`sessions` lists a session that has moved by its id, with its age and bytes, and `kill` finds it."""
     with site() as made, Load(port=made.port, sessions=3) as load:
@@ -118,6 +119,7 @@ def test_the_id_that_an_operator_saw_stays_valid():
         assert _listed(made).keys() == before.keys() - {name}
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_what_has_no_place_in_the_new_generation_stays_and_drains():
     """A frontend that is gone: its sessions go on where they are, and the others move."""
     with site() as made, Load(port=made.port, sessions=5) as load:
@@ -137,6 +139,7 @@ def test_what_has_no_place_in_the_new_generation_stays_and_drains():
         assert load.report().ended == []
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_server_that_is_gone_keeps_its_sessions():
     """They are counted at it in the new generation, until the last one has ended."""
     with site() as made, Backend("master-1") as other, Load(port=made.port, sessions=4) as load:
@@ -153,6 +156,7 @@ def test_a_server_that_is_gone_keeps_its_sessions():
         assert load.report().ended == []
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_worker_that_hangs_and_dies_with_an_offer_loses_nothing():
     """What it was offered and did not take goes on in the old worker, and moves to its sibling later."""
     with site() as made, Load(port=made.port, sessions=200) as load:
@@ -189,6 +193,7 @@ def _stop(stack: contextlib.ExitStack, pid: int) -> None:
     os.kill(pid, signal.SIGSTOP)
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_drain_leaves_them_where_they_are():
     """`sessions: drain`: they stay in the old generation."""
     with site() as made, Load(port=made.port, sessions=5) as load:
@@ -201,6 +206,7 @@ def test_drain_leaves_them_where_they_are():
         assert sorted(each.sessions for each in made.appliance.workers()) == [0, 0, 5]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_half_closed_and_unread_ones_move_too():
     """A client that has sent its FIN gets the rest of its answer from the new worker."""
     with site() as made, socket.create_server(("127.0.0.1", 0)) as origin:

@@ -17,7 +17,7 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 
 from appliance.model.snapshot.snapshot import Reload, Snapshot
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("generations of real workers under load")]
 
 _SESSIONS = 5
 _MOVE = Reload(sockets=(), max_draining=10, sessions="move")

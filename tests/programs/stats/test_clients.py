@@ -17,7 +17,7 @@ from support.processes.waiting import wait_until
 from support.run import tools
 from support.stats.stats_site import StatsSite, stats_site
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("a whole appliance and its readers")]
 
 _CHECK = "/usr/lib/nagios/plugins/check_haproxy_stats"
 _SEQUENCE = re.compile(rb"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])")

@@ -106,6 +106,7 @@ def _other_workers(site: StatsSite) -> dict[str, object]:
     return {**api, "workers": 1 if len(site.cluster.appliance.accepting()) == 2 else 2}
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_no_counter_goes_back_under_load(site: StatsSite):
     """Reloads, and deaths of workers, master, health and stats under load: every scrape is good."""
     appliance = site.cluster.appliance
@@ -127,6 +128,7 @@ def test_no_counter_goes_back_under_load(site: StatsSite):
     watch.look()
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_every_connection_is_counted_once_through_deaths_and_reloads():
     """Who may die without ending a connection does, between reloads; clients counted what we did."""
     with stats_site(workers=2, drain=2.0) as site:
@@ -166,6 +168,7 @@ def _die_and_count(site: StatsSite) -> None:
     watch.look()
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_page_and_counters_outlive_a_killed_supervisord():
     """Without it they are told on; the next start takes over, and its counters go on from there."""
     with stats_site(workers=2) as site:
@@ -190,6 +193,7 @@ def test_page_and_counters_outlive_a_killed_supervisord():
         watch.look()
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_counters_outlive_an_upgrade(tmp_path: Path):
     """Another release takes over, and goes on with all that the former one has counted."""
     with stats_site(workers=2) as site:
@@ -218,6 +222,7 @@ def _accepting(site: StatsSite) -> set[int]:
     return {each.pid for each in site.cluster.appliance.accepting()}
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_a_worker_that_dies_with_its_master_is_counted(site: StatsSite):
     """The next master adds what is left on the board, once."""
     appliance = site.cluster.appliance
@@ -236,6 +241,7 @@ def test_a_worker_that_dies_with_its_master_is_counted(site: StatsSite):
     assert sums.workers == len(set(sums.recent))
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_a_damaged_file_of_sums_is_set_aside(site: StatsSite):
     """Counting begins anew, and somebody is told."""
     appliance = site.cluster.appliance

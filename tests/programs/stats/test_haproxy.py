@@ -197,6 +197,7 @@ def _telegraf(pair: Pair) -> list[dict[tuple[str, str], haproxy_clients.Row]]:
     ]
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_telegraf(pair: Pair):
     """The same rows in the same order, and in each the same figures in the same columns."""
     theirs, ours = _telegraf(pair)
@@ -616,6 +617,7 @@ def test_sessions_are_shown_and_ended(pair: Pair):
             client.recv(100)
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 def test_the_socket_is_its_owners(pair: Pair):
     """Who may connect may change servers: nobody else."""
     assert pair.site.socket.stat().st_mode & 0o777 == 0o600

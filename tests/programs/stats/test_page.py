@@ -16,7 +16,11 @@ from support.stats.stats_site import StatsSite, stats_site
 from appliance.wire import history_ring
 from appliance.wire.history_ring import FrontendMinute, Minute, PoolMinute
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("chromium")]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("chromium"),
+    pytest.mark.slow("a whole appliance and its readers"),
+]
 
 _AUTH: Mapping[str, object] = {"auth": {"user": "admin", "password": "s3cret"}, "admin": "on"}
 

@@ -459,6 +459,7 @@ def test_who_leaves_in_the_middle_of_a_head(site: StatsSite):
     assert "Traceback" not in site.cluster.appliance.log()
 
 
+@pytest.mark.slow("a whole appliance and its readers")
 @pytest.mark.parametrize(
     "request_",
     [

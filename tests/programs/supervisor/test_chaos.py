@@ -35,7 +35,7 @@ from support.supervisor.appliance import Appliance
 from appliance.net.files.snapshots import read, same
 from appliance.net.sources.judging import judge
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _STEPS = 12
 _SESSIONS = 20

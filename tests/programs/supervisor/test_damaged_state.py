@@ -11,7 +11,7 @@ from support.network.ports import accepts, free_port
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _KINDS = (
     "flipped-5",

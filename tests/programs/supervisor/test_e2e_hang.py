@@ -90,6 +90,7 @@ def test_a_program_that_hangs_is_replaced(made: Cluster, load: Load, program: st
     assert appliance.reload(made.config())["ok"] is True
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 @_HANGS
 def test_a_worker_that_hangs_is_replaced_in_its_generation(made: Cluster, load: Load, how: int):
     """Its own connections are lost; new ones go to its sibling meanwhile, and its place is filled."""
@@ -113,6 +114,7 @@ def test_a_worker_that_hangs_is_replaced_in_its_generation(made: Cluster, load: 
     assert heart.exists()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_connections_at_the_only_worker_wait_for_the_next_one():
     """Nobody is refused: they are in the listening socket, which the master holds, and are served then."""
     with cluster(workers=1, watchdog=f"{_PERIOD:g}s") as made:
@@ -127,6 +129,7 @@ def test_connections_at_the_only_worker_wait_for_the_next_one():
         assert [each["pid"] for each in made.appliance.events("program-hung")] == [worker.pid]
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_machine_that_stands_still_ends_nobody(made: Cluster, load: Load):
     """All stopped for longer than the period, supervisord too, as a suspended machine is."""
     appliance = made.appliance
@@ -148,6 +151,7 @@ def _stand_still(seconds: float) -> None:
     signal.sigtimedwait([], seconds)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_the_period_is_live(made: Cluster):
     """A reload changes it, without a new generation of workers; one that is too long or short is refused."""
     appliance = made.appliance

@@ -27,12 +27,14 @@ def test_term_lets_sessions_finish_until_the_drain_deadline():
         assert made.appliance.processes() == []
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_term_without_sessions_does_not_wait_for_the_deadline():
     """A drain time of an hour is no reason to wait when there is nothing to drain."""
     with cluster(workers=1, drain=3600.0) as made:
         assert made.appliance.stop(patience=30.0) == 0
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_second_term_ends_everything_at_once():
     """Sessions are cut, and no process is left."""
     with cluster(workers=2, drain=3600.0) as made, Load(port=made.port, sessions=_SESSIONS) as load:

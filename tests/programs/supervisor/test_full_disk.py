@@ -11,7 +11,11 @@ from support.supervisor.appliance import Appliance
 
 from appliance.wire import history_ring
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("mount", root=True)]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("mount", root=True),
+    pytest.mark.slow("several starts of the whole appliance"),
+]
 
 
 def config(port: int, **more: object) -> dict[str, object]:

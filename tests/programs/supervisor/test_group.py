@@ -64,6 +64,7 @@ def as_member(
     )
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_member_sees_everything(running: Appliance):
     """The status is whole and says that all is well, though supervisord is not asked."""
     done = as_member(running, "status", "--json")
@@ -99,6 +100,7 @@ def test_a_member_changes_nothing(running: Appliance):
     assert running.status()["pools"][0]["up"] == 1  # type: ignore[index]  # JSON
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_others_are_told_which_group_may_look(running: Appliance):
     """Who is no member sees nothing."""
     done = as_member(running, "status", group=None)
@@ -107,6 +109,7 @@ def test_others_are_told_which_group_may_look(running: Appliance):
     assert f"a member of the group {GROUP}" in done.stderr
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_what_is_not_to_be_read_is_closed(running: Appliance):
     """What commands or holds secrets is the owner's alone."""
     runtime = running.paths.runtime
@@ -117,6 +120,7 @@ def test_what_is_not_to_be_read_is_closed(running: Appliance):
     assert {mode for name, mode in modes.items() if name.endswith(".board")} == {0o640}
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_group_that_is_not_there_refuses_the_reload(running: Appliance):
     """The key is named, and nothing has changed."""
     answer = running.reload({**running.config, "group": "no-such-group"})
@@ -127,6 +131,7 @@ def test_a_group_that_is_not_there_refuses_the_reload(running: Appliance):
     assert "no-such-group" in problem
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_start_with_a_group_that_is_not_there_warns():
     """Everything runs, and its sockets are the owner's alone."""
     with (
@@ -142,6 +147,7 @@ def test_a_start_with_a_group_that_is_not_there_warns():
         assert "started again" in str(answer["warnings"])
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_member_sees_virtual_ips_and_neither_their_password_nor_a_lock():
     """An address without its interface is in fault, which is as good to look at."""
     router = {"addresses": ["192.0.2.100/24"], "interface": "none0", "router_id": 7, "peers": ["192.0.2.9"]}

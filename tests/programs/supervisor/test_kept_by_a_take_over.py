@@ -14,7 +14,7 @@ from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 from support.supervisor.release import Release
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _ONCE = {"type": "tcp", "interval": "10m", "fall": 1, "rise": 2}
 """One check when `health` starts: a verdict that needs two good ones more is never made again."""

@@ -12,7 +12,7 @@ from support.peers.backend import Backend
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 
 def config(file: Path, server: int, *, level: str = "info") -> dict[str, object]:

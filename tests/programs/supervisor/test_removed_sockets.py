@@ -13,7 +13,7 @@ from support.supervisor.appliance import Appliance
 
 from appliance.net.files import lock_files
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _SESSIONS = 30
 

@@ -112,6 +112,7 @@ def test_a_start_that_cannot_be_names_the_next_step(trouble: str):
     assert "--runtime-dir" in next(each for each in done.stderr.splitlines() if "Next: " in each)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_broken_file_starts_the_last_good_copy_and_says_so(site: Site):
     """It serves what was accepted last; log and status say so until a reload finds the file good."""
     appliance, port = site.appliance, site.port
@@ -159,6 +160,7 @@ def virtual_ip(address: str = "192.0.2.200/24") -> dict[str, object]:
     return {"virtual_ips": {"api": {"addresses": [address], "interface": "lb-none", "router_id": 51}}}
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_virtual_ips_alone_are_a_configuration():
     """A node that does keepalived's job alone runs vrrp and reload, says what is wrong, and ends cleanly."""
     with Appliance(virtual_ip()) as appliance:
@@ -188,6 +190,7 @@ def test_virtual_ips_come_and_go(site: Site):
     assert ready(port)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_group_that_is_removed_and_added_at_once_serves(site: Site):
     """Its program, still on its way down, is waited for and started; no answer has a warning."""
     appliance, api, ingress = site.appliance, site.port, free_port()
@@ -198,6 +201,7 @@ def test_a_group_that_is_removed_and_added_at_once_serves(site: Site):
         assert ready(api)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_restarted_supervisord_runs_what_is_accepted_now(site: Site):
     """A group that came by a reload is there again after `supervisorctl reload`, one that went is not."""
     appliance, ingress = site.appliance, free_port()
@@ -264,6 +268,7 @@ def test_an_ordinary_user_runs_it():
             assert process.wait(30) == 0
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_killed_supervisord_is_no_outage(site: Site):
     """Without it everything serves on, and the next start takes over what it left."""
     appliance, port = site.appliance, site.port

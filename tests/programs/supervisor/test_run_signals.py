@@ -17,7 +17,7 @@ from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _COMMAND: Final = Path(sys.executable).parent / "appliance"
 _STAGES: Final = (

@@ -55,6 +55,7 @@ def test_a_session_ends_by_itself():
         assert made.appliance.processes() == []
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_without_sessions_it_ends_at_once():
     """Nothing is waited for."""
     with cluster(workers=1, drain=3600.0) as made:
@@ -63,6 +64,7 @@ def test_without_sessions_it_ends_at_once():
         assert made.appliance.processes() == []
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_term_after_it_is_the_ordinary_stop():
     """The drain time counts from TERM on, and then sessions are cut; a second USR1 changes nothing."""
     with cluster(workers=2, drain=_DRAIN) as made, session(made) as opened:
@@ -75,6 +77,7 @@ def test_term_after_it_is_the_ordinary_stop():
         assert made.appliance.processes() == []
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_it_reaches_workers_whose_master_dies():
     """Workers that lose their master in the middle of it keep their sessions all the same."""
     with cluster(workers=1, drain=_DRAIN) as made:
@@ -89,6 +92,7 @@ def test_it_reaches_workers_whose_master_dies():
         made.appliance.remove_sockets()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
 def test_it_does_no_harm_to_the_programs_that_it_is_not_for(number: signal.Signals):
     """`systemctl kill` sends a signal to every process of the unit: sessions are not lost by that."""

@@ -14,7 +14,7 @@ from appliance.net.supervision import incumbent
 from appliance.wire.lines.control import encode_question
 from appliance.wire.lines.succession import Party, request
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
 _COMMAND = ["/opt/none/bin/appliance"]
 

@@ -59,6 +59,7 @@ def test_an_upgrade_and_the_way_back(site: Site, newer: Release, tmp_path: Path)
     assert "from version 9.9.9" in made.command("status", check=False).stdout
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_two_at_once(site: Site, newer: Release):
     """One of them takes over, the other one says that somebody does, or takes over after it."""
     former = site.appliance.process
@@ -77,6 +78,7 @@ def test_two_at_once(site: Site, newer: Release):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_configuration_that_is_refused(site: Site, newer: Release):
     """Every error is printed, and the one that runs has not been asked for anything."""
     before = site.programs()
@@ -88,6 +90,7 @@ def test_a_configuration_that_is_refused(site: Site, newer: Release):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
     """A module that cannot be loaded is named, and the one that runs has not been asked for anything."""
     before = site.programs()
@@ -149,6 +152,7 @@ def _wait_for(site: Site, moment: str) -> None:
     )
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 @pytest.mark.parametrize("moment", _MOMENTS if _FULL else ["accepting"])
 def test_a_new_one_that_is_killed(site: Site, waiting: tuple[Release, Path], moment: str):
     """The former one goes on, at whatever step the new one died."""
@@ -163,6 +167,7 @@ def test_a_new_one_that_is_killed(site: Site, waiting: tuple[Release, Path], mom
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 @pytest.mark.skipif(not _FULL, reason="it takes a minute: E2E_FULL=1")
 def test_a_new_one_that_hangs(site: Site, waiting: tuple[Release, Path]):
     """The former one waits for it no longer than a minute, kills it, and goes on."""
@@ -175,6 +180,7 @@ def test_a_new_one_that_hangs(site: Site, waiting: tuple[Release, Path]):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 @pytest.mark.parametrize("moment", ["asked", "starting", "adopted"] if _FULL else ["starting"])
 def test_a_former_one_that_is_killed(site: Site, waiting: tuple[Release, Path], moment: str):
     """The new one is in charge, at whatever step the former one died."""
@@ -190,6 +196,7 @@ def test_a_former_one_that_is_killed(site: Site, waiting: tuple[Release, Path], 
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_former_one_that_is_told_to_end(site: Site, waiting: tuple[Release, Path]):
     """It withdraws and stops everything, also what the new one has started; the new one fails."""
     made, new = site.appliance, site.start(waiting[0])

@@ -52,6 +52,7 @@ def test_an_upgrade_and_the_way_back(site: Site, tmp_path: Path):
     site.wait_for_own_programs()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_signal(site: Site):
     """SIGUSR2 has the same command started again: what is installed there by now."""
     made, former = site.appliance, site.appliance.pid
@@ -64,6 +65,7 @@ def test_a_signal(site: Site):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_release_that_fails(site: Site, tmp_path: Path):
     """Before it asks, or after that: the command ends with 1 and the reason, the one that ran goes on."""
     made, before = site.appliance, site.programs()
@@ -82,6 +84,7 @@ def test_a_release_that_fails(site: Site, tmp_path: Path):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_configuration_that_is_refused(site: Site, tmp_path: Path):
     """The command says what is wrong with it, and the one that runs has not been asked to stand by."""
     made, before = site.appliance, site.programs()
@@ -94,6 +97,7 @@ def test_a_configuration_that_is_refused(site: Site, tmp_path: Path):
     site.wait_for_traffic()
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_nobody_to_upgrade(tmp_path: Path):
     """Where no appliance runs, the next step is to start one."""
     newer = Release(tmp_path / "newer", "9.9.9")
@@ -102,6 +106,7 @@ def test_nobody_to_upgrade(tmp_path: Path):
     assert (done.returncode, "Next: `systemctl start appliance`" in done.stderr) == (1, True)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_what_systemd_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The former one names its successor, and is silent then; the new one has said nothing before."""
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))

@@ -321,6 +321,7 @@ def test_its_board_is_written(lone: Lone):
     assert (board.snapshot, board.pid) == (4, lone.status()["pid"])
 
 
+@pytest.mark.slow("real timers")
 @pytest.mark.parametrize("module", ["gevent", "pydantic", "yaml", "click"])
 def test_it_does_not_import(module: str):
     """What takes time to import, or another loop, is not loaded by it: a restart has to be quick."""

@@ -15,7 +15,11 @@ from support.worker.lone_worker import lone_worker
 
 from appliance.model.snapshot.pools import Balance
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("nginx"),
+    pytest.mark.slow("many connections, or real time-outs"),
+]
 
 _CONNECTIONS = 10_000
 _AT_ONCE = 50

@@ -23,7 +23,11 @@ from support.supervisor.appliance import Appliance
 from support.values import body
 from support.values.certificates import Certificates, issue
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx", "curl", "openssl")]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("nginx", "curl", "openssl"),
+    pytest.mark.slow("many connections, or real time-outs"),
+]
 
 _HELD = 180.0 if os.environ.get("E2E_FULL") == "1" else 3.0
 _LARGE = 1 << 30

@@ -19,7 +19,11 @@ from support.values import body
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 from support.worker.lone_worker import LoneWorker, lone_worker
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.needs("nginx"),
+    pytest.mark.slow("many connections, or real time-outs"),
+]
 
 _CONNECTIONS = 100_000 if os.environ.get("E2E_FULL") == "1" else 15_000
 _WARM_UP = 3_000

@@ -69,6 +69,7 @@ def test_a_silent_server_loses_its_sessions_in_every_generation():
             assert {(each.server, each.how) for each in load.report().ended} == {(_SICK, "reset")}
 
 
+@pytest.mark.slow("many connections, or real time-outs")
 def test_a_server_that_falls_silent_after_it_was_taken_out_loses_its_sessions_then():
     """While it answers 500 they stay, in a draining generation too; its silence ends them."""
     with (
@@ -86,6 +87,7 @@ def test_a_server_that_falls_silent_after_it_was_taken_out_loses_its_sessions_th
             assert {(each.server, each.how) for each in load.report().ended} == {(_SICK, "reset")}
 
 
+@pytest.mark.slow("many connections, or real time-outs")
 def test_a_download_from_a_server_that_says_it_stops_comes_through():
     """It is down for everybody new, and the client that reads from it gets every byte."""
     with cluster(masters=1, workers=1, pool={"check": _CHECK}) as made:

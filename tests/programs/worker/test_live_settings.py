@@ -152,6 +152,7 @@ def proxy(site: Site) -> Iterator[LoneProxy]:
         yield proxy
 
 
+@pytest.mark.slow("many connections, or real time-outs")
 @pytest.mark.parametrize(
     ("settings", "changes"),
     [
