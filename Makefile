@@ -37,9 +37,11 @@ debian: venv
 unexport PYTHONDONTWRITEBYTECODE
 
 # JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
-# Most tests wait most of the time: two for each processor.
-JOBS    ?= $(shell echo $$((2 * $$(nproc))))
+# Most tests wait most of the time: two for each processor. Pure ones never do.
+PROCESSORS := $(shell nproc)
+JOBS    ?= $(shell echo $$((2 * $(PROCESSORS))))
 PYTEST   = $(BIN)/python -m pytest -n $(JOBS) --no-loadscope-reorder
+test-pure check: JOBS = $(PROCESSORS)
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov=appliance.translation \
 	--cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered
 

@@ -93,8 +93,11 @@ class Times:
         self._spent: dict[str, _Spent] = {}
 
     def add(self, report: pytest.TestReport) -> None:
-        """Count one phase (set-up, call, tear-down) of one test."""
-        spent = self._spent.setdefault(str(dict(report.user_properties)["layer"]), _Spent())
+        """Count one phase (set-up, call, tear-down) of one test; what crashed has no layer in its report."""
+        layer = dict(report.user_properties).get("layer")
+        if layer is None:
+            return
+        spent = self._spent.setdefault(str(layer), _Spent())
         spent.tests += report.when == "setup"
         spent.work += report.duration
         spent.first, spent.last = min(spent.first, report.start), max(spent.last, report.stop)
