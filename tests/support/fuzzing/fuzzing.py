@@ -78,18 +78,18 @@ def kept(target: Target) -> list[bytes]:
 
 
 def fuzz(target: Target, *, seconds: float, seed: int) -> int:
-    """Feed a target for a time, first with what is kept; return how many inputs that were.
+    """Feed a target for a time, first with what is kept, all of it and all seeds; return how many inputs.
 
     Raises Broken with the shortest input found for which an invariant does not hold.
     """
     until = time.monotonic() + seconds
-    count = 0
+    always, count = len(kept(target)) + len(target.seeds), 0
     with _limits():
         for data in _inputs(target, seed):
             count += 1
             if problem := _problem(target, data):
                 raise Broken(_report(target, _shrunk(target, data, problem), seed=seed))
-            if time.monotonic() >= until and count > len(target.seeds):
+            if time.monotonic() >= until and count > always:
                 return count
     raise AssertionError("the inputs have an end")
 
