@@ -50,6 +50,7 @@ def text(explanation: Told) -> str:
     return json.dumps(explanation)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_active_and_backup_by_priority(ground: Field):
     """The one is active by the election; the other is backup because of a peer, and where to change that."""
     with agreed(ground) as (one, two):
@@ -61,6 +62,7 @@ def test_active_and_backup_by_priority(ground: Field):
         assert f"{ground.one.address} is active with priority 150, and this node has 100" in text(backup)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_held_back_by_a_track(ground: Field, tmp_path: Path):
     """It would be active with what a track adds: the track is named, and what it looks at."""
     missing = tmp_path / "ready"
@@ -71,6 +73,7 @@ def test_held_back_by_a_track(ground: Field, tmp_path: Path):
         assert str(missing) in text(found)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_fault_by_the_interface(ground: Field):
     """Without a carrier nothing can be held."""
     with VrrpNode(ground.one, router()) as one:
@@ -81,6 +84,7 @@ def test_fault_by_the_interface(ground: Field):
         assert "eth0" in str(found["answer"])
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_fault_by_a_track(ground: Field, tmp_path: Path):
     """A track without a weight means fault."""
     tracks = (track("exists", str(tmp_path / "ready"), name="api-ready", weight=None),)
@@ -90,6 +94,7 @@ def test_fault_by_a_track(ground: Field, tmp_path: Path):
         assert "api-ready" in text(found)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_moved_by_the_operator(ground: Field):
     """It has the higher priority and does not come back: the command that reclaims it is named."""
     with agreed(ground, hand_over=60.0) as (one, _):
@@ -104,6 +109,7 @@ def test_moved_by_the_operator(ground: Field):
         )
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_two_actives(ground: Field):
     """Either drops what the other says, both are active: each names the other."""
     passwords = [router(version=2, advert=1.0, password=each) for each in ("ours", "theirs")]
@@ -114,6 +120,7 @@ def test_two_actives(ground: Field):
             assert "split brain" in str(found["answer"])
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_nobody_answers(ground: Field):
     """Without the program vrrp nobody knows, and that is said."""
     with VrrpNode(ground.one, router()) as one:

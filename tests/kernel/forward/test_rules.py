@@ -69,6 +69,7 @@ def test_the_rules_outlive_a_crash_and_are_taken_over(balanced: ForwardField):
         session.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_restart_alone_leaves_everything(balanced: ForwardField):
     """`supervisorctl restart forward` ends nothing and refuses nobody."""
     with balanced.appliance() as appliance:
@@ -266,6 +267,7 @@ def test_whom_servers_see(balanced: ForwardField, masquerade: str, version: int)
             connection.close()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_packets_of_connections_that_nobody_knows_are_reset(balanced: ForwardField):
     """A connection that conntrack has forgotten, as after a move of the address, ends at its next packet."""
     with balanced.appliance() as appliance:

@@ -167,6 +167,7 @@ def test_counters_of_vrrp_outlive_it(watched: Watched):
     site.wait_for("appliance_program_restarts_total", restarts + 1, program="vrrp")
 
 
+@pytest.mark.slow("a whole appliance and a browser")
 @pytest.mark.parametrize("program", ["discover", "vrrp"])
 def test_page_and_metrics_while_a_program_is_killed(watched: Watched, program: str):
     """Each scrape is answered, no counter goes back, the restart is counted, its metrics come back."""
@@ -190,6 +191,7 @@ def test_page_and_metrics_while_a_program_is_killed(watched: Watched, program: s
     assert site.cluster.appliance.program_pid(program) != killed
 
 
+@pytest.mark.slow("a whole appliance and a browser")
 @pytest.mark.parametrize("command", [["check", "rules", str(RULES)], ["test", "rules", "rules-test.yaml"]])
 def test_rules(command: list[str]):
     """Prometheus takes them, and each alert fires when it should and not before."""

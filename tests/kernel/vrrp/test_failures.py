@@ -22,6 +22,7 @@ HIGH = router(priority=150)
 LOW = router(priority=100)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_killed_and_not_restarted(ground: Field):
     """After kill -9 the backup serves the client, though the dead one's address is still on its interface."""
     serve(ground.one, ground.two)
@@ -39,6 +40,7 @@ def test_killed_and_not_restarted(ground: Field):
         assert low.transitions() == ["backup", "active", "backup"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_killed_and_restarted_late_as_backup(ground: Field):
     """One that comes back beside who serves meanwhile, and may not preempt, removes what it left behind."""
     with pair(ground, router(priority=150, preempt=False), LOW) as (high, low):
@@ -74,6 +76,7 @@ def test_killed_and_restarted_at_once(ground: Field):
         assert high.transitions() == ["active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_unplugged_and_plugged(ground: Field):
     """Without carrier it is in fault and leaves the address; with it again it takes over."""
     serve(ground.one, ground.two)
@@ -105,6 +108,7 @@ def test_interface_taken_down_and_up(ground: Field):
         ground.wait_for_holder(ground.one, VIP6)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_interface_deleted_and_made_again(ground: Field):
     """An interface that disappears is a fault; another one of its name is taken as its return."""
     with pair(ground, HIGH, LOW) as (high, _):
@@ -121,6 +125,7 @@ def test_interface_deleted_and_made_again(ground: Field):
         ground.wait_for_holder(ground.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_stopped_for_ten_intervals(ground: Field):
     """One that was not scheduled for ten intervals finds a successor: only one keeps the address."""
     serve(ground.one, ground.two)
@@ -140,6 +145,7 @@ def test_stopped_for_ten_intervals(ground: Field):
         assert wakeups > 0
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_worse_one_stopped_for_ten_intervals(ground: Field):
     """An active that was stopped while a better one came leaves the address as soon as it goes on."""
     with VrrpNode(ground.one, LOW) as low:
@@ -161,6 +167,7 @@ def test_worse_one_stopped_for_ten_intervals(ground: Field):
             assert low.transitions() == ["backup", "active", "backup"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_backup_stopped_for_ten_intervals(ground: Field):
     """A backup that was stopped does not claim when it goes on: what it missed is read first."""
     with pair(ground, HIGH, LOW) as (_, low):
@@ -173,6 +180,7 @@ def test_backup_stopped_for_ten_intervals(ground: Field):
         assert ground.senders(since=mark) == {ground.one.address}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_both_isolated_and_rejoined(ground: Field):
     """Cut off from each other both serve; joined again one leaves, and the other announces itself again."""
     serve(ground.one, ground.two)
@@ -197,6 +205,7 @@ def test_both_isolated_and_rejoined(ground: Field):
         assert ground.two.address in high.log()
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
 def test_deleted_by_hand_comes_back(ground: Field, address: str):
     """A virtual IP that something else removes is there again, announced, without a transition."""
@@ -213,6 +222,7 @@ def test_deleted_by_hand_comes_back(ground: Field, address: str):
         assert ours.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_backup_leaves_foreign_addresses_alone(ground: Field):
     """What others have put on the interface stays there, through start, election, stop and start."""
     foreign = "192.0.2.201/24"
@@ -246,6 +256,7 @@ def test_a_planned_move_loses_nothing(ground: Field):
         ground.wait_for_holder(ground.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_stop_loses_nothing(ground: Field):
     """A stop hands over like a move: the old active answers until its successor does."""
     serve(ground.one, ground.two)
@@ -260,6 +271,7 @@ def test_a_stop_loses_nothing(ground: Field):
         assert outage.lost == 0
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_one_that_leaves_announces_nothing(ground: Field):
     """Announcements that are due while it hands over are left out: they would call clients back."""
     restless = AnnounceSettings(repeat=5, delay=0.0, refresh=0.005, refresh_repeat=1, reply=False)
@@ -353,6 +365,7 @@ runpy.run_module("appliance.programs.vrrp", run_name="__main__")
 """
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_wall_clock_that_jumps_moves_nothing(ground: Field, tmp_path: Path):
     """An hour forth and back, as the program's `time.time` sees it, is nothing to active and backup."""
     ahead = tmp_path / "ahead"
@@ -396,6 +409,7 @@ def test_a_clock_that_is_wrong_for_a_while_heals(ground: Field, tmp_path: Path, 
             assert high.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_clocks_that_differ_are_nothing_to_a_growing_sequence(ground: Field, tmp_path: Path):
     """With `anti_replay: monotonic` signed routers whose clocks are a minute apart understand each other."""
     ahead = tmp_path / "ahead"
@@ -427,6 +441,7 @@ def test_an_unrelated_address_opens_nothing_again(ground: Field):
         assert one.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_network_that_is_reached_later_brings_no_second_route(ground: Field):
     """A backup whose interface gets an address in its network takes its own without a route."""
     terms = {"addresses": ("198.51.100.100/24",)}
@@ -439,6 +454,7 @@ def test_a_network_that_is_reached_later_brings_no_second_route(ground: Field):
         assert "noprefixroute" in line
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_the_address_on_another_interface_is_told(ground: Field):
     """A backup that has the virtual IP on `lo` answers ARP for it and tells it; with arp_ignore neither."""
     with pair(ground, HIGH, LOW) as (_, backup):

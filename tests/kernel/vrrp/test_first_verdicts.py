@@ -43,6 +43,7 @@ def _slow(flag: Path, *, exit_status: int, timeout: float = 20.0) -> Track:
     return track("script", "sh", arguments=words, name="slow", interval=1.0, timeout=timeout, weight=None)
 
 
+@pytest.mark.slow("real timers of several routers")
 @peers
 def test_a_script_that_is_slow_and_fails_takes_nothing(ground: Field, tmp_path: Path, kind: str):
     """While the first run of a script lasts a healthy peer goes on, and its failure is a fault."""
@@ -78,6 +79,7 @@ def test_a_script_that_is_slow_and_passes_lets_it_preempt(ground: Field, tmp_pat
         assert [each["cause"] for each in told] == ["started", "preempted"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_weight_without_a_verdict_is_waited_for(ground: Field, tmp_path: Path):
     """A weight that will be subtracted is known before the claim: a healthy peer stays the better one."""
     flag = tmp_path / "flag"
@@ -103,6 +105,7 @@ def test_alone_the_address_is_taken_with_the_verdict(ground: Field, tmp_path: Pa
         assert ours.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_sync_group_waits_for_all_of_its_members(ground: Field, tmp_path: Path):
     """What one member waits for holds back the others, and its fault is theirs."""
     flag = tmp_path / "flag"
@@ -145,6 +148,7 @@ def _tracker_of(ours: VrrpNode) -> int:
     return next((pid for pid in here if "appliance.programs.tracker" in command_line(pid)), 0)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_verdicts_that_never_come_keep_out_who_is_not_missed(ground: Field):
     """Beside an active a track without a verdict is a fault in the end, until that one has gone."""
     with (
@@ -161,6 +165,7 @@ def test_verdicts_that_never_come_keep_out_who_is_not_missed(ground: Field):
         assert '"counts_as": "down"' in ours.log()
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_verdicts_that_never_come_leave_no_address_nowhere(ground: Field):
     """Alone it takes the address when the time of the tracks is over, and says that they are silent."""
     with _silent_tracker(ground.one, priority=150) as ours:

@@ -37,6 +37,7 @@ def events(node: VrrpNode, name: str) -> list[Values]:
     return [each for each in lines if each.get("event") == name]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_the_better_one_claims(meadow: Field) -> None:
     """Of two the one of the higher priority is active, the other one hears it."""
     with agreed(meadow) as (one, two):
@@ -60,6 +61,7 @@ def test_a_crash_moves_the_address(meadow: Field) -> None:
         meadow.wait_for_holder(meadow.one)
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_stop_leaves_no_gap(meadow: Field) -> None:
     """A stop says priority 0 and keeps the address until the successor is heard."""
     with agreed(meadow) as (one, two):
@@ -68,6 +70,7 @@ def test_a_stop_leaves_no_gap(meadow: Field) -> None:
         assert two.transitions()[-1] == "active"
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_move_hands_over_and_stays(meadow: Field) -> None:
     """A planned hand-over answers when the peer has taken over; it comes back only when it is reclaimed."""
     with agreed(meadow) as (one, _):
@@ -92,6 +95,7 @@ def test_a_move_without_a_successor_changes_nothing(meadow: Field) -> None:
         assert "no virtual IP" in str(refused["errors"])
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_backup_has_nothing_to_move(meadow: Field) -> None:
     """A move is asked of the active."""
     with agreed(meadow) as (_, two):
@@ -172,6 +176,7 @@ def test_killed_and_started_at_once_it_goes_on(meadow: Field) -> None:
         assert two.state() == "backup"
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_killed_and_started_late_it_removes_what_it_left(meadow: Field) -> None:
     """A restart after the peer has taken over removes the address that the dead one left."""
     with VrrpNode(meadow.one, router(priority=100, preempt=False)) as one, contextlib.ExitStack() as stack:
@@ -288,6 +293,7 @@ def test_a_source_that_is_not_here_is_a_fault(meadow: Field) -> None:
         meadow.wait_for_adverts(2, source="192.0.2.9")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_unicast_peers_agree(meadow: Field) -> None:
     """Two that know each other's addresses agree without multicast, in both families."""
 
@@ -315,6 +321,7 @@ def test_unicast_peers_agree(meadow: Field) -> None:
         assert not meadow.capture.adverts(destination="224.0.0.18")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_version_2_with_a_password(meadow: Field) -> None:
     """Version 2 with a password agrees; another password is a named conflict that is told."""
     terms = {"version": 2, "advert": 1.0}
@@ -368,6 +375,7 @@ def test_an_ipv6_address_in_use_is_a_conflict(meadow: Field) -> None:
         assert one.state() == "backup"
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
 def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> None:
     """With a virtual MAC the address is on an interface of its own, which only the active has up."""
@@ -389,6 +397,7 @@ def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> No
         assert "vrrp" not in meadow.one.ip("-o", "link") + meadow.two.ip("-o", "link")
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
 def test_sealed_advertisements_are_believed(meadow: Field, address: str) -> None:
     """With the same HMAC key two agree; one without the key is not heard."""
@@ -407,6 +416,7 @@ def test_a_conflict_may_be_refused(meadow: Field) -> None:
         assert "address-in-use" in str(one.status()["fault_reasons"])
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_an_active_that_is_there_is_no_conflict(meadow: Field) -> None:
     """Starting beside an active tells no conflict: its answers are as they should be."""
     with VrrpNode(meadow.one, router(priority=150)) as one:
@@ -480,6 +490,7 @@ def test_commands_are_run(meadow: Field, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_paused_active_heals_at_once(meadow: Field) -> None:
     """An active that was stopped for ten intervals and goes on leaves one holder."""
     with VrrpNode(meadow.two, router(priority=150, preempt=False)) as two:

@@ -157,6 +157,7 @@ def test_ours_serves_during_a_keepalived_s_preempt_delay(ground: Field):
             assert ours.transitions() == ["backup", "active", "backup"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_weight_moves_the_address_away_from_ours_and_back(ground: Field, penalty: Path):
     """A falling priority of ours lets a keepalived take over, a rising one takes the address back."""
     weighed = track("file", str(penalty), weight=1)
@@ -234,6 +235,7 @@ def test_equal_priority_goes_to_the_higher_address(ground: Field):
         ours.wait_for("backup")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_fault_hands_over_and_its_end_takes_back(ground: Field, penalty: Path):
     """A track without weight that falls means fault: priority 0 on the wire, and the keepalived serves."""
     with (
@@ -250,6 +252,7 @@ def test_a_fault_hands_over_and_its_end_takes_back(ground: Field, penalty: Path)
         peer.wait_for("BACKUP")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_keepalived_in_fault_is_relieved(ground: Field, penalty: Path):
     """A keepalived that falls into fault while master is relieved by ours."""
     instance = Instance(priority=150, lines=("track_file {\npenalty\n}",))

@@ -64,6 +64,7 @@ def test_addresses_change_their_entries(
         assert {one.state(each.name) for each in after} == {"active"}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_virtual_ip_is_renamed(ground: Field):
     """Another name is nothing to the peers: the address stays, nobody is told that somebody leaves."""
     named, peer = router("old", priority=150), router("old", priority=100)
@@ -80,6 +81,7 @@ def test_a_virtual_ip_is_renamed(ground: Field):
             assert ground.capture.adverts(priority=0) == []
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize("lists", [([X], [Y]), ([Y], [X])], ids=["names", "router-ids"])
 def test_names_are_swapped(ground: Field, lists: tuple[list[str], list[str]]):
     """Two that swap names, or their router ids, keep every address, and none says that it leaves."""
@@ -99,6 +101,7 @@ def test_names_are_swapped(ground: Field, lists: tuple[list[str], list[str]]):
             assert ground.capture.adverts(priority=0) == []
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_renamed_backup_is_a_backup(ground: Field):
     """A Backup under another name listens again and claims nothing."""
     high, low = router(priority=150), router(priority=100)
@@ -110,6 +113,7 @@ def test_a_renamed_backup_is_a_backup(ground: Field):
         assert one.transitions() == ["backup", "active"]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_renamed_one_that_was_moved_away_stays_away(ground: Field):
     """Another name or router id does not undo a planned hand-over."""
     high, low = router(priority=150), router(priority=100)
@@ -122,6 +126,7 @@ def test_a_renamed_one_that_was_moved_away_stays_away(ground: Field):
         assert two.state() == "active"
 
 
+@pytest.mark.slow("real timers of several routers")
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -200,6 +205,7 @@ def test_addresses_are_added_node_after_node(ground: Field, first: str, policy: 
         assert [ground.one.holds(each) for each in (X, Y)] == [True, True]
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_many_are_added_beside_one_that_does_not_notice(ground: Field):
     """While reloads add 60 and remove them again on both nodes, one that did not change stays where it is."""
     judged(lambda: _add_and_remove_many(ground), longest=0.02)

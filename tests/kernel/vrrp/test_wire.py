@@ -24,6 +24,7 @@ def _drops(node: VrrpNode) -> dict[str, int]:
     return {str(reason): int(count) for reason, count in drops.items() if count}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_damaged_packets_change_nothing(ground: Field):
     """Flipped, cut, lengthened and random packets leave active and backup as they are."""
     with (
@@ -80,6 +81,7 @@ def test_both_checksums_are_accepted(ground: Field, *, pseudo_header: bool):
         wait_until(lambda: ours.transitions()[1:3] == ["active", "backup"], what="ours gave way")
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_the_checksum_that_is_configured_is_sent(ground: Field):
     """Two of ours with different checksums understand each other, each as it was told on the wire."""
     with pair(ground, router(priority=150, checksum=Checksum.MESSAGE), router(priority=100)) as (first, _):

@@ -113,6 +113,7 @@ def test_server_states(made: Cluster):
     wait_until(lambda: server_state(made, "master-1") == "up", what="ready is seen")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_weights(made: Cluster):
     """A server's share is changed, shown, and given back."""
     said = made.appliance.command("weight", "masters/master-0", "masters/master-1", "50%").stdout
@@ -134,6 +135,7 @@ def effective_weight(made: Cluster, name: str) -> float | None:
     return next(each["effective_weight"] for each in pool["servers"] if each["name"] == name)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -247,6 +249,7 @@ def unwatched(made: Cluster) -> dict[str, object]:
     return config
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_a_dry_run_shows_and_changes_nothing(made: Cluster):
     """Each key with its old and new value and its line, what it takes; the workers stay, the file too."""
     config = unwatched(made)
@@ -279,6 +282,7 @@ def test_a_dry_run_shows_and_changes_nothing(made: Cluster):
     made.appliance.command("reload")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_a_dry_run_says_what_a_program_refuses(made: Cluster):
     """A port that somebody else has is found by trying it; and no reload was refused by that."""
     config = unwatched(made)
@@ -354,6 +358,7 @@ def run_command(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_status_and_sessions_work_without_supervisord_and_masters(made: Cluster):
     """Runs last: with supervisord and a proxy master killed, workers are still seen and asked."""
     generation = made.appliance.generation()

@@ -178,6 +178,7 @@ def test_another_size(site: Cluster):
         assert terminal.wait() == 0
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.parametrize("way", ["q", "ctrl-c", "TERM"])
 def test_the_terminal_is_given_back(site: Cluster, way: str):
     """However it is ended: the settings are as before, the cursor is back, and the exit code is 0."""
@@ -236,6 +237,7 @@ def test_an_input_that_ends(site: Cluster):
         assert terminal.wait() == 0
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 @pytest.mark.parametrize("term", ["xterm-256color", "linux", "vt100", "screen"])
 def test_kinds_of_terminals(site: Cluster, term: str):
     """Each shows the same; a vt100 gets no colours, and without UTF-8 there is nothing but ASCII."""

@@ -216,6 +216,7 @@ def test_a_live_change_that_a_worker_cannot_take(site: Site) -> None:
         assert not proxy.ask("commit", snapshot=2)["ok"]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_live_change_that_a_worker_does_not_take(site: Site) -> None:
     """The answer is no until it obeys: it is told again, and replaced if that does not help."""
     with LoneProxy(site.snapshot(workers=2)) as proxy:
@@ -254,6 +255,7 @@ def test_repeating_is_harmless(site: Site) -> None:
         assert [each["pid"] for each in proxy.workers()] == [before["pid"]]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_worker_count(site: Site) -> None:
     """Another number of workers is a new generation with that many."""
     with LoneProxy(site.snapshot(workers=1)) as proxy:
@@ -348,6 +350,7 @@ def test_worker_dies_around_the_commit(site: Site, fault: str) -> None:
             assert "refused" not in load.report().failures
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_killed_worker(site: Site) -> None:
     """A worker that is killed is replaced in its place, and no connection is refused."""
     with LoneProxy(site.snapshot(workers=2)) as proxy:
@@ -466,6 +469,7 @@ def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
         assert {(each["generation"], each["index"]) for each in proxy.workers()} == {(1, 0), (1, 1)}
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_live_change_came_while_there_was_no_master(site: Site) -> None:
     """The next master tells the workers of it, and keeps them."""
     with LoneProxy(site.snapshot(drain=1.0)) as proxy:
@@ -591,6 +595,7 @@ def test_killed_during_a_reload(site: Site) -> None:
         assert proxy.status()["generation"] == 1
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_few_open_files_are_said_once(site: Site) -> None:
     """The log says how many sessions each worker can hold, and again only when a number has changed."""
 
@@ -656,6 +661,7 @@ def test_take_over_of_a_draining_generation(site: Site) -> None:
             assert [proxy.phase(number) for number in (1, 2)] == ["draining", "accepting"]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_take_over_when_nothing_can_start(site: Site) -> None:
     """When the next master's generation cannot start, the orphans serve on and the reason is told."""
     with LoneProxy(site.snapshot()) as proxy:

@@ -53,6 +53,7 @@ def test_a_child_that_hangs_before_it_beats_is_ended(paths: Paths, hanging: "sub
     assert hanging.wait(10) < 0
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_one_that_lives_makes_its_heartbeat_again(paths: Paths):
     """What the watchdog has made in its place is taken by the program, and not written over."""
     path = paths.heartbeat("health")
@@ -69,6 +70,7 @@ def test_one_that_lives_makes_its_heartbeat_again(paths: Paths):
     assert life.beat == int((1.0 + heartbeats.RENEW) * 1e9)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_damaged_heartbeat_is_mended(paths: Paths):
     """The program says again who it is, in the same file."""
     path = paths.heartbeat("health")

@@ -128,6 +128,7 @@ def test_a_broken_file_starts_the_last_good_copy_and_says_so(site: Site):
     assert appliance.ask("reload", "status")["degraded"] is None
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_second_one_is_refused(site: Site):
     """Where it may not take over, a second start ends with exit code 3; the first does not notice."""
     appliance, port = site.appliance, site.port
@@ -175,6 +176,7 @@ def test_virtual_ips_alone_are_a_configuration():
         assert appliance.stop(patience=30) == 0
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_virtual_ips_come_and_go(site: Site):
     """A reload starts vrrp for the first virtual IP, applies changes live, and stops it after the last."""
     appliance, port = site.appliance, site.port
@@ -214,6 +216,7 @@ def test_a_restarted_supervisord_runs_what_is_accepted_now(site: Site):
     wait_until(lambda: state(appliance, "proxy-api") == "STOPPED", what="the old one is stopped")
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_an_occupied_port_of_a_new_group_is_refused(site: Site):
     """The port that another program has is an error with its path, and everything goes on."""
     appliance, api = site.appliance, site.port
@@ -224,6 +227,7 @@ def test_an_occupied_port_of_a_new_group_is_refused(site: Site):
     assert ready(api)
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_a_program_that_crashes_is_back(site: Site):
     """Each of the programs, killed, is there again."""
     appliance = site.appliance
@@ -233,6 +237,7 @@ def test_a_program_that_crashes_is_back(site: Site):
     assert appliance.reload()["unchanged"] is True
 
 
+@pytest.mark.slow("several starts of the whole appliance")
 def test_term_ends_everything():
     """After TERM nothing of it is left, and the exit code is 0."""
     appliance = Appliance(config(api=free_port(), ingress=free_port()))

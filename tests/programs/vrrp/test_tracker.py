@@ -424,6 +424,7 @@ def test_garbage_of_a_script_is_carried(tracker: Tracker):
     assert tracker.wait(up=False).detail.isprintable()
 
 
+@pytest.mark.slow("real timers")
 def test_servers_that_never_stop_talking_starve_no_other_track(tracker: Tracker, tmp_path: Path):
     """A flag that goes is noticed in its usual time beside URLs of the worst kind."""
     files = certificates.issue(tmp_path, "127.0.0.1")
