@@ -71,7 +71,7 @@ class Pod:
         """Start the pod's other container."""
         files = (str(self.template), str(self.appliance.paths.config), f"--socket={self.folder}/socket")
         log = self.folder / "log"
-        module = f"support.peers.{program}"
+        module = f"support.openshift.{program}"
         return Kubelet(self.node, module, [*files, f"--scale={_SCALE}", *arguments], log=log, pause=0.3)
 
     def dynkeepalived(self, api: NodeApi, *arguments: str) -> Kubelet:
