@@ -107,6 +107,7 @@ _MANY_WAYS: Final = (
 )
 
 
+@pytest.mark.slow("every planned move, again and again, under streams")
 @pytest.mark.promise("docs/virtual-ips.md", "with `linger` no planned move ends a connection")
 @pytest.mark.parametrize("count", [2, 3])
 def test_no_planned_move_ends_a_connection(count: int, release: Path):

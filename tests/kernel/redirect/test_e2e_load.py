@@ -100,6 +100,7 @@ _HARMS: Final = (
 )
 
 
+@pytest.mark.slow("kills every program under load")
 @pytest.mark.promise("docs/redirect.md", "no end of ours refuses anybody")
 def test_no_program_s_death_refuses_anybody(field: RedirectField):
     """Each killed, supervisord too, and the proxy restarted; an address leads to one of the two, always."""

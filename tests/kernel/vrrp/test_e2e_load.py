@@ -68,6 +68,7 @@ def _wakeups(appliance: Appliance) -> str:
     return f"{status['late_wakeups']} late, the latest by {status['latest_wakeup_s']} s, {status['realtime']}"
 
 
+@pytest.mark.slow("every core under load for minutes")
 @pytest.mark.promise("docs/sizing.md", "adverts each 10 ms: full load moves nothing")
 def test_full_load_moves_nothing(ground: Field):
     """With every core busy in both appliances no virtual IP changes its place, at 10 ms advertisements."""

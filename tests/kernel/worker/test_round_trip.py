@@ -235,6 +235,7 @@ def _ask(address: str, port: int, path: str) -> str:
     return _NOTHING_HERE.get(status, status)
 
 
+@pytest.mark.slow("a real HAProxy and the appliance, for each file")
 @pytest.mark.promise("docs/foreign-files.md", "the same haproxy.cfg: HAProxy and we answer the same")
 @pytest.mark.parametrize("name", _CHOSEN)
 def test_both_answer_the_same(name: str, tmp_path: Path):

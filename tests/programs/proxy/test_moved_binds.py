@@ -73,6 +73,7 @@ _MOVES = [
 ]
 
 
+@pytest.mark.slow("many reloads under load")
 @pytest.mark.promise("docs/reloading.md", "a bind that moves refuses nobody")
 @pytest.mark.parametrize("moves", _MOVES, ids=["within a group", "between groups", "both at once"])
 def test_under_load(site: Site, moves: list[tuple[str, str]]):

@@ -107,6 +107,7 @@ def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
 _BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
 
 
+@pytest.mark.slow("waits until a new release is given up")
 @pytest.mark.promise("survives", "an appliance that another `appliance run` takes over from")
 @pytest.mark.parametrize("module", _BROKEN)
 def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str):

@@ -31,6 +31,7 @@ def site() -> Iterator[Site]:
         yield made
 
 
+@pytest.mark.slow("installs two releases under load")
 @pytest.mark.promise("docs/operating.md", "`upgrade` ends nothing")
 def test_an_upgrade_and_the_way_back(site: Site, tmp_path: Path):
     """Each by the command of the release that is to be in charge; it says what became of it."""
