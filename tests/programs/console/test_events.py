@@ -56,7 +56,7 @@ def wait_for(appliance: Appliance, kind: str, subject: str, *, times: int = 1) -
 def following(appliance: Appliance) -> Iterator["subprocess.Popen[str]"]:
     """Run `appliance events --follow --json` until the end of the context."""
     # What runs in the background of a shell ignores Ctrl-C, and so do all that it starts.
-    command = ["env", "--default-signal=INT", COMMAND, "events", "--follow", "--json", "--since", "1ms"]
+    command = ["env", "--default-signal=INT", COMMAND, "events", "--follow", "--json", "--since", "1h"]
     process = subprocess.Popen(command, env=appliance.environment, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -127,11 +127,13 @@ def check_how_they_are_shown(appliance: Appliance) -> None:
     assert "up -> down" in text
     assert appliance.command("events", "--since", "nonsense", check=False).returncode == 2
 
+    known = {each["id"] for each in events(appliance)}
     with following(appliance) as follow:
-        appliance.command("ready", "masters/m1")
         assert follow.stdout is not None
-        told = iter(follow.stdout.readline, "")
-        assert next(each for each in map(json.loads, told) if each["kind"] == "server-ready")
+        told = map(json.loads, iter(follow.stdout.readline, ""))
+        assert next(told)["id"] in known  # it has begun
+        appliance.command("ready", "masters/m1")
+        assert next(each for each in told if each["kind"] == "server-ready" and each["id"] not in known)
 
 
 def test_a_full_frontend_and_a_broken_start_are_told():
