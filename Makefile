@@ -52,12 +52,12 @@ check: export TIER = check
 check: lint  ## a minute: lint, and the pure tests
 	$(PYTEST) -m pure $(ARGS)
 
-test: lint debian test-pure  ## a quarter of an hour: the main promises of every program, kernel facility and container
+test: lint debian test-pure  ## 20 minutes: the main promises of every program, kernel facility and container
 	$(PYTEST) -m "not pure and not slow" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled CHOICE="data_path and not slow"
 
 test-all: export TIER = all
-test-all: lint debian test-pure  ## an hour: everything but what is measured in hours
+test-all: lint debian test-pure  ## over an hour: everything but what is measured in hours
 	$(PYTEST) -m "not pure" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled
 
