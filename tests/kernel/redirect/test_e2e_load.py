@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 import pytest
+from support.network.greeted_clients import Answers, GreetedClients
 from support.network.namespaces import Node
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.redirect.redirect_field import (
+    API_PORT,
     API_SERVER,
     SERVER,
     VIPS,
-    Answers,
-    Clients,
     RedirectField,
     wait_for_state,
 )
@@ -30,8 +30,8 @@ class _Load:
     """Clients of both families elsewhere, 300 connections a second together, and on the node itself."""
 
     def __init__(self, field: RedirectField) -> None:
-        def clients(node: Node, address: str, rate: int) -> Clients:
-            return self._stack.enter_context(Clients(node, address, rate=rate))
+        def clients(node: Node, address: str, rate: int) -> GreetedClients:
+            return self._stack.enter_context(GreetedClients(node, address, API_PORT, rate=rate))
 
         self._stack = contextlib.ExitStack()
         self.outside = (clients(field.client, _FOUR, 150), clients(field.client, _SIX, 150))

@@ -5,7 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from support.network import greeted, greeter
+from support.network import greeter
+from support.network.greeted_clients import GreetedClients
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.processes import end
 from support.processes.waiting import patient, wait_until
-from support.redirect.redirect_field import Answers
 from support.supervisor.appliance import Appliance, Values
 
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
@@ -118,9 +117,9 @@ class ForwardField:
         )
 
     @contextmanager
-    def clients(self, address: str = VIPS[0]) -> Iterator["SteadyClients"]:
+    def clients(self, address: str = VIPS[0]) -> Iterator["GreetedClients"]:
         """Have clients connect at a steady rate."""
-        with SteadyClients(self.client, address) as made:
+        with GreetedClients(self.client, address, PORT, rate=100) as made:
             yield made
 
     def shares(self, count: int, address: str = "") -> Counter[str]:
@@ -159,37 +158,6 @@ class ForwardField:
         started = node.start([sys.executable, *program, name, str(SERVER_PORT)])
         wait_until(lambda: f":{SERVER_PORT} " in node.run(["ss", "-Hntl"]), what=f"{name} listens")
         return started
-
-
-class SteadyClients:
-    """Clients that connect at a steady rate, until `stop`."""
-
-    def __init__(self, node: Node, address: str, *, rate: int = 100) -> None:
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end of the context
-        command = [sys.executable, str(Path(greeted.__file__)), address, str(PORT), str(rate)]
-        self._process = node.start(command, output=self._output)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        end(self._process)
-        self._output.close()
-
-    def so_far(self) -> tuple[str, ...]:
-        """Return the answers that have come: names, or errors that begin with `!`."""
-        text = Path(f"/proc/self/fd/{self._output.fileno()}").read_bytes().decode()
-        return tuple(line.partition(" ")[2] for line in text.splitlines() if " " in line)
-
-    def wait_for_more(self, count: int) -> None:
-        """Wait for so many further answers."""
-        before = len(self.so_far())
-        wait_until(lambda: len(self.so_far()) >= before + count, what=f"{count} answers", timeout=60.0)
-
-    def stop(self) -> Answers:
-        """End, and return what was answered."""
-        end(self._process)
-        return Answers(words=self.so_far())
 
 
 class Session:

@@ -8,16 +8,14 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
-from support.network import greeted, greeter
+from support.network import greeter
 from support.network.namespaces import INTERFACE, Node, Segment
-from support.processes.processes import end
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance, Values
 
@@ -60,55 +58,6 @@ def config(*, port: int = LB_PORT, **redirect: object) -> dict[str, object]:
         "pools": {"masters": {"check": check, "servers": {"m": {"address": f"127.0.0.1:{_SERVER_PORT}"}}}},
         "defaults": {"drain": "1s"},
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
-    """What clients were answered, oldest first: names, or errors that begin with `!`."""
-
-    words: tuple[str, ...]
-
-    @property
-    def errors(self) -> dict[str, int]:
-        """How many of each error there were."""
-        return dict(Counter(each for each in self.words if each.startswith("!")))
-
-    @property
-    def names(self) -> dict[str, int]:
-        """How many were answered by whom."""
-        return dict(Counter(each for each in self.words if not each.startswith("!")))
-
-
-class Clients:
-    """Clients that connect at a steady rate, until `stop`."""
-
-    def __init__(self, node: Node, address: str, *, rate: int = 300) -> None:
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end of the context
-        command = [sys.executable, str(Path(greeted.__file__)), address, str(API_PORT), str(rate)]
-        self._process = node.start(command, output=self._output)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        end(self._process)
-        self._output.close()
-
-    def so_far(self) -> tuple[str, ...]:
-        """Return the answers that have come."""
-        self._output.flush()
-        text = Path(f"/proc/self/fd/{self._output.fileno()}").read_bytes().decode()
-        return tuple(line.partition(" ")[2] for line in text.splitlines() if " " in line)
-
-    def wait_for(self, name: str, *, more: int = 50) -> None:
-        """Wait until so many further connections have been answered by this name."""
-        before = self.so_far().count(name)
-        wait_until(lambda: self.so_far().count(name) >= before + more, what=f"{name} answers", timeout=30.0)
-
-    def stop(self) -> Answers:
-        """End, and return what was answered."""
-        end(self._process)
-        return Answers(words=self.so_far())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
