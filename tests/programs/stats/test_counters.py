@@ -90,7 +90,9 @@ def test_the_sums_are_what_clients_counted(site: StatsSite):
         lambda: _grown(site, before, "appliance_connect_duration_seconds_count") == expected, what="connects"
     )
     assert _grown(site, before, "haproxy_server_connection_attempts_total") == expected
+    # A client has its answer before the worker has seen both sides end.
     ends = "appliance_connection_ends_total"
+    wait_until(lambda: _grown(site, before, ends) == expected, what="all have ended")
     assert _grown(site, before, ends, reason="completed") == expected
     watch.look()
 
