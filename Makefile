@@ -65,6 +65,7 @@ test-all: lint debian test-pure  ## over an hour: everything but what is measure
 test-full: export TIER = full
 test-full: export E2E_FULL = 1
 test-full: JOBS = 0
+test-full chaos fuzz: PYTEST += --timeout=0
 test-full: lint debian test-pure chaos fuzz  ## hours: everything in full size
 	$(PYTEST) -m "not pure" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled JOBS=0
