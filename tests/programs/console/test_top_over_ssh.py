@@ -68,7 +68,7 @@ def test_it_is_driven_by_keys_and_ends(server: Sshd, appliance: Appliance):
         terminal.press("escape", "escape")
         terminal.wait_for("[2 pools]")
         terminal.resize(100, 12)
-        # The emulator keeps the last lines of a screen that becomes smaller: only the upper ones are drawn anew.
+        # Of a screen that becomes smaller the emulator keeps the last lines: only the upper are new.
         terminal.wait_for(lambda text: "[2 pools]" in text and "q quit" in text.splitlines()[11])
         terminal.press("q")
         assert terminal.wait() == 0
