@@ -33,6 +33,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.logging import log as logs
+from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.networks import interfaces, networks
 from appliance.net.nftables.forwarding import objections
@@ -73,6 +74,7 @@ class Forwarder:
         self._verdicts = Verdicts(paths.health_board)
         self._health: Health = self._verdicts.changed() or {}  # now, so that the first rules follow them
         self._taken_over = False
+        self._room = RoomWatch()
         self._unflowing: dict[Family, str] = {}
         self._looks = gevent.spawn(self._look)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
@@ -120,6 +122,7 @@ class Forwarder:
                 self.settle()
                 self._end_connections(lost)
             now = time.monotonic()
+            self._room.look(self.log, now)
             if now >= due:
                 due = now + _SETTLE
                 self._let_leave(now)

@@ -18,6 +18,7 @@ _TO_HEAR: Final = 2.0
 """Seconds for which elements of an earlier run stay as they are: nobody has been heard yet."""
 
 Entrances = tuple[tuple[str, str], ...]
+_Rules = tuple[Entrances, int, float]
 _Wanted = tuple[tuple[str, ...], Hops, frozenset[bytes]]
 
 
@@ -30,7 +31,7 @@ class LedPackets:
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect
         self._nftables: Nftables | None = None
-        self._made: dict[int, tuple[Entrances, float]] = {}
+        self._made: dict[int, _Rules] = {}
         self._put: dict[int, tuple[_Wanted, float]] = {}
         self._left_alone: dict[int, float] = {}
 
@@ -42,6 +43,7 @@ class LedPackets:
         addresses: tuple[str, ...],
         hops: Hops,
         nodes: frozenset[bytes],
+        port: int,
         longest: float,
     ) -> bool:
         """Have packets of these addresses led as `hops` says; called again and again.
@@ -49,7 +51,7 @@ class LedPackets:
         Return whether they are: for a moment elements of an earlier run are left alone.
         """
         now = time.monotonic()
-        self._make(family, entrances, addresses, longest)
+        self._make(family, (entrances, port, longest), addresses)
         if now < self._left_alone.get(family, 0.0):
             return False
         wanted = addresses, hops, nodes
@@ -79,17 +81,18 @@ class LedPackets:
         if nftables is not None:
             nftables.close()
 
-    def _make(self, family: int, entrances: Entrances, addresses: Iterable[str], longest: float) -> None:
-        if self._made.get(family) == (entrances, longest):
+    def _make(self, family: int, wanted: _Rules, addresses: Iterable[str]) -> None:
+        if self._made.get(family) == wanted:
             return
+        entrances, port, longest = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
-        self._open().run_text(rules.make(word, entrances, longest=longest))
+        self._open().run_text(rules.make(word, entrances, port=port, longest=longest))
         if known and family not in self._put:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
             self._spare(word, addresses)
-        self._made[family] = entrances, longest
+        self._made[family] = wanted
 
     def _spare(self, family: Family, addresses: Iterable[str]) -> None:
         """Name the connections that were here before the kernel began to track them: none of another node."""

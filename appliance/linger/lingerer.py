@@ -28,6 +28,7 @@ from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
+from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.kept_addresses import KeptAddresses
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.linger_report import ReportedAddress
@@ -65,6 +66,7 @@ class Lingerer:
         self._kept = KeptAddresses()
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
+        self._room = RoomWatch()
         self._beyond = ""
         self._news = Event()
         self._count_due = float("-inf")
@@ -160,6 +162,7 @@ class Lingerer:
                 self._look(time.monotonic())
 
     def _look(self, now: float) -> None:
+        self._room.look(self.log, now)
         interfaces, before = indexes(self._places), self.served
         active = self._active()
         self._doubt_the_dead(active)
@@ -273,6 +276,7 @@ class Lingerer:
                 addresses=addresses,
                 hops=hops(mine, self.served, nodes=nodes),
                 nodes=nodes,
+                port=self._settings.port,
                 longest=self._settings.longest,
             )
         return led

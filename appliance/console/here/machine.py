@@ -8,11 +8,13 @@ from appliance.console.here.files import unusable_files
 from appliance.console.here.lingering import linger_lacks
 from appliance.console.here.rights import missing_rights
 from appliance.core.forwarding.plan import families
+from appliance.core.status.connection_room import ADVICE
 from appliance.model.messages.problems import Finding
 from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs, notify_needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
+from appliance.net.netlink.connection_room import connection_room
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables import flowtables, forwarding
 
@@ -26,8 +28,20 @@ def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
     yield from unusable_files(snapshot)
     yield from missing_rights(snapshot)
     yield from linger_lacks(snapshot)
+    yield from _room(snapshot)
     yield from refused_binds(snapshot, paths)
     yield from held_addresses(snapshot)
+
+
+def _room(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield that the kernel's table of connections is nearly full, where this configuration needs it."""
+    room = connection_room()
+    if room is None or not room.short():
+        return
+    if snapshot.linger:
+        yield Finding(path=("linger",), message=f"{room}: {ADVICE}")
+    for group, frontend in snapshot.forwarded:
+        yield Finding(path=(group.name, "frontends", frontend.name, "forward"), message=f"{room}: {ADVICE}")
 
 
 def _forwarding(snapshot: Snapshot) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from appliance.core.forwarding.numbers import MARK, MARK_MASK, comment
 from appliance.core.forwarding.slots import HASHED, SLOTS
 from appliance.model.snapshot.frontends import Masquerade
 from appliance.model.snapshot.pools import Balance
+from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_transaction import Family
 
 TABLE: Final = "lb_forward"
@@ -134,6 +135,7 @@ def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator
     for kind in ("bound", "leaving"):
         yield f"add set {at} {kind} {{ type {address} . inet_service; }}"
         yield f"add set {at} {kind}_ports {{ type inet_service; }}"
+    yield ended_connections.time_outs(family, TABLE)
     yield f"add set {at} masked {{ type mark; }}"
     yield f"add set {at} shared {{ typeof ct mark . {family} saddr; flags interval; }}"
 
@@ -215,6 +217,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         name="stray",
     )  # fmt: skip
     count = [
+        f"{ours} {ended_connections.OF_A_FIRST_PACKET}",
         f"{ours} ct direction original counter name ct mark map @in",
         f"{ours} ct direction reply counter name ct mark map @out",
     ]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from appliance.core.linger.hops import Hops
+from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_transaction import Family
 
 TABLE: Final = "lb_linger"
@@ -26,24 +27,25 @@ _ICMP: Final = {
     Family.IPV6: "icmpv6 type { destination-unreachable, packet-too-big }",
 }
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
-_ENDED: Final = "close: 1, time_wait: 5"
-"""Seconds for which the kernel remembers connections that have ended; its own are 10 and 120.
-
-By nf_conntrack_proto_tcp.c, reset ones and those that both have closed. A client may use the port again
-at once, for a connection to the node that serves the address then. Once the address is back here, that one
-would be taken for the former, as one of ours.
-"""
+_UNTRACKED: Final = -300
+"""Before conntrack (NF_IP_PRI_RAW of linux/netfilter_ipv4.h)."""
+_VRRP: Final = 112  # RFC 9568, section 5.1.1.4
 
 
-def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, table: str = TABLE) -> str:
+def make(
+    family: Family, entrances: Iterable[tuple[str, str]], *, port: int, longest: float, table: str = TABLE
+) -> str:
     """Return the script that makes the table, its rules those of these interfaces; elements stay.
 
     `entrances` are those by which packets come in, each with the one by which they are led to other nodes.
+    `port` is that of the nodes' reports.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
     kind, name = _TYPES[family], f"{family.value} {table}"
     ends = f"{kind} . inet_service . {kind} . inet_service"
+    # In a full table there is no room for what keeps virtual IPs here.
+    untracked = [f"meta l4proto {_VRRP} notrack", f"udp dport {port} notrack"]
     lines = [
         f"add table {name}",
         f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
@@ -51,20 +53,21 @@ def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float
         f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
-        f"add ct timeout {name} ended {{ protocol tcp; l3proto {family.value}; policy = {{ {_ENDED} }}; }}",
+        ended_connections.time_outs(family, table),
         f"add chain {name} strangers",
-        f"add chain {name} prerouting {{ type filter hook prerouting priority {_BEFORE}; policy accept; }}",
-        f"flush chain {name} prerouting",
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, entrances)),
-        *(f"add rule {name} prerouting {each}" for each in _prerouting(family, entrances)),
+        *_chain(name, "prerouting", "prerouting", _BEFORE, _prerouting(family, entrances)),
+        *_chain(name, "output", "output", _BEFORE, [ended_connections.OF_A_FIRST_PACKET]),
+        *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
+        *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
     ]
     return "\n".join(lines)
 
 
 def trial(family: Family) -> str:
     """Return a script that the kernel takes if it can have such rules, for a trial only."""
-    return make(family, [("lo", "lo")], longest=1.0, table=_TRIAL)
+    return make(family, [("lo", "lo")], port=1, longest=1.0, table=_TRIAL)
 
 
 def refresh(family: Family, addresses: Iterable[str], hops: Hops, nodes: Iterable[bytes]) -> str:
@@ -108,13 +111,21 @@ def _prerouting(family: Family, entrances: Iterable[tuple[str, str]]) -> list[st
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
         f"{word} daddr != @served return",
-        f'ct state new {_FLAGS} == syn ct timeout set "ended" return',
+        f"{ended_connections.OF_A_FIRST_PACKET} return",
         f"ct state new {_FLAGS} == ack goto strangers",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
         *(
             f'iifname "{into}" {late} dup to {word} daddr map @direct device "{out}"'
             for into, out in entrances
         ),
+    ]
+
+
+def _chain(name: str, chain: str, hook: str, priority: int, rules: Iterable[str]) -> list[str]:
+    return [
+        f"add chain {name} {chain} {{ type filter hook {hook} priority {priority}; policy accept; }}",
+        f"flush chain {name} {chain}",
+        *(f"add rule {name} {chain} {each}" for each in rules),
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from appliance.core.log_events.log_event import NOTHING, REPORT, SEE_SUPPORT, LogEvent
+from appliance.core.status import connection_room
 
 EVENTS: Final[Mapping[str, LogEvent]] = {
     "accept-paused": LogEvent(
@@ -17,6 +18,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "connections-not-ended": LogEvent(
         "the kernel goes on with connections to a server that is down",
         f"clients end them by their own time limits; {SEE_SUPPORT}",
+    ),
+    "conntrack-fills": LogEvent(
+        "the kernel's table of connections is nearly full: it will drop new ones, checks among them",
+        connection_room.ADVICE,
     ),
     "control-error": LogEvent("a worker met a bug while it answered its master", REPORT),
     "drain-cut": LogEvent(

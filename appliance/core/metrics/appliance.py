@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from appliance.core.status.connection_room import ConnectionRoom
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import GenerationPhase, Status, VirtualIpStatus
 from appliance.model.end_reasons import EndReason
@@ -41,6 +42,15 @@ def appliance_metrics(
     yield _reused(observations)
     yield from _connect_times(status, observations)
     yield from _virtual_ips(status.virtual_ips, observations)
+    if observations.connection_room is not None:
+        yield from _room(observations.connection_room)
+
+
+def _room(room: ConnectionRoom) -> Iterator[Metric]:
+    about = "Connections that the kernel tracks, for `linger` and `forward: kernel`."
+    yield _gauge("tracked_connections", about, [("", room.used)])
+    about = "How many it can track: beyond that it drops new ones. 0 is no limit."
+    yield _gauge("tracked_connections_limit", about, [("", room.limit)])
 
 
 def _gauge(name: str, about: str, samples: Sequence[Sample]) -> Metric:

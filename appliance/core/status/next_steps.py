@@ -7,6 +7,8 @@ they begin. A test goes through every sentence in the code that becomes a proble
 import re
 from typing import Final
 
+from appliance.core.status import connection_room
+
 _STEPS: Final = tuple(
     (re.compile(pattern), step)
     for pattern, step in (
@@ -36,6 +38,7 @@ _STEPS: Final = tuple(
         (r"virtual IP (?P<name>\S+) ", "`appliance why {name}`"),
         (r"connections cannot be (redirected|forwarded)", "`appliance check --here`"),
         (r"virtual IPs move without their connections", "`appliance why linger-failed`"),
+        (r"the kernel tracks \d+ of \d+ connections", connection_room.ADVICE),
         (r"checks are outdated", "see the program health: its log, and `{supervisorctl} restart health`"),
         (r"discover", "`appliance discover`; its log has the API's answers"),
         (r"property (?P<name>\S+)", "put it right in the machine's properties: `appliance guest show`"),

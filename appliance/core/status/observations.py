@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from appliance.core.status.connection_room import ConnectionRoom
 from appliance.core.status.status import (
     DegradedStart,
     ProgramState,
@@ -84,7 +85,8 @@ class Observations:
     that live. `failures` are by program why it could not start, as it left that in a file. `set_aside` are
     damaged files under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix
     seconds. `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go
-    on over its restarts. `take_overs` is what became of upgrades in place.
+    on over its restarts. `take_overs` is what became of upgrades in place. `connection_room` is there where
+    the configuration has the kernel track connections.
     """
 
     snapshot: Snapshot | str
@@ -106,6 +108,7 @@ class Observations:
     starts: Mapping[str, int] = field(default_factory=dict)
     vrrp_board: VrrpBoard | None = None
     take_overs: TakeOvers = field(default_factory=TakeOvers)
+    connection_room: ConnectionRoom | None = None
 
     @property
     def living(self) -> bool:

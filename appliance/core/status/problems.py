@@ -77,6 +77,8 @@ def _while_it_runs(
         yield f"connections cannot be forwarded as they should be: {observations.forward.trouble}"
     if observations.linger and observations.linger.trouble:
         yield f"virtual IPs move without their connections: {observations.linger.trouble}"
+    if observations.connection_room and observations.connection_room.short():
+        yield str(observations.connection_room)
 
 
 def _missing(observations: Observations) -> Iterator[str]:

@@ -32,6 +32,7 @@ from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import kept_counts, program_failures, snapshots, state_files, take_over_note
 from appliance.net.files.degraded import read_degraded
 from appliance.net.guest import report_file
+from appliance.net.netlink.connection_room import connection_room
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.net.workers import ended_workers
 from appliance.wire.boards import health_board, vrrp_board, worker_board
@@ -66,8 +67,9 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
     questions: list[Callable[[], None]] = [ask_supervisord]
     questions += [partial(ask_program, path) for path in _program_sockets(paths)]
     gevent.joinall([gevent.spawn(question) for question in questions], raise_error=True)
+    boards = observe_boards(paths)
     return replace(
-        observe_boards(paths),
+        boards,
         supervised=supervised[0],
         answers={name: each for name, answer in sorted(programs.items()) if (each := _status_answer(answer))},
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
@@ -85,7 +87,13 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         starts=kept_counts.read(paths.program_starts),
         vrrp_board=_vrrp(paths.vrrp_board),
         take_overs=take_over_note.read(paths),
+        connection_room=connection_room() if _tracks(boards.snapshot) else None,
     )
+
+
+def _tracks(snapshot: Snapshot | str) -> bool:
+    """Return whether a configuration has the kernel track connections."""
+    return isinstance(snapshot, Snapshot) and bool(snapshot.linger or snapshot.forwarded)
 
 
 def observe_boards(paths: Paths) -> Observations:

@@ -11,6 +11,7 @@ from support.vrrp.vrrp_boards import vrrp_board
 
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.status.assessment import assess
+from appliance.core.status.connection_room import ConnectionRoom
 from appliance.core.status.observations import LastReload, Observations, StatusAnswer
 from appliance.core.status.status import DegradedStart
 from appliance.model.drop_reasons import DropReason
@@ -207,3 +208,10 @@ def test_connections_that_got_no_server():
     found = values(observations(workers=(refused,)))["connections_refused_total"]
     assert (found['{reason="denied"}'], found['{reason="no-server"}']) == (3, 0)
     assert '{reason="completed"}' not in found
+
+
+def test_the_room_of_the_kernels_table():
+    """It is there where the configuration has the kernel track connections."""
+    assert "tracked_connections" not in values(observations())
+    found = values(observations(connection_room=ConnectionRoom(used=7, limit=100)))
+    assert (found["tracked_connections"], found["tracked_connections_limit"]) == ({"": 7}, {"": 100})

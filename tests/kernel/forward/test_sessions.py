@@ -51,6 +51,25 @@ def name_of(session: Session) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+@pytest.mark.promise("docs/forward.md", "the kernel forgets ended connections after 2 s")
+def test_connections_that_have_ended_take_no_room(balanced: ForwardField):
+    """The kernel remembers them for two seconds, and not for the 120 that are its own."""
+    six = {f"{name}v6": each for name, each in balanced.members(6).items()}
+    config = balanced.config(pool={"servers": {**balanced.members(), **six}})
+    with balanced.appliance(config) as appliance:
+        wait_for_servers(appliance, *ALL, *six)
+        for address in VIPS:
+            wait_until(lambda address=address: _remembered(balanced, address), what="one has ended")
+            assert max(_remembered(balanced, address)) <= 2
+
+
+def _remembered(balanced: ForwardField, address: str) -> list[int]:
+    """Return for how many seconds those that have ended are remembered, after one more has."""
+    assert balanced.ask(address) in ALL
+    tracked = [each for each in balanced.tracked() if each.client.destination == address]
+    return [each.remaining or 0 for each in tracked if not (each.open or each.connecting)]
+
+
 @pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.parametrize("address", VIPS)
 def test_forwarded_connections_are_listed(balanced: ForwardField, address: str):

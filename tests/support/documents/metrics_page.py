@@ -22,6 +22,7 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import WorkerDescriptors, program_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.assessment import assess
+from appliance.core.status.connection_room import ConnectionRoom
 from appliance.core.status.observations import LastReload, Observations, StatusAnswer
 from appliance.core.status.status import RedirectedFrontendStatus
 from appliance.model.drop_reasons import DropReason
@@ -127,6 +128,7 @@ def _observations() -> Observations:
         parts=(PriorityPartStatus(track="ready", up=True),),
     )
     return observations(
+        connection_room=ConnectionRoom(used=7, limit=100),
         snapshot=snapshot(number=7, virtual_routers=[virtual_router()]),
         answers={**answers, "reload": reload},
         workers=(old, new),

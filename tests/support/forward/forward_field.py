@@ -20,7 +20,7 @@ from support.processes.waiting import patient, wait_until
 from support.supervisor.appliance import Appliance, Values
 
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
-from appliance.net.netlink.conntrack import Conntrack
+from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
 
 VIPS: Final = ("192.0.2.200", "fd00::200")
 PORT: Final = 9445
@@ -148,10 +148,14 @@ class ForwardField:
         with self.balancer.inside(), contextlib.closing(Conntrack()) as conntrack:
             conntrack.delete(MARK, MARK_MASK)
 
-    def conntrack(self) -> list[str]:
+    def tracked(self) -> tuple[TrackedConnection, ...]:
         """Return the connections that the balancer's kernel tracks with our marks."""
         with self.balancer.inside(), contextlib.closing(Conntrack()) as conntrack:
-            return [str(each) for each in conntrack.connections(MARK, MARK_MASK)]
+            return conntrack.connections(MARK, MARK_MASK)
+
+    def conntrack(self) -> list[str]:
+        """Return the same ones as text."""
+        return [str(each) for each in self.tracked()]
 
     def _serve(self, name: str, program: Sequence[str] = _GREETER) -> "subprocess.Popen[bytes]":
         node = self.servers[name]

@@ -1,0 +1,41 @@
+"""Looks how full the kernel's table of connections is, and logs when it fills."""
+
+import contextlib
+from pathlib import Path
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.status.connection_room import ConnectionRoom
+
+_FOLDER: Final = Path("/proc/sys/net/netfilter")
+_LOOKED: Final = 1.0  # seconds between two looks
+
+
+def connection_room(folder: Path = _FOLDER) -> ConnectionRoom | None:
+    """Return the room of this network namespace, None where the kernel tracks nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        used, limit = (int((folder / f"nf_conntrack_{each}").read_text()) for each in ("count", "max"))
+        return ConnectionRoom(used=used, limit=limit)
+    return None
+
+
+class RoomWatch:
+    """Looks once a second."""
+
+    def __init__(self, *, folder: Path = _FOLDER) -> None:
+        self._folder = folder
+        self._short = False
+        self._due = float("-inf")
+
+    def look(self, log: FilteringBoundLogger, now: float) -> None:
+        """Log that there is little room, and that there is enough again; `now` is monotonic seconds."""
+        if now < self._due:
+            return
+        self._due = now + _LOOKED
+        room, before = connection_room(self._folder), self._short
+        self._short = room is not None and room.short(before=before)
+        if room is not None and self._short and not before:
+            log.warning("conntrack-fills", used=room.used, limit=room.limit)
+        elif before and not self._short:
+            log.info("conntrack-has-room")
