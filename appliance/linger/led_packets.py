@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from appliance.core.linger import rules
-from appliance.core.linger.hops import Hops
 from appliance.net.netlink.socket_connections import SocketConnections, both_ways
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain
@@ -19,7 +18,6 @@ _TO_HEAR: Final = 2.0
 
 Entrances = tuple[tuple[str, str], ...]
 _Rules = tuple[Entrances, int, float]
-_Wanted = tuple[tuple[str, ...], Hops, frozenset[bytes]]
 
 
 class LedPackets:
@@ -32,7 +30,7 @@ class LedPackets:
         self._connect = connect
         self._nftables: Nftables | None = None
         self._made: dict[int, _Rules] = {}
-        self._put: dict[int, tuple[_Wanted, float]] = {}
+        self._put: dict[int, tuple[rules.Elements, float]] = {}
         self._left_alone: dict[int, float] = {}
 
     def lead(
@@ -40,31 +38,29 @@ class LedPackets:
         family: int,
         *,
         entrances: Entrances,
-        addresses: tuple[str, ...],
-        hops: Hops,
-        nodes: frozenset[bytes],
+        elements: rules.Elements,
         port: int,
         longest: float,
     ) -> bool:
-        """Have packets of these addresses led as `hops` says; called again and again.
+        """Have packets led as `elements` say; called again and again.
 
         Return whether they are: for a moment elements of an earlier run are left alone.
         """
         now = time.monotonic()
-        self._make(family, (entrances, port, longest), addresses)
+        self._make(family, (entrances, port, longest), elements.addresses)
         if now < self._left_alone.get(family, 0.0):
             return False
-        wanted = addresses, hops, nodes
         before = self._put.get(family)
-        if before is not None and before[0] == wanted and now - before[1] < rules.RENEWED:
+        renewed = rules.RENEWED_SETTLED if elements.settled else rules.RENEWED
+        if before is not None and before[0] == elements and now - before[1] < renewed:
             return True
         try:
-            self._open().run_text(rules.refresh(FAMILIES[family], addresses, hops, nodes))
+            self._open().run_text(rules.refresh(FAMILIES[family], elements))
         except NftablesError:
             self._made.pop(family, None)  # somebody has flushed it: it is made anew
             self._put.pop(family, None)
             raise
-        self._put[family] = wanted, now
+        self._put[family] = elements, now
         return True
 
     def remove(self, families: Iterable[int] = tuple(FAMILIES)) -> None:

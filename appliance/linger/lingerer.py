@@ -16,7 +16,9 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.hops import Keeper, Nodes, hops
 from appliance.core.linger.informed import informed
+from appliance.core.linger.rules import Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
+from appliance.core.linger.settled import Settled
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.places import Place, entrances, indexes, places
@@ -67,6 +69,7 @@ class Lingerer:
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
         self._room = RoomWatch()
+        self._settled = Settled()
         self._beyond = ""
         self._news = Event()
         self._count_due = float("-inf")
@@ -266,6 +269,9 @@ class Lingerer:
             self._led.remove()
             return False
         nodes, led = self.nodes.macs(now), True
+        settled = self._settled.at(now, keepers=keepers, ours=self.served.values())
+        away = {each.address for each in keepers if not each.active}
+        away |= {each.address for each in self.served.values() if not each.active}
         for family in sorted({each.family for each in self._places}):
             here = [each for each in self._places if each.family == family]
             addresses = tuple(address for place in here for address in place.routers)
@@ -273,9 +279,12 @@ class Lingerer:
             led &= self._led.lead(
                 family,
                 entrances=entrances(here),
-                addresses=addresses,
-                hops=hops(mine, self.served, nodes=nodes),
-                nodes=nodes,
+                elements=Elements(
+                    addresses=addresses,
+                    hops=hops(mine, self.served, nodes=nodes),
+                    nodes=nodes,
+                    settled=settled & away & set(addresses),
+                ),
                 port=self._settings.port,
                 longest=self._settings.longest,
             )

@@ -7,6 +7,7 @@ lead nowhere after a while.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.linger.hops import Hops
@@ -16,9 +17,12 @@ from appliance.wire.nftables.nftables_transaction import Family
 TABLE: Final = "lb_linger"
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
+RENEWED_SETTLED: Final = 0.5
+"""The same where connections of other nodes are about: what is settled may not be so for long without us."""
 
 _TRIAL: Final = "lb_linger_trial"
 _TIMEOUT: Final = 20
+_SETTLED: Final = 1
 _BEFORE: Final = -160
 """After conntrack (-200), before `forward` resets what nobody knows (core.forwarding.ruleset)."""
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
@@ -30,6 +34,19 @@ _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 _UNTRACKED: Final = -300
 """Before conntrack (NF_IP_PRI_RAW of linux/netfilter_ipv4.h)."""
 _VRRP: Final = 112  # RFC 9568, section 5.1.1.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elements:
+    """What the rules go by: our virtual addresses, where packets go, the MACs of the other nodes.
+
+    An unknown packet of an address that is `settled` may be reset, though another node has led it here.
+    """
+
+    addresses: tuple[str, ...]
+    hops: Hops
+    nodes: frozenset[bytes]
+    settled: frozenset[str]
 
 
 def make(
@@ -51,6 +68,7 @@ def make(
         f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
         f"add map {name} onward {{ type ether_addr . {kind} : {kind}; flags timeout; }}",
         f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
+        f"add set {name} settled {{ type {kind}; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
         ended_connections.time_outs(family, table),
@@ -70,14 +88,15 @@ def trial(family: Family) -> str:
     return make(family, [("lo", "lo")], port=1, longest=1.0, table=_TRIAL)
 
 
-def refresh(family: Family, addresses: Iterable[str], hops: Hops, nodes: Iterable[bytes]) -> str:
+def refresh(family: Family, elements: Elements) -> str:
     """Return the script that puts these elements in the place of those that were there."""
-    name = f"{family.value} {TABLE}"
-    macs = [each.hex(":") for each in sorted(nodes)]
+    name, hops = f"{family.value} {TABLE}", elements.hops
+    macs = [each.hex(":") for each in sorted(elements.nodes)]
     return "\n".join(
         (
-            *_elements(name, "set", "served", sorted(addresses)),
+            *_elements(name, "set", "served", sorted(elements.addresses)),
             *_elements(name, "set", "nodes", macs),
+            *_elements(name, "set", "settled", sorted(elements.settled), seconds=_SETTLED),
             *_elements(name, "map", "direct", hops.direct),
             *_elements(
                 name,
@@ -95,11 +114,17 @@ def own(family: Family, connections: Iterable[tuple[str, int, str, int]]) -> str
     return f"add element {family.value} {TABLE} ours {{ {listed} }}" if listed else ""
 
 
-def _elements(name: str, what: str, group: str, elements: Iterable[str] | Mapping[str, str]) -> list[str]:
+def _elements(
+    name: str,
+    what: str,
+    group: str,
+    elements: Iterable[str] | Mapping[str, str],
+    *,
+    seconds: int = _TIMEOUT,
+) -> list[str]:
     targets = elements if isinstance(elements, Mapping) else {}
     listed = ", ".join(
-        f"{each} timeout {_TIMEOUT}s" + (f" : {targets[each]}" if each in targets else "")
-        for each in elements
+        f"{each} timeout {seconds}s" + (f" : {targets[each]}" if each in targets else "") for each in elements
     )
     return [
         f"flush {what} {name} {group}",
@@ -136,6 +161,8 @@ def _strangers(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str
         at, to = f'iifname "{into}"', f'device "{out}" drop'
         found += [
             f"{at} ether saddr @nodes dup to ether saddr . {word} daddr map @onward {to}",
+            # Another node may have it, as far as this one knows: the sender sends it again.
+            f"{at} ether saddr @nodes {word} daddr != @settled drop",
             # Nobody has it: a reset would end a connection whose packet only looked late.
             f"{at} ether saddr @nodes tcp flags & (fin | rst) != 0 drop",
             f"{at} ether saddr != @nodes dup to {word} daddr map @direct {to}",

@@ -57,12 +57,20 @@ def test_elements_are_renewed():
     hops = Hops(
         direct={"192.0.2.100": "192.0.2.1"}, led={(bytes.fromhex("020000000001"), "192.0.2.100"): "192.0.2.2"}
     )
-    script = rules.refresh(Family.IPV4, ["192.0.2.100"], hops, [bytes.fromhex("020000000001")])
+    elements = rules.Elements(
+        addresses=("192.0.2.100",),
+        hops=hops,
+        nodes=frozenset({bytes.fromhex("020000000001")}),
+        settled=frozenset({"192.0.2.100"}),
+    )
+    script = rules.refresh(Family.IPV4, elements)
     assert script.splitlines() == [
         "flush set ip lb_linger served",
         "add element ip lb_linger served { 192.0.2.100 timeout 20s }",
         "flush set ip lb_linger nodes",
         "add element ip lb_linger nodes { 02:00:00:00:00:01 timeout 20s }",
+        "flush set ip lb_linger settled",
+        "add element ip lb_linger settled { 192.0.2.100 timeout 1s }",
         "flush map ip lb_linger direct",
         "add element ip lb_linger direct { 192.0.2.100 timeout 20s : 192.0.2.1 }",
         "flush map ip lb_linger onward",
@@ -72,8 +80,9 @@ def test_elements_are_renewed():
 
 def test_nothing_to_lead():
     """Without nodes and addresses everything is emptied."""
-    script = rules.refresh(Family.IPV6, [], NOTHING, [])
-    assert [line.split()[0] for line in script.splitlines()] == ["flush"] * 4
+    nothing = rules.Elements(addresses=(), hops=NOTHING, nodes=frozenset(), settled=frozenset())
+    script = rules.refresh(Family.IPV6, nothing)
+    assert [line.split()[0] for line in script.splitlines()] == ["flush"] * 5
 
 
 def test_connections_from_before():

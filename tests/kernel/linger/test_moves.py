@@ -176,6 +176,33 @@ def test_a_restart_of_the_program_ends_no_connection():
 
 
 @pytest.mark.slow("whole appliances on a segment of their own")
+@pytest.mark.parametrize("killed", ["two", "three"])
+def test_two_moves_while_the_program_is_away(killed: str):
+    """A node that does not know yet where a connection is drops what another one has led to it: no reset."""
+    with Segment() as segment, ExitStack() as stack:
+        client = segment.node("client")
+        running = [
+            stack.enter_context(LingerNode(segment.node(name), name, config(priority=priority)))
+            for name, priority in (("one", 150), ("two", 140), ("three", 130))
+        ]
+        one, two, three = running
+        wait_until(lambda: one.kept().get("active"), what="one serves", timeout=30.0)
+        wait_until_ready(running)
+        clients = stack.enter_context(SteadyClients(client, count=COUNT, period=PERIOD))
+        away = {each.name: each for each in running}[killed]
+        pid = away.appliance.kill("linger")
+        one.appliance.command("leave")  # so that it does not come back
+        wait_until(lambda: two.state() == "active", what="two serves")
+        two.move()
+        wait_until(lambda: three.state() == "active", what="three serves")
+        away.appliance.wait_for_restart("linger", pid)
+        wait_until(lambda: who_answers(client) == "three", what="three answers")
+        clients.ask()
+        seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"one": COUNT})
+
+
+@pytest.mark.slow("whole appliances on a segment of their own")
 @pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make test-full: clients send again after long")
 def test_a_node_that_dies_is_told_to_its_clients():
     """With the node that had them gone, its connections are reset as they would be without `linger`."""

@@ -1,0 +1,31 @@
+"""Of which addresses this node knows where their connections are: only there an unknown packet is reset."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.core.linger.hops import Keeper
+from appliance.core.linger.served_addresses import ServedAddress
+
+LEARNING: Final = 2.0
+"""Seconds after news of an address in which further news is awaited: several reports of each node."""
+
+
+class Settled:
+    """Looks when there was news of each address: a node that serves it or has left it, and did not before."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[tuple[str, str, bool]] = frozenset()
+        self._news: dict[str, float] = {}
+
+    def at(self, now: float, *, keepers: Iterable[Keeper], ours: Iterable[ServedAddress]) -> frozenset[str]:
+        """Return the addresses without news of late; none of which this node and others have nothing.
+
+        `keepers` are the other nodes' and `ours` this node's own.
+        """
+        known = frozenset(
+            (*((each.address, each.node, each.active) for each in keepers),
+             *((each.address, "", each.active) for each in ours))
+        )  # fmt: skip
+        self._news.update((address, now) for address, _, _ in known - self._known)
+        self._known = known
+        return frozenset(address for address, _, _ in known if now - self._news[address] >= LEARNING)
