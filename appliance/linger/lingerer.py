@@ -6,6 +6,7 @@ our connections is led to the node that has it, before the kernel would answer w
 """
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -14,15 +15,16 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger.hops import Keeper, Nodes, hops
+from appliance.core.linger.hops import hops
 from appliance.core.linger.informed import informed
+from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.rules import Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.places import Place, entrances, indexes, places
-from appliance.linger.reports import INTERVAL, Reports
+from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
 from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
@@ -33,7 +35,7 @@ from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.kept_addresses import KeptAddresses
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.linger_report import ReportedAddress
+from appliance.wire.linger_report import CHALLENGE, ReportedAddress
 
 PROGRAM: Final = "linger"
 
@@ -57,7 +59,7 @@ class Lingerer:
         self.snapshot: Snapshot | None = None
         self.trouble = ""
         self.log = log
-        self.nodes = Nodes()
+        self.nodes = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
         self.served: Mapping[str, ServedAddress] = {}
         self.routers: dict[str, str] = {}
         self.reports: Reports | None = None
@@ -252,7 +254,8 @@ class Lingerer:
             kept = [each.address for each in self.served.values() if not each.active]
             active = [each.address for each in self.served.values() if each.active]
             self.log.info("linger-addresses", active=sorted(active), kept=sorted(kept))
-        if moved or now - self._reported_at >= INTERVAL:
+        due = self._reported_at + (ANSWERED if self.reports.awaited else INTERVAL)
+        if moved or now >= due:
             self._reported_at = now
             self.reports.send(self._reported)
 

@@ -1,6 +1,7 @@
 """Reports between nodes at work: sent to all who may serve an address, received and believed by the key."""
 
 import fcntl
+import secrets
 import socket
 import struct
 import time
@@ -13,12 +14,13 @@ from gevent import Greenlet
 from gevent import socket as gevent_socket
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger.hops import Nodes
+from appliance.core.linger.nodes import Nodes
 from appliance.linger.places import Place
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
-    MOST_HEARD,
+    MOST_ANSWERED,
+    SESSION,
     LingerReport,
     LingerReportError,
     ReportDrop,
@@ -29,6 +31,9 @@ from appliance.wire.linger_report import (
 
 INTERVAL: Final = 0.3
 """Seconds between two reports: a node that is silent for twenty times that counts as gone."""
+
+ANSWERED: Final = 0.05
+"""Seconds between two reports while a node that has just come waits for ours."""
 
 _GET_MAC: Final = 0x8927  # SIOCGIFHWADDR of linux/sockios.h
 _INTERFACE: Final = struct.Struct("=16s24x")  # struct ifreq of linux/if.h
@@ -62,7 +67,9 @@ class Reports:
         self._nodes = nodes
         self._on_news = on_news
         self._log = log
+        self._session = secrets.token_bytes(SESSION)
         self._sequence = 0
+        self._awaited = False
         self._refused: dict[tuple[str, str | None], str] = {}
         self._receivers: dict[int, ReportReceiver] = {}
         self._greenlets: list[Greenlet] = []
@@ -74,8 +81,14 @@ class Reports:
             raise
         self._greenlets = [gevent.spawn(self._follow, each) for each in self._receivers.values()]
 
+    @property
+    def awaited(self) -> bool:
+        """Whether a node that has just come waits for our next report, to be believed or to believe it."""
+        return self._awaited
+
     def send(self, reported: Callable[[str], ReportedAddress | None]) -> None:
         """Tell the others of each address of ours, what `reported` returns of it; None is left out."""
+        self._awaited = False
         for place in self._places:
             addresses = tuple(each for address in place.routers if (each := reported(address)) is not None)
             try:
@@ -115,13 +128,15 @@ class Reports:
         peer: str | None,
         addresses: tuple[ReportedAddress, ...],
     ) -> bool:
-        self._sequence = max(self._sequence + 1, time.time_ns())
-        heard = self._nodes.heard(index, family=place.family, now=time.monotonic())
+        self._sequence += 1
+        answered = self._nodes.answered(index, family=place.family, now=time.monotonic())
         report = LingerReport(
             mac=mac,
+            session=self._session,
             sequence=self._sequence,
+            challenge=self._nodes.challenge,
             addresses=addresses[: MOST_ADDRESSES[place.family]],
-            heard=heard[:MOST_HEARD],
+            answered=answered[:MOST_ANSWERED],
         )
         try:
             sender = ReportSender(place.family, self._port, interface=index, peer=peer)
@@ -146,13 +161,18 @@ class Reports:
         if datagram.hop_limit != HOP_LIMIT:
             raise LingerReportError(ReportDrop.HOP_LIMIT)
         report = decode(datagram.data, source=datagram.source, secret=self._secret)
-        if not self._nodes.hear(datagram.source, report, interface=datagram.interface, now=time.monotonic()):
-            raise LingerReportError(ReportDrop.REPLAY)
-        self._on_news()
+        source, interface = datagram.source, datagram.interface
+        self._awaited |= self._nodes.is_new(source, report.session, interface=interface)
+        reason = self._nodes.hear(source, report, interface=interface, now=time.monotonic())
+        if reason is None or self._awaited:
+            self._on_news()
+        if reason is not None:
+            raise LingerReportError(reason)
 
     def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:
         self.drops[reason] += 1
-        if self.drops[reason] == 1:
+        # The first report of each run of a node is not believed.
+        if self.drops[reason] == 1 and reason is not ReportDrop.UNPROVED:
             self._log.warning("linger-drop", reason=reason.value, node=datagram.source)
 
     def _note(self, interface: str, peer: str | None, error: OSError) -> None:

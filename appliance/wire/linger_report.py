@@ -1,10 +1,11 @@
 """What one node tells the others of its virtual addresses: which it serves, which it keeps for connections.
 
-A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes sequence, 1 byte how long
-an address is, 1 byte how many follow, 1 byte how many nodes the sender has heard; then for each address its
-bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes connections; for each node that was heard
-its MAC; last 32 bytes of HMAC-SHA256 over the packed address of the sender and all that stands before.
-Numbers are big-endian. Another version has another magic, and is not understood.
+A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes sequence,
+4 bytes challenge, 1 byte how long an address is, 1 byte how many follow, 1 byte how many nodes are answered;
+then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes connections;
+for each node that is answered its MAC, its challenge, 1 byte whether it is believed; last 32 bytes of
+HMAC-SHA256 over the packed address of the sender and all that stands before. Numbers are big-endian. Another
+version has another magic, and is not understood.
 """
 
 import hashlib
@@ -19,20 +20,26 @@ from appliance.wire.literal import packed, text
 MOST_ADDRESSES: Final = {4: 64, 6: 40}
 """Addresses of one report by the version of IP, so that it fits into one packet."""
 
-MOST_HEARD: Final = 24
-"""Nodes that a report says to have heard."""
+MOST_ANSWERED: Final = 15
+"""Nodes that a report answers."""
 
 MOST_BYTES: Final = 1232
 """Longest report: what every IPv6 link carries in one packet (RFC 8200 section 5), without its headers."""
 
-_MAGIC: Final = b"LNG1"
-_HEAD: Final = struct.Struct("!4s6sQBBB")
+SESSION: Final = 8
+"""Bytes that name one run of a node: drawn when it starts, so that no two runs have the same."""
+
+CHALLENGE: Final = 4
+"""Bytes that a node wants to see again."""
+
+_MAGIC: Final = b"LNG2"
+_HEAD: Final = struct.Struct("!4s6s8sQ4sBBB")
+_ANSWERED: Final = struct.Struct("!6s4sB")
 _FACTS: Final = struct.Struct("!BII")
 _DIGEST: Final = 32
-_MAC: Final = 6
 _WORD: Final = 0xFFFFFFFF
 _SIZES: Final = (4, 16)
-_STATES: Final = (0, 1)
+_YES_OR_NO: Final = (0, 1)
 
 
 class ReportDrop(StrEnum):
@@ -41,6 +48,7 @@ class ReportDrop(StrEnum):
     LAYOUT = "layout"
     DIGEST = "digest"
     REPLAY = "replay"
+    UNPROVED = "unproved"
     HOP_LIMIT = "hop-limit"
     OWN = "own"
 
@@ -64,24 +72,39 @@ class ReportedAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LingerReport:
-    """One report: `mac` is that of the interface, by which packets are known; `sequence` only grows.
+class AnsweredNode:
+    """Another node that is heard on the interface, by its MAC; `challenge` is the last one that came from it.
 
-    `heard` are the MACs of other nodes whose reports come in on that interface.
+    `believed` is false until its reports have answered ours.
     """
 
     mac: bytes
+    challenge: bytes
+    believed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LingerReport:
+    """One report: `mac` is that of the interface, by which packets are known.
+
+    `sequence` grows in each `session`. Who answers `challenge` has made its report after this one.
+    """
+
+    mac: bytes
+    session: bytes
     sequence: int
+    challenge: bytes
     addresses: tuple[ReportedAddress, ...]
-    heard: tuple[bytes, ...] = ()
+    answered: tuple[AnsweredNode, ...] = ()
 
 
 def encode(report: LingerReport, *, family: int, source: str, secret: bytes) -> bytes:
     """Return the datagram; `family` is 4 or 6, `source` the address that it is sent from."""
     size = 4 if family == 4 else 16
-    counts = size, len(report.addresses), len(report.heard)
-    head = _HEAD.pack(_MAGIC, report.mac, report.sequence, *counts)
-    body = head + b"".join((*map(_encoded, report.addresses), *report.heard))
+    counts = size, len(report.addresses), len(report.answered)
+    head = _HEAD.pack(_MAGIC, report.mac, report.session, report.sequence, report.challenge, *counts)
+    answered = (_ANSWERED.pack(each.mac, each.challenge, each.believed) for each in report.answered)
+    body = head + b"".join((*map(_encoded, report.addresses), *answered))
     return body + _digest(body, source=source, secret=secret)
 
 
@@ -92,16 +115,18 @@ def decode(datagram: bytes, *, source: str, secret: bytes) -> LingerReport:
     body, digest = datagram[:-_DIGEST], datagram[-_DIGEST:]
     if not hmac.compare_digest(_digest(body, source=source, secret=secret), digest):
         raise LingerReportError(ReportDrop.DIGEST)
-    magic, mac, sequence, size, count, heard = _HEAD.unpack_from(body)
+    magic, mac, session, sequence, challenge, size, count, answered = _HEAD.unpack_from(body)
     step = size + _FACTS.size
     end = _HEAD.size + count * step
-    if magic != _MAGIC or size not in _SIZES or len(body) != end + heard * _MAC:
+    if magic != _MAGIC or size not in _SIZES or len(body) != end + answered * _ANSWERED.size:
         raise LingerReportError(ReportDrop.LAYOUT)
     return LingerReport(
         mac=mac,
+        session=session,
         sequence=sequence,
+        challenge=challenge,
         addresses=tuple(_decoded(body, start, size) for start in range(_HEAD.size, end, step)),
-        heard=tuple(body[start : start + _MAC] for start in range(end, len(body), _MAC)),
+        answered=tuple(_answered(body, start) for start in range(end, len(body), _ANSWERED.size)),
     )
 
 
@@ -112,10 +137,17 @@ def _encoded(each: ReportedAddress) -> bytes:
 
 def _decoded(body: bytes, start: int, size: int) -> ReportedAddress:
     state, left, connections = _FACTS.unpack_from(body, start + size)
-    if state not in _STATES:
+    if state not in _YES_OR_NO:
         raise LingerReportError(ReportDrop.LAYOUT)
     address = text(body[start : start + size])
     return ReportedAddress(address=address, active=bool(state), left=left / 1000, connections=connections)
+
+
+def _answered(body: bytes, start: int) -> AnsweredNode:
+    mac, challenge, believed = _ANSWERED.unpack_from(body, start)
+    if believed not in _YES_OR_NO:
+        raise LingerReportError(ReportDrop.LAYOUT)
+    return AnsweredNode(mac=mac, challenge=challenge, believed=bool(believed))
 
 
 def _digest(body: bytes, *, source: str, secret: bytes) -> bytes:

@@ -101,7 +101,14 @@ LINGER_STATUS = linger_status.LingerStatus(
 def _report(address: str, family: int, source: str) -> bytes:
     """Return a report that is believed."""
     said = linger_report.ReportedAddress(address=address, active=False, left=1.5, connections=3)
-    report = linger_report.LingerReport(mac=MAC, sequence=7, addresses=(said, said))
+    report = linger_report.LingerReport(
+        mac=MAC,
+        session=bytes(8),
+        sequence=7,
+        challenge=bytes(4),
+        addresses=(said, said),
+        answered=(linger_report.AnsweredNode(mac=MAC, challenge=bytes(4), believed=True),),
+    )
     return linger_report.encode(report, family=family, source=source, secret=KEYS[1])
 
 

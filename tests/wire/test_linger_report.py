@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,9 @@ from support.fuzzing.damage import cuts, flips
 
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
+    MOST_ANSWERED,
     MOST_BYTES,
-    MOST_HEARD,
+    AnsweredNode,
     LingerReport,
     LingerReportError,
     ReportDrop,
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.pure
 
 SECRET = bytes(range(32))
 MAC = bytes.fromhex("020000000001")
+NODE: Any = {"mac": MAC, "session": bytes(range(8)), "challenge": b"1234"}
 SOURCE = {4: "192.0.2.1", 6: "fe80::1"}
 
 
@@ -35,12 +38,15 @@ def address(text: str, *, active: bool = True, left: float = 0.0, connections: i
 
 REPORTS = {
     4: LingerReport(
-        mac=MAC,
+        **NODE,
         sequence=7,
         addresses=(address("192.0.2.100"), address("192.0.2.101", active=False, left=1.5, connections=200)),
-        heard=(bytes.fromhex("020000000002"), bytes.fromhex("020000000003")),
+        answered=(
+            AnsweredNode(mac=bytes.fromhex("020000000002"), challenge=b"abcd", believed=True),
+            AnsweredNode(mac=bytes.fromhex("020000000003"), challenge=b"efgh", believed=False),
+        ),
     ),
-    6: LingerReport(mac=MAC, sequence=2**63, addresses=(address("fd00::100", active=False, connections=1),)),
+    6: LingerReport(**NODE, sequence=2**63, addresses=(address("fd00::100", active=False, connections=1),)),
 }
 
 
@@ -60,7 +66,7 @@ def sent(family: int = 4) -> bytes:
 def test_said_and_understood(family: int):
     """A report is understood as it was said, one without addresses too."""
     assert decode(sent(family), source=SOURCE[family], secret=SECRET) == REPORTS[family]
-    empty = LingerReport(mac=MAC, sequence=1, addresses=())
+    empty = LingerReport(**NODE, sequence=1, addresses=())
     datagram = encode(empty, family=family, source=SOURCE[family], secret=SECRET)
     assert decode(datagram, source=SOURCE[family], secret=SECRET) == empty
 
@@ -68,7 +74,7 @@ def test_said_and_understood(family: int):
 def test_what_is_too_great_is_cut():
     """An age or a count that has no room is the greatest that has."""
     huge = LingerReport(
-        mac=MAC, sequence=1, addresses=(address("192.0.2.1", active=False, left=1e9, connections=2**40),)
+        **NODE, sequence=1, addresses=(address("192.0.2.1", active=False, left=1e9, connections=2**40),)
     )
     datagram = encode(huge, family=4, source=SOURCE[4], secret=SECRET)
     (found,) = decode(datagram, source=SOURCE[4], secret=SECRET).addresses
@@ -80,10 +86,10 @@ def test_the_most_addresses_fit(family: int):
     """As many addresses and nodes as a report may have fit into one packet."""
     prefix = "192.0.2." if family == 4 else "fd00::"
     report = LingerReport(
-        mac=MAC,
+        **NODE,
         sequence=1,
         addresses=tuple(address(f"{prefix}1{each}") for each in range(MOST_ADDRESSES[family])),
-        heard=(MAC,) * MOST_HEARD,
+        answered=(AnsweredNode(mac=MAC, challenge=bytes(4), believed=True),) * MOST_ANSWERED,
     )
     datagram = encode(report, family=family, source=SOURCE[family], secret=SECRET)
     assert len(datagram) <= MOST_BYTES
@@ -106,16 +112,18 @@ def test_a_changed_bit():
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        pytest.param(0, b"LNG2", id="another version"),
-        pytest.param(18, b"\x05", id="no size of an address"),
-        pytest.param(19, b"\x03", id="more addresses than there are"),
-        pytest.param(20, b"\x03", id="more nodes than there are"),
-        pytest.param(25, b"\x02", id="no state"),
+        pytest.param(0, b"LNG1", id="another version"),
+        pytest.param(30, b"\x05", id="no size of an address"),
+        pytest.param(31, b"\x03", id="more addresses than there are"),
+        pytest.param(32, b"\x03", id="more nodes than there are"),
+        pytest.param(37, b"\x02", id="no state"),
+        pytest.param(-1, b"\x02", id="neither believed nor not"),
     ],
 )
 def test_another_layout_with_the_right_key(place: int, value: bytes):
     """What is signed by us and means nothing is an error of its layout."""
     body = bytearray(sent()[:-32])
+    place %= len(body)
     body[place : place + len(value)] = value
     digest = hmac.digest(SECRET, bytes([192, 0, 2, 1]) + bytes(body), hashlib.sha256)
     assert reason(bytes(body) + digest) is ReportDrop.LAYOUT

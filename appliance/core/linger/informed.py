@@ -8,7 +8,7 @@ loses there is nothing to be known.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from appliance.core.linger.hops import Keeper
+from appliance.core.linger.nodes import Keeper
 
 ALONE: Final = 3.0
 """Seconds of talking after which an active node that was not heard does not speak this: ten reports."""

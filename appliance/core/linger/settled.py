@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from appliance.core.linger.hops import Keeper
+from appliance.core.linger.nodes import Keeper
 from appliance.core.linger.served_addresses import ServedAddress
 
 LEARNING: Final = 2.0

@@ -1,20 +1,17 @@
 """Where packets of other nodes' connections go, by what the nodes report."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.linger.hops import DOUBTED, MOST_NODES, REMEMBERED, SILENT, Keeper, Nodes, hops
+from appliance.core.linger.hops import hops
+from appliance.core.linger.nodes import Keeper
 from appliance.core.linger.served_addresses import ServedAddress
-from appliance.wire.linger_report import LingerReport, ReportedAddress
 
 pytestmark = pytest.mark.pure
 
 VIP = "192.0.2.100"
 A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
-ETH = 2
 
 
 def mac(node: str) -> bytes:
@@ -33,12 +30,6 @@ MACS = tuple(map(mac, (A, B, C)))
 def ours(left_at: float | None) -> dict[str, ServedAddress]:
     """Return what we have of VIP."""
     return {VIP: ServedAddress(address=VIP, left_at=left_at)}
-
-
-def report(sequence: int, *, mac: int = 1, left: float = 0.0, active: bool = True) -> LingerReport:
-    """Return a report of VIP."""
-    said = ReportedAddress(address=VIP, active=active, left=left, connections=5)
-    return LingerReport(mac=bytes(5) + bytes([mac]), sequence=sequence, addresses=(said,))
 
 
 def test_to_the_one_that_serves():
@@ -92,63 +83,3 @@ def test_no_circle(left: list[float | None], data: st.DataObject):
         assert target != sender
         place, sender, led = target, place, led + 1
         assert led <= len(nodes)
-
-
-def test_a_report_is_believed_once():
-    """A report that is not newer than the last one of the node is a replay, until that is forgotten."""
-    nodes = Nodes()
-    assert nodes.hear(A, report(5), interface=ETH, now=0.0)
-    assert not nodes.hear(A, report(5), interface=ETH, now=1.0)
-    assert not nodes.hear(A, report(4), interface=ETH, now=REMEMBERED - 1)
-    assert nodes.hear(A, report(4), interface=ETH + 1, now=1.0)
-    assert nodes.hear(A, report(4), interface=ETH, now=REMEMBERED)
-
-
-def test_keepers_of_our_addresses():
-    """Only addresses of ours, on their own interface, of nodes that speak."""
-    nodes = Nodes()
-    nodes.hear(A, report(1, left=3.0, active=False), interface=ETH, now=10.0)
-    nodes.hear(B, report(1, mac=2), interface=ETH + 1, now=10.0)
-    (found,) = nodes.keepers({VIP: ETH}, 11.0)
-    assert found == Keeper(
-        node=A, mac=bytes(5) + b"\1", address=VIP, active=False, left_at=7.0, connections=5
-    )
-    assert nodes.keepers({}, 11.0) == ()
-    assert nodes.macs(11.0) == {bytes(5) + b"\1", bytes(5) + b"\2"}
-    assert nodes.keepers({VIP: ETH}, 10.0 + SILENT) == ()
-    assert nodes.macs(10.0 + SILENT) == frozenset()
-
-
-def test_who_was_heard():
-    """By version of IP and interface, as long as they speak; and what they have heard themselves is known."""
-    nodes = Nodes()
-    nodes.hear(A, replace(report(1), heard=(bytes(5) + b"\7",)), interface=ETH, now=10.0)
-    nodes.hear("fe80::2", report(1, mac=2), interface=ETH, now=10.0)
-    nodes.hear(B, report(1, mac=3), interface=ETH + 1, now=10.0)
-    assert nodes.heard(ETH, family=4, now=11.0) == (bytes(5) + b"\1",)
-    assert nodes.heard(ETH, family=6, now=11.0) == (bytes(5) + b"\2",)
-    assert nodes.heard(ETH, family=4, now=10.0 + SILENT) == ()
-    (found, _) = nodes.keepers({VIP: ETH}, 11.0)
-    assert found.heard == {bytes(5) + b"\7"}
-
-
-def test_a_node_that_is_probably_dead():
-    """With its advertisements gone a node is waited for no longer, unless it reports again."""
-    nodes = Nodes()
-    nodes.hear(A, report(1), interface=ETH, now=0.0)
-    nodes.doubt(["192.0.2.101"])
-    assert nodes.keepers({VIP: ETH}, DOUBTED)
-    nodes.doubt([VIP])
-    assert nodes.keepers({VIP: ETH}, DOUBTED - 0.1)
-    assert not nodes.keepers({VIP: ETH}, DOUBTED)
-    nodes.hear(A, report(2), interface=ETH, now=2.0)
-    assert nodes.keepers({VIP: ETH}, 2.0 + DOUBTED)
-
-
-def test_nodes_are_bounded():
-    """Of more nodes than there can be the one is forgotten that was heard longest ago."""
-    nodes = Nodes()
-    for number in range(MOST_NODES + 1):
-        nodes.hear(f"10.0.0.{number}", report(1, mac=number), interface=ETH, now=0.0)
-    assert len(nodes.macs(0.0)) == MOST_NODES
-    assert nodes.hear("10.0.0.0", report(1), interface=ETH, now=0.0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.core.linger.hops import Keeper
+from appliance.core.linger.nodes import Keeper
 from appliance.core.linger.served_addresses import ServedAddress
 from appliance.core.linger.settled import LEARNING, Settled
 

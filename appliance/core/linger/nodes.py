@@ -1,0 +1,170 @@
+"""The other nodes, as their reports come in: who is there, and which report is believed.
+
+A report is believed if it is newer than all that were believed before, and not recorded and sent again by
+somebody else. In one session, the run of a node, that is its sequence. A session that is new has to answer a
+challenge of ours: its report was made after ours, then. With each session that is believed a new challenge is
+drawn, and the next session of that node has to answer one that is newer: nothing that was recorded before
+does. Other nodes, which may have answered the former one already, need not begin again. No clock is needed
+for all that, and nothing that has to survive a restart.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop
+
+SILENT: Final = 6.0
+"""Seconds without a report after which a node counts as gone: then clients are told so by a reset."""
+
+DOUBTED: Final = 1.0
+"""The same for a node whose virtual IP went to another because its advertisements did not come any more."""
+
+MOST_NODES: Final = 64
+"""Nodes that are remembered, and challenges; all of them have the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeper:
+    """What another node said of one address: it serves it, or left it at `left_at`, with `connections`.
+
+    `mac` is that of its packets, `heard` are those of the nodes that it believes itself.
+    """
+
+    node: str
+    mac: bytes
+    address: str
+    active: bool
+    left_at: float
+    connections: int
+    heard: frozenset[bytes] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heard:
+    """The last believed report of a node on an interface; after `silent` seconds the node is gone.
+
+    `drawn` is how many challenges there had been when its session was believed.
+    """
+
+    report: LingerReport
+    at: float
+    drawn: int
+    silent: float = SILENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Greeting:
+    """A node whose report has the key, believed or not: its MAC, and the challenge that it wants answered."""
+
+    mac: bytes
+    session: bytes
+    challenge: bytes
+    at: float
+
+
+_Place = tuple[str, int]  # a node's address, and the index of our interface
+_Value = TypeVar("_Value")
+
+
+class Nodes:
+    """The other nodes by address and interface. `draw` returns a challenge that nobody can have seen."""
+
+    def __init__(self, draw: Callable[[], bytes]) -> None:
+        self._draw = draw
+        self._drawn = 0
+        self._challenges: dict[bytes, int] = {}
+        self._challenge_anew()
+        self._heard: dict[_Place, _Heard] = {}
+        self._greetings: dict[_Place, _Greeting] = {}
+
+    @property
+    def challenge(self) -> bytes:
+        """The newest challenge, for all nodes."""
+        return next(reversed(self._challenges))
+
+    def hear(self, node: str, report: LingerReport, *, interface: int, now: float) -> ReportDrop | None:
+        """Take a report that has the right key; return why it is not believed, None where it is."""
+        place = node, interface
+        last = self._heard.get(place)
+        same = last if last is not None and last.report.session == report.session else None
+        if same is not None and report.sequence <= same.report.sequence:
+            return ReportDrop.REPLAY
+        greeting = _Greeting(mac=report.mac, session=report.session, challenge=report.challenge, at=now)
+        _put(self._greetings, place, greeting)
+        if same is None and not self._answers(report, after=0 if last is None else last.drawn):
+            return ReportDrop.UNPROVED
+        drawn = self._drawn if same is None else same.drawn
+        if _put(self._heard, place, _Heard(report=report, at=now, drawn=drawn)):
+            self._challenges.clear()  # nobody knows any more which of them the forgotten one has answered
+        if same is None:
+            self._challenge_anew()
+        return None
+
+    def _answers(self, report: LingerReport, *, after: int) -> bool:
+        """Return whether a report answers a challenge that was drawn `after` so many."""
+        return any(self._challenges.get(each.challenge, 0) > after for each in report.answered)
+
+    def _challenge_anew(self) -> None:
+        self._drawn += 1
+        self._challenges[self._draw()] = self._drawn
+        if len(self._challenges) > MOST_NODES:
+            del self._challenges[next(iter(self._challenges))]
+
+    def is_new(self, node: str, session: bytes, *, interface: int) -> bool:
+        """Return whether that session of a node was not heard before: it waits for an answer."""
+        greeting = self._greetings.get((node, interface))
+        return greeting is None or greeting.session != session
+
+    def doubt(self, addresses: Iterable[str]) -> None:
+        """Note that those who have reported these addresses are probably dead: until their next report."""
+        lost = frozenset(addresses)
+        for place, heard in self._heard.items():
+            if any(each.address in lost for each in heard.report.addresses):
+                self._heard[place] = replace(heard, silent=DOUBTED)
+
+    def macs(self, now: float) -> frozenset[bytes]:
+        """Return the MACs of the nodes that are there."""
+        return frozenset(each.report.mac for _, _, each in self._living(now))
+
+    def answered(self, interface: int, *, family: int, now: float) -> tuple[AnsweredNode, ...]:
+        """Return the nodes on one interface by one version of IP, first those that wait to be believed."""
+        believed = {(node, where): each.report.session for node, where, each in self._living(now)}
+        here = [
+            AnsweredNode(
+                mac=each.mac, challenge=each.challenge, believed=believed.get((node, where)) == each.session
+            )
+            for (node, where), each in self._greetings.items()
+            if where == interface and (":" in node) == (family == 6) and now - each.at < SILENT
+        ]
+        return tuple(sorted(here, key=lambda each: each.believed))
+
+    def keepers(self, interfaces: Mapping[str, int], now: float) -> tuple[Keeper, ...]:
+        """Return who has what of these addresses, each on the interface of that index."""
+        return tuple(
+            Keeper(
+                node=node,
+                mac=heard.report.mac,
+                address=each.address,
+                active=each.active,
+                left_at=heard.at - each.left,
+                connections=each.connections,
+                heard=frozenset(one.mac for one in heard.report.answered if one.believed),
+            )
+            for node, interface, heard in self._living(now)
+            for each in heard.report.addresses
+            if interfaces.get(each.address) == interface
+        )
+
+    def _living(self, now: float) -> list[tuple[str, int, _Heard]]:
+        return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
+
+
+def _put(nodes: dict[_Place, _Value], place: _Place, value: _Value) -> bool:
+    """Put a value at the end; return whether the one that was put longest ago had to go for it."""
+    nodes.pop(place, None)
+    nodes[place] = value
+    if len(nodes) > MOST_NODES:
+        del nodes[next(iter(nodes))]
+        return True
+    return False

@@ -1,0 +1,190 @@
+"""Which reports of other nodes are believed, and who is there."""
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.core.linger.nodes import DOUBTED, MOST_NODES, SILENT, Keeper, Nodes
+from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop, ReportedAddress
+
+pytestmark = pytest.mark.pure
+
+VIP = "192.0.2.100"
+A, B = "192.0.2.1", "192.0.2.2"
+ETH = 2
+OURS = bytes(5) + b"\xff"
+
+
+def nodes() -> Nodes:
+    """Return a node's view, whose challenges are 1, 2, 3 and so on."""
+    numbers = count(1)
+    return Nodes(draw=lambda: next(numbers).to_bytes(4))
+
+
+def session(number: int) -> bytes:
+    """Return the name of a run."""
+    return number.to_bytes(8)
+
+
+def report(
+    sequence: int, *, run: int = 1, answers: int = 1, mac: int = 1, left: float = 0.0, active: bool = True
+) -> LingerReport:
+    """Return a report of VIP that answers one of our challenges."""
+    said = ReportedAddress(address=VIP, active=active, left=left, connections=5)
+    answered = AnsweredNode(mac=OURS, challenge=answers.to_bytes(4), believed=True)
+    return LingerReport(
+        mac=bytes(5) + bytes([mac]),
+        session=session(run),
+        sequence=sequence,
+        challenge=(run + 100).to_bytes(4),
+        addresses=(said,),
+        answered=(answered,),
+    )
+
+
+def test_a_report_is_believed_once():
+    """A report that is not newer than the last one of its session is a replay, however long that was ago."""
+    known = nodes()
+    assert known.hear(A, report(5), interface=ETH, now=0.0) is None
+    assert known.hear(A, report(5), interface=ETH, now=1.0) is ReportDrop.REPLAY
+    assert known.hear(A, report(4), interface=ETH, now=1e6) is ReportDrop.REPLAY
+    assert known.hear(A, report(4), interface=ETH + 1, now=1.0) is None
+    assert known.hear(A, report(6, answers=99), interface=ETH, now=1e6) is None
+
+
+def test_a_new_session_has_to_answer():
+    """It is believed when it answers our challenge; meanwhile it is answered, and waits for that."""
+    known = nodes()
+    assert known.is_new(A, session(1), interface=ETH)
+    assert known.hear(A, report(1, answers=99), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert not known.is_new(A, session(1), interface=ETH)
+    assert known.macs(0.0) == frozenset()
+    (answer,) = known.answered(ETH, family=4, now=0.0)
+    assert answer == AnsweredNode(mac=bytes(5) + b"\1", challenge=(101).to_bytes(4), believed=False)
+    assert known.hear(A, report(2), interface=ETH, now=0.1) is None
+    (answer,) = known.answered(ETH, family=4, now=0.1)
+    assert answer.believed
+
+
+def test_what_an_earlier_session_said_is_not_believed_again():
+    """A restart needs no clock: the sequence begins anew; what answered us before does not any more."""
+    known = nodes()
+    assert known.hear(A, report(500, run=1), interface=ETH, now=0.0) is None
+    assert known.hear(A, report(1, run=2, answers=2), interface=ETH, now=1.0) is None
+    for recorded in (report(500, run=1), report(501, run=1)):
+        assert known.hear(A, recorded, interface=ETH, now=1e6) is ReportDrop.UNPROVED
+    assert known.hear(A, report(2, run=2), interface=ETH, now=1e6) is None
+
+
+def test_a_node_that_was_forgotten_is_not_believed_by_old_reports():
+    """Of too many nodes the one goes that was silent longest; what it said before is no answer then."""
+    known = nodes()
+    for number in range(MOST_NODES + 1):
+        said = report(1, mac=number, answers=int.from_bytes(known.challenge))
+        assert known.hear(f"10.0.0.{number}", said, interface=ETH, now=0.0) is None
+    assert len(known.macs(0.0)) == MOST_NODES
+    assert known.hear("10.0.0.0", report(1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    newest = int.from_bytes(known.challenge)
+    assert known.hear("10.0.0.0", report(2, answers=newest), interface=ETH, now=0.0) is None
+
+
+def test_nodes_that_start_together_are_believed_together():
+    """Each answers the challenge that was there when it heard us, though others were believed meanwhile."""
+    known = nodes()
+    for number in range(10):
+        assert known.hear(f"10.0.0.{number}", report(1, mac=number), interface=ETH, now=0.0) is None
+
+
+def test_challenges_are_bounded():
+    """However often a node restarts, only the last ones are remembered."""
+    known = nodes()
+    for run in range(1, 2 * MOST_NODES):
+        assert known.hear(A, report(1, run=run, answers=run), interface=ETH, now=0.0) is None
+    assert known.hear(B, report(1, answers=1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.hear(B, report(2, answers=MOST_NODES), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.hear(B, report(3, answers=2 * MOST_NODES), interface=ETH, now=0.0) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["send", "lose", "restart", "replay"]), st.integers(0, 50)), max_size=60
+    )
+)
+def test_only_what_is_newer_is_believed(happenings: list[tuple[str, int]]):
+    """Whatever is lost, restarted, or sent again by a stranger: nothing older is believed, nothing twice."""
+    known, runs, sequence = nodes(), count(1), count(1)
+    run, seen, recorded, believed = next(runs), 99, list[tuple[int, LingerReport]](), list[int]()
+    for happening, number in happenings:
+        if happening == "restart":
+            run, seen = next(runs), 99
+        elif happening == "replay" and recorded:
+            made, again = recorded[number % len(recorded)]
+            if known.hear(A, again, interface=ETH, now=0.0) is None:
+                believed.append(made)
+        elif happening != "replay":
+            made = next(sequence)
+            recorded.append((made, report(made, run=run, answers=seen)))
+            if happening == "send" and known.hear(A, recorded[-1][1], interface=ETH, now=0.0) is None:
+                believed.append(made)
+            seen = int.from_bytes(known.challenge)
+    assert believed == sorted(set(believed))
+
+
+def test_keepers_of_our_addresses():
+    """Only addresses of ours, on their own interface, of nodes that speak."""
+    known = nodes()
+    known.hear(A, report(1, left=3.0, active=False), interface=ETH, now=10.0)
+    known.hear(B, report(1, mac=2), interface=ETH + 1, now=10.0)
+    (found,) = known.keepers({VIP: ETH}, 11.0)
+    assert found == Keeper(
+        node=A,
+        mac=bytes(5) + b"\1",
+        address=VIP,
+        active=False,
+        left_at=7.0,
+        connections=5,
+        heard=frozenset({OURS}),
+    )
+    assert known.keepers({}, 11.0) == ()
+    assert known.macs(11.0) == {bytes(5) + b"\1", bytes(5) + b"\2"}
+    assert known.keepers({VIP: ETH}, 10.0 + SILENT) == ()
+    assert known.macs(10.0 + SILENT) == frozenset()
+
+
+def test_who_is_answered():
+    """By version of IP and interface, as long as they speak, first those that wait to be believed."""
+    known = nodes()
+    known.hear(A, report(1), interface=ETH, now=10.0)
+    known.hear("192.0.2.9", report(1, mac=9, answers=99), interface=ETH, now=10.0)
+    known.hear("fe80::2", report(1, mac=2), interface=ETH, now=10.0)
+    known.hear(B, report(1, mac=3), interface=ETH + 1, now=10.0)
+    found = [(each.mac[-1], each.believed) for each in known.answered(ETH, family=4, now=11.0)]
+    assert found == [(9, False), (1, True)]
+    assert [each.mac[-1] for each in known.answered(ETH, family=6, now=11.0)] == [2]
+    assert known.answered(ETH, family=4, now=10.0 + SILENT) == ()
+
+
+def test_who_does_not_believe_us_has_not_heard_us():
+    """A node that answers us, and waits for our answer, does not know yet what we have."""
+    known = nodes()
+    unsure = report(1)
+    answered = tuple(replace(each, believed=False) for each in unsure.answered)
+    known.hear(A, replace(unsure, answered=answered), interface=ETH, now=0.0)
+    (found,) = known.keepers({VIP: ETH}, 0.0)
+    assert found.heard == frozenset()
+
+
+def test_a_node_that_is_probably_dead():
+    """With its advertisements gone a node is waited for no longer, unless it reports again."""
+    known = nodes()
+    known.hear(A, report(1), interface=ETH, now=0.0)
+    known.doubt(["192.0.2.101"])
+    assert known.keepers({VIP: ETH}, DOUBTED)
+    known.doubt([VIP])
+    assert known.keepers({VIP: ETH}, DOUBTED - 0.1)
+    assert not known.keepers({VIP: ETH}, DOUBTED)
+    known.hear(A, report(2), interface=ETH, now=2.0)
+    assert known.keepers({VIP: ETH}, 2.0 + DOUBTED)
