@@ -10,6 +10,7 @@ from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
+from appliance.console.vip.connections import objection
 from appliance.core.rollout.needed_programs import LINGER
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
@@ -36,12 +37,15 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
     """Give all virtual IPs of this node to others, and take part again after the next `appliance reload`.
 
     With `linger` in the configuration connections go on here until they end by themselves, and --wait returns
-    when that is so: then this node can be stopped, and nobody notices. Exits 1 when nobody answers, or
-    connections are left after the time.
+    when that is so: then this node can be stopped, and nobody notices. Where no other node could lead their
+    packets here, it says so first. Exits 1 when nobody answers, or connections are left after the time.
 
     JSON: ok, connections (that are left), errors.
     """
     require_access(paths.runtime)
+    accepted = snapshots.readable(paths.accepted)
+    if accepted and (why := objection(paths, [each.name for each in accepted.virtual_routers])):
+        click.echo(f"Connections of virtual IPs end: {why}", err=True)
     try:
         answer = ask_reload(paths, _TIMEOUT, line=b"stop\n")
     except ReloadUnavailable as error:

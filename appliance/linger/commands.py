@@ -59,6 +59,7 @@ class LingerCommands:
                     active=each.active,
                     left_at=None if each.left_at is None else wall + each.left_at,
                     connections=each.connections,
+                    followers=lingerer.followers(each.address),
                 )
                 for each in lingerer.served.values()
             ),

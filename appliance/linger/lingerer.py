@@ -21,6 +21,7 @@ from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.rules import Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
+from appliance.core.linger.unheard import Elsewhere, unheard
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.places import Place, entrances, indexes, places
@@ -78,6 +79,7 @@ class Lingerer:
         self._reported_at = float("-inf")
         self._tried_at = float("-inf")
         self._unheard = ""
+        self._strangers = ""
         self._on_fault = on_fault
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: self._on_fault(ended.exception))
@@ -116,6 +118,14 @@ class Lingerer:
         """Return what the other nodes have of our addresses."""
         return self.nodes.keepers(indexes(self._places), time.monotonic())
 
+    def followers(self, address: str) -> tuple[str, ...]:
+        """Return the nodes that would lead packets of an address here, if they served it."""
+        index = indexes(self._places).get(address)
+        macs = set(self.reports.macs.values()) if self.reports else set[bytes]()
+        family = 6 if ":" in address else 4
+        known = self.nodes.neighbours(index or 0, family=family, now=time.monotonic())
+        return tuple(each.node for each in known if not each.heard.isdisjoint(macs))
+
     def _listen(self, settings: Linger, now: float) -> None:
         """Begin to talk with the others, where that has not been possible; raises OSError."""
         if self.reports is not None or now - self._tried_at < _TRIED:
@@ -125,7 +135,7 @@ class Lingerer:
             self.reports = Reports(
                 self._places,
                 port=settings.port,
-                secret=hmac_keys.secret(settings.key),
+                secrets=tuple(hmac_keys.secrets(settings.keys).values()),
                 nodes=self.nodes,
                 on_news=self._news.set,
                 log=self.log,
@@ -194,9 +204,29 @@ class Lingerer:
                 left = before[address].connections
                 self.log.info("linger-ended", address=address, reason=reason.value, connections=left)
                 self._kept.remove(address)
+            self._strangers = "; ".join(self._unheard_nodes(keepers, interfaces, now))
             if self._lead(keepers, now) and self.reports is not None:
                 talking, macs = self.reports.talking(), self.reports.macs.values()
                 self._vrrp.inform(informed(self.routers, keepers, macs=macs, talking=talking, now=now))
+
+    def _unheard_nodes(
+        self, keepers: tuple[Keeper, ...], interfaces: Mapping[str, int], now: float
+    ) -> Iterator[str]:
+        """Yield which other nodes do not understand this one, or are not understood."""
+        for place in self._places:
+            index = next((interfaces[each] for each in place.routers if each in interfaces), 0)
+            listening = self.reports.listening(place, index, now) if self.reports else None
+            if listening is None:
+                continue
+            elsewhere = (
+                Elsewhere(
+                    name=name, peer=peer, addresses=[at for at, of in place.routers.items() if of == name]
+                )
+                for name, peer in self._vrrp.elsewhere.items()
+                if name in place.routers.values()
+            )
+            neighbours = self.nodes.neighbours(index, family=place.family, now=now)
+            yield from unheard(listening, neighbours, elsewhere, keepers, now=now)
 
     def _active(self) -> frozenset[str]:
         """Return the addresses that `vrrp` holds; those of before where it does not say."""
@@ -302,7 +332,7 @@ class Lingerer:
         except (OSError, NftablesError) as error:
             self._note(str(error))
         else:
-            self._note(self._unheard or self._beyond)
+            self._note(self._unheard or self._beyond or self._strangers)
 
     def _quietly(self, do: Callable[[], None]) -> None:
         with self._noting():

@@ -1,12 +1,12 @@
 """Reports between nodes at work: sent to all who may serve an address, received and believed by the key."""
 
 import fcntl
-import secrets
 import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from secrets import token_bytes
 from typing import Final
 
 import gevent
@@ -14,7 +14,8 @@ from gevent import Greenlet
 from gevent import socket as gevent_socket
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger.nodes import Nodes
+from appliance.core.linger.nodes import MOST_NODES, SILENT, Nodes
+from appliance.core.linger.unheard import Listening
 from appliance.linger.places import Place
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire.linger_report import (
@@ -41,8 +42,9 @@ _MAC_AT: Final = 18  # behind the name and the family of struct sockaddr
 
 
 class Reports:
-    """The sockets at one port with one key. `on_news` is called when a report was believed.
+    """The sockets at one port. The first of `secrets` signs, all are accepted.
 
+    `on_news` is called when a report was believed, or waits for our answer.
     `macs` are our own, by the index of their interface.
 
     Making one raises OSError where the port is taken.
@@ -53,7 +55,7 @@ class Reports:
         places: Iterable[Place],
         *,
         port: int,
-        secret: bytes,
+        secrets: Sequence[bytes],
         nodes: Nodes,
         on_news: Callable[[], None],
         log: FilteringBoundLogger,
@@ -63,14 +65,15 @@ class Reports:
         self._talking: dict[tuple[str, int], float] = {}
         self._places = tuple(places)
         self._port = port
-        self._secret = secret
+        self._secrets = secrets
         self._nodes = nodes
         self._on_news = on_news
         self._log = log
-        self._session = secrets.token_bytes(SESSION)
+        self._session = token_bytes(SESSION)
         self._sequence = 0
         self._awaited = False
         self._refused: dict[tuple[str, str | None], str] = {}
+        self._disbelieved: dict[tuple[str, int], tuple[ReportDrop, float]] = {}
         self._receivers: dict[int, ReportReceiver] = {}
         self._greenlets: list[Greenlet] = []
         try:
@@ -114,6 +117,22 @@ class Reports:
         since = ((place, self._talking.get((place.interface, place.family))) for place in self._places)
         return {address: at for place, at in since if at is not None for address in place.routers}
 
+    def listening(self, place: Place, index: int, now: float) -> Listening | None:
+        """Return what is told and heard at a place, on the interface `index`; None where nothing can be."""
+        since = self._talking.get((place.interface, place.family))
+        if since is None:
+            return None
+        return Listening(
+            since=since,
+            macs=self.macs.values(),
+            peers=place.peers,
+            refused={
+                node: reason
+                for (node, where), (reason, at) in self._disbelieved.items()
+                if where == index and (":" in node) == (place.family == 6) and now - at < SILENT
+            },
+        )
+
     def close(self) -> None:
         """Close the sockets; another call is harmless."""
         gevent.killall(self._greenlets)
@@ -140,7 +159,14 @@ class Reports:
         )
         try:
             sender = ReportSender(place.family, self._port, interface=index, peer=peer)
-            sender.send(encode(report, family=place.family, source=sender.source, secret=self._secret))
+            sender.send(
+                encode(
+                    report,
+                    family=place.family,
+                    source=sender.source,
+                    secret=self._secrets[0],
+                )
+            )
         except OSError as error:
             self._note(place.interface, peer, error)
             return False
@@ -160,7 +186,7 @@ class Reports:
     def _take(self, datagram: Datagram) -> None:
         if datagram.hop_limit != HOP_LIMIT:
             raise LingerReportError(ReportDrop.HOP_LIMIT)
-        report = decode(datagram.data, source=datagram.source, secret=self._secret)
+        report = decode(datagram.data, source=datagram.source, secrets=self._secrets)
         source, interface = datagram.source, datagram.interface
         self._awaited |= self._nodes.is_new(source, report.session, interface=interface)
         reason = self._nodes.hear(source, report, interface=interface, now=time.monotonic())
@@ -171,6 +197,11 @@ class Reports:
 
     def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:
         self.drops[reason] += 1
+        place = datagram.source, datagram.interface
+        self._disbelieved.pop(place, None)
+        self._disbelieved[place] = reason, time.monotonic()
+        if len(self._disbelieved) > MOST_NODES:
+            del self._disbelieved[next(iter(self._disbelieved))]
         # The first report of each run of a node is not believed.
         if self.drops[reason] == 1 and reason is not ReportDrop.UNPROVED:
             self._log.warning("linger-drop", reason=reason.value, node=datagram.source)

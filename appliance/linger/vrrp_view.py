@@ -20,12 +20,16 @@ _ASKED: Final = 1.0  # seconds for an answer
 
 
 class VrrpView:
-    """The board and the control socket of `vrrp`."""
+    """The board and the control socket of `vrrp`.
+
+    `elsewhere` has for each virtual router that this node is backup of who serves it, as heard last.
+    """
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
         self._board: BoardReader | None = None
         self._uninformed: frozenset[str] = frozenset()
+        self.elsewhere: Mapping[str, str] = {}
 
     def active(self, routers: Mapping[str, str]) -> frozenset[str] | None:
         """Return which of these addresses are active, given with their routers; None where nobody knows."""
@@ -38,6 +42,7 @@ class VrrpView:
         except (BoardError, BoardFormatError):
             return None
         self._uninformed = frozenset(each.name for each in records if each.uninformed)
+        self.elsewhere = {each.name: each.peer for each in records if each.state == "backup" and each.peer}
         names = {each.name for each in records if each.state == "active"}
         return frozenset(address for address, name in routers.items() if name in names)
 

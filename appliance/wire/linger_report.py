@@ -1,16 +1,17 @@
 """What one node tells the others of its virtual addresses: which it serves, which it keeps for connections.
 
-A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes sequence,
-4 bytes challenge, 1 byte how long an address is, 1 byte how many follow, 1 byte how many nodes are answered;
-then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes connections;
-for each node that is answered its MAC, its challenge, 1 byte whether it is believed; last 32 bytes of
-HMAC-SHA256 over the packed address of the sender and all that stands before. Numbers are big-endian. Another
-version has another magic, and is not understood.
+A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes
+sequence, 4 bytes challenge, 1 byte how long an address is, 1 byte how many follow, 1 byte how many nodes
+are answered; then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes
+connections; for each node that is answered its MAC, its challenge, 1 byte whether it is believed; last 32
+bytes of HMAC-SHA256 over the packed address of the sender and all that stands before. Numbers are big-
+endian. Another version has another magic, and is not understood.
 """
 
 import hashlib
 import hmac
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -32,7 +33,8 @@ SESSION: Final = 8
 CHALLENGE: Final = 4
 """Bytes that a node wants to see again."""
 
-_MAGIC: Final = b"LNG2"
+_NAME: Final = b"LNG"
+_MAGIC: Final = _NAME + b"2"
 _HEAD: Final = struct.Struct("!4s6s8sQ4sBBB")
 _ANSWERED: Final = struct.Struct("!6s4sB")
 _FACTS: Final = struct.Struct("!BII")
@@ -46,6 +48,7 @@ class ReportDrop(StrEnum):
     """Why a report is not believed; log, status and tests share these words."""
 
     LAYOUT = "layout"
+    VERSION = "version"
     DIGEST = "digest"
     REPLAY = "replay"
     UNPROVED = "unproved"
@@ -108,17 +111,19 @@ def encode(report: LingerReport, *, family: int, source: str, secret: bytes) -> 
     return body + _digest(body, source=source, secret=secret)
 
 
-def decode(datagram: bytes, *, source: str, secret: bytes) -> LingerReport:
-    """Return the report that came from `source`; raises LingerReportError."""
-    if not _HEAD.size + _DIGEST <= len(datagram) <= MOST_BYTES:
+def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> LingerReport:
+    """Return the report that came from `source`, signed with one of the keys; raises LingerReportError."""
+    if not datagram.startswith(_MAGIC) and datagram.startswith(_NAME):
+        raise LingerReportError(ReportDrop.VERSION)
+    if not _HEAD.size + _DIGEST <= len(datagram) <= MOST_BYTES or not datagram.startswith(_MAGIC):
         raise LingerReportError(ReportDrop.LAYOUT)
     body, digest = datagram[:-_DIGEST], datagram[-_DIGEST:]
-    if not hmac.compare_digest(_digest(body, source=source, secret=secret), digest):
+    if not any(hmac.compare_digest(_digest(body, source=source, secret=each), digest) for each in secrets):
         raise LingerReportError(ReportDrop.DIGEST)
-    magic, mac, session, sequence, challenge, size, count, answered = _HEAD.unpack_from(body)
+    _, mac, session, sequence, challenge, size, count, answered = _HEAD.unpack_from(body)
     step = size + _FACTS.size
     end = _HEAD.size + count * step
-    if magic != _MAGIC or size not in _SIZES or len(body) != end + answered * _ANSWERED.size:
+    if size not in _SIZES or len(body) != end + answered * _ANSWERED.size:
         raise LingerReportError(ReportDrop.LAYOUT)
     return LingerReport(
         mac=mac,

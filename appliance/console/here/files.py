@@ -1,13 +1,13 @@
 """Files that a configuration names and that this user cannot use: secrets, certificates, authorities."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import Final
 
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.machine_needs import notify_files
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.model.snapshot.virtual_router import HmacKey
 from appliance.net.files import hmac_keys, state_files
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
@@ -22,7 +22,10 @@ def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _authorities(snapshot)
     yield from _of_kubernetes(snapshot)
     for router in snapshot.virtual_routers:
-        yield from _keys(router)
+        if router.hmac:
+            yield from _keys(("virtual_ips", router.name, "auth", "hmac"), router.hmac.keys)
+    if snapshot.linger:
+        yield from _keys(("linger",), snapshot.linger.keys)
     for path, name in notify_files(snapshot.notify):
         if not FilePath(name).exists():
             yield Finding(path=path, message=f"`{name}` does not exist here")
@@ -73,11 +76,11 @@ def _unreadable(file: str) -> str | None:
     return "does not exist here" if found is None else None
 
 
-def _keys(router: VirtualRouter) -> Iterator[Finding]:
+def _keys(path: Path, keys: Iterable[HmacKey]) -> Iterator[Finding]:
     try:
-        hmac_keys.secrets(router.hmac)
+        hmac_keys.secrets(keys)
     except OSError as error:
-        yield Finding(path=("virtual_ips", router.name, "auth", "hmac"), message=error.strerror or str(error))
+        yield Finding(path=path, message=error.strerror or str(error))
 
 
 def _directories(snapshot: Snapshot) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """`appliance vip`: what the virtual IPs of this node do, and planned hand-overs."""
 
-import contextlib
 import time
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,16 +12,16 @@ from appliance.console.completion.names import virtual_ip_names
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
+from appliance.console.vip.connections import lingering, objection
 from appliance.console.vip.vip_tables import vip_tables
-from appliance.core.rollout.needed_programs import LINGER, VRRP
+from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import snapshots
-from appliance.wire.lines import linger_status, vrrp_status
+from appliance.wire.lines import vrrp_status
 from appliance.wire.lines.control import Answer, Question
-from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 _TIMEOUT: Final = 10.0
@@ -68,27 +67,35 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_values(answer, name))
     else:
-        print_table(vip_tables(shown, wrong, time.time(), linger=_lingering(paths)))
+        print_table(vip_tables(shown, wrong, time.time(), linger=lingering(paths)))
     if wrong:
         raise SystemExit(1)
 
 
 @vip.command(epilog="Example: appliance vip move api")
 @click.argument("name", metavar="NAME", shell_complete=virtual_ip_names)
+@click.option("--force", "forced", is_flag=True, help="Move it though `linger` cannot keep its connections.")
 @_json
 @click.pass_obj
-def move(paths: Paths, *, name: str, as_json: bool) -> None:
+def move(paths: Paths, *, name: str, forced: bool, as_json: bool) -> None:
     """Hand a virtual IP and its sync group over, without a moment in which nobody holds it.
 
     This node goes on serving until the successor is heard. Afterwards it does not take the virtual IP back,
     whatever its priority, until the successor is gone or `appliance vip reclaim` is called. Exits 1 when this
-    node is not active, or nobody has taken over in time: then everything is as before.
+    node is not active, when `linger` is configured and connections would end all the same, or when nobody has
+    taken over in time: then everything is as before.
 
     JSON: name, ok, successor, errors.
     """
     configured = _configured(paths)
     _check(name, configured)
     patience = max((each.hand_over for each in configured or ()), default=0.0) + _MARGIN
+    if why := "" if forced else objection(paths, [name]):
+        message = f"connections of {name} would end: {why}"
+        if as_json:
+            print_json({"name": name, "ok": False, "successor": None, "errors": [message]})
+            raise SystemExit(1)
+        raise Refused(message, step="put that right, or `appliance vip move --force NAME`")
     answer = _told(paths, "move", name, timeout=patience)
     successor = answer.values.get("successor")
     if as_json:
@@ -158,20 +165,6 @@ def _status(answer: Answer) -> VrrpStatus:
         return vrrp_status.decode(answer.values)
     except VrrpStatusError as error:
         raise Refused(f"the program {VRRP} speaks otherwise: {error}", step=_OTHER_VERSION) from error
-
-
-def _lingering(paths: Paths) -> LingerStatus | None:
-    """Return what `linger` says of connections that live on other nodes than their virtual IP."""
-    try:
-        accepted = snapshots.for_readers(paths)
-    except SnapshotError:
-        return None
-    if accepted is None or accepted.linger is None:
-        return None
-    answer = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
-    with contextlib.suppress(LingerStatusError):
-        return linger_status.decode(answer.values) if answer.ok else None
-    return None
 
 
 def _values(answer: Answer, name: str | None) -> dict[str, object]:

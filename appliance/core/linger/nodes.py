@@ -41,16 +41,31 @@ class Keeper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """Another node that is believed, `since` when; `heard` are MACs of the nodes that it believes itself."""
+
+    node: str
+    since: float
+    heard: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Heard:
     """The last believed report of a node on an interface; after `silent` seconds the node is gone.
 
-    `drawn` is how many challenges there had been when its session was believed.
+    `drawn` is how many challenges there had been when its session was believed, `since` when that was.
     """
 
     report: LingerReport
     at: float
     drawn: int
+    since: float
     silent: float = SILENT
+
+    @property
+    def believed(self) -> frozenset[bytes]:
+        """MACs of the nodes that it believes."""
+        return frozenset(each.mac for each in self.report.answered if each.believed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +109,10 @@ class Nodes:
         _put(self._greetings, place, greeting)
         if same is None and not self._answers(report, after=0 if last is None else last.drawn):
             return ReportDrop.UNPROVED
-        drawn = self._drawn if same is None else same.drawn
-        if _put(self._heard, place, _Heard(report=report, at=now, drawn=drawn)):
+        heard = _Heard(report=report, at=now, drawn=self._drawn, since=now)
+        if same is not None:
+            heard = replace(heard, drawn=same.drawn, since=same.since)
+        if _put(self._heard, place, heard):
             self._challenges.clear()  # nobody knows any more which of them the forgotten one has answered
         if same is None:
             self._challenge_anew()
@@ -127,6 +144,14 @@ class Nodes:
         """Return the MACs of the nodes that are there."""
         return frozenset(each.report.mac for _, _, each in self._living(now))
 
+    def neighbours(self, interface: int, *, family: int, now: float) -> tuple[Neighbour, ...]:
+        """Return the nodes that are believed on one interface by one version of IP."""
+        return tuple(
+            Neighbour(node=node, since=each.since, heard=each.believed)
+            for node, where, each in self._living(now)
+            if where == interface and (":" in node) == (family == 6)
+        )
+
     def answered(self, interface: int, *, family: int, now: float) -> tuple[AnsweredNode, ...]:
         """Return the nodes on one interface by one version of IP, first those that wait to be believed."""
         believed = {(node, where): each.report.session for node, where, each in self._living(now)}
@@ -149,7 +174,7 @@ class Nodes:
                 active=each.active,
                 left_at=heard.at - each.left,
                 connections=each.connections,
-                heard=frozenset(one.mac for one in heard.report.answered if one.believed),
+                heard=heard.believed,
             )
             for node, interface, heard in self._living(now)
             for each in heard.report.addresses

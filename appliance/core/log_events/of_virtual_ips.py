@@ -65,7 +65,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "linger-drop": LogEvent(
         "a report of another node about its connections was not believed, the first one for this reason",
-        "where `reason` is `digest`, give all nodes the same `linger.key`; for a hop limit, one segment",
+        "`digest`: give all nodes one `linger.key`; `version`: one release; a hop limit: one segment",
     ),
     "linger-failed": LogEvent(
         "virtual IPs move without their connections: the kernel or the port refuses",

@@ -81,7 +81,8 @@ def _informed(router: VirtualRouter, config: Config) -> VirtualRouter:
 
 
 def _linger(given: LingerSection) -> Linger:
-    return Linger(longest=given.longest, port=given.port, key=hmac_key(1, given.key))
+    keys = tuple(hmac_key(number, key) for number, key in enumerate((given.key, *given.accept), start=1))
+    return Linger(longest=given.longest, port=given.port, keys=keys)
 
 
 def _groups(config: Config) -> Iterator[Group]:

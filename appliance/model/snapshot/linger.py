@@ -9,9 +9,9 @@ from appliance.model.snapshot.virtual_router import HmacKey
 class Linger:
     """Connections stay where they are for `longest` seconds after a virtual IP has moved.
 
-    Nodes tell each other by UDP at `port` what they have, signed with `key`.
+    Nodes tell each other by UDP at `port` what they have. The first of `keys` signs, all are accepted.
     """
 
     longest: float
     port: int
-    key: HmacKey
+    keys: tuple[HmacKey, ...]

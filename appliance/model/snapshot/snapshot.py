@@ -116,7 +116,8 @@ def without_secrets(snapshot: Snapshot) -> Snapshot:
     shown = tuple(replace(each, password=None, hmac=None) for each in snapshot.virtual_routers)
     stats = replace(snapshot.stats, password=None) if snapshot.stats else None
     notify = tuple(replace(each, webhook=None, command=()) for each in snapshot.notify)
-    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify)
+    linger = replace(snapshot.linger, keys=()) if snapshot.linger else None
+    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify, linger=linger)
 
 
 class SnapshotError(Exception):

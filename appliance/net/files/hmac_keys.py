@@ -3,20 +3,20 @@
 import errno
 import os
 import stat
+from collections.abc import Iterable
 
 from appliance.model.config.values.vrrp import key_bytes
-from appliance.model.snapshot.virtual_router import Hmac, HmacKey
+from appliance.model.snapshot.virtual_router import HmacKey
 
 _LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for a mistake to be told from it
 
 
-def secrets(hmac: Hmac | None) -> dict[int, bytes]:
+def secrets(keys: Iterable[HmacKey]) -> dict[int, bytes]:
     """Return the keys by id; raises OSError, whose text names the file, for one that cannot be read."""
-    return {key.id: secret(key) for key in hmac.keys} if hmac else {}
+    return {key.id: _secret(key) for key in keys}
 
 
-def secret(key: HmacKey) -> bytes:
-    """Return one key; raises OSError as `secrets` does."""
+def _secret(key: HmacKey) -> bytes:
     if key.file is None:
         return bytes.fromhex(key.secret)
     try:

@@ -42,7 +42,7 @@ class RouterSockets:
         on_deviation: Callable[[AdvertDeviation, float], None],
     ) -> None:
         _require_own(source, index=socket.if_nametoindex(router.interface))
-        keys = hmac_keys.secrets(router.hmac)
+        keys = hmac_keys.secrets(router.hmac.keys if router.hmac else ())
         self.source = source
         self.basis = basis(router)
         self._closer = closer

@@ -4,7 +4,7 @@ Whatever is absent has a default, so that the answer of another version can stil
 seconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,13 +16,17 @@ class LingerStatusError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptStatus:
-    """One address that this node serves (`active`), or has left at `left_at` with `connections` open."""
+    """One address that this node serves (`active`), or has left at `left_at` with `connections` open.
+
+    `followers` are the nodes that would lead its packets here, if they served it.
+    """
 
     address: str
     router: str = ""
     active: bool = False
     left_at: float | None = None
     connections: int = 0
+    followers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,16 @@ class LingerStatus:
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
     drops: Mapping[str, int] = field(default_factory=dict)
+
+    def objection(self, routers: Collection[str]) -> str:
+        """Return why a move of these virtual routers would end their connections, "" where it would not."""
+        moving = [each for each in self.addresses if each.active and each.router in routers]
+        if not moving:
+            return ""
+        if self.trouble:
+            return self.trouble
+        alone = [each.address for each in moving if not each.followers]
+        return f"no other node is heard that would lead packets of {', '.join(alone)} here" if alone else ""
 
     @property
     def connections(self) -> int:

@@ -260,7 +260,7 @@ def test_a_kernel_that_leads_no_packets():
             raise NftablesError("Could not process rule: No such file or directory")
 
     given = snapshot(groups=[], pools=[], virtual_routers=[virtual_router(interface="lb-none0")])
-    lingers = replace(given, linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)))
+    lingers = replace(given, linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)))
     assert list(linger_lacks(given, connect=Refusing)) == []
     (finding,) = linger_lacks(lingers, connect=Refusing)
     assert finding.path == ("linger",)

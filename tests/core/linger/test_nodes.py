@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.linger.nodes import DOUBTED, MOST_NODES, SILENT, Keeper, Nodes
+from appliance.core.linger.nodes import DOUBTED, MOST_NODES, SILENT, Keeper, Neighbour, Nodes
 from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop, ReportedAddress
 
 pytestmark = pytest.mark.pure
@@ -175,6 +175,19 @@ def test_who_does_not_believe_us_has_not_heard_us():
     known.hear(A, replace(unsure, answered=answered), interface=ETH, now=0.0)
     (found,) = known.keepers({VIP: ETH}, 0.0)
     assert found.heard == frozenset()
+
+
+def test_neighbours():
+    """They are believed, since their session was; by version of IP and interface."""
+    known = nodes()
+    known.hear(A, report(1), interface=ETH, now=10.0)
+    known.hear(A, report(2), interface=ETH, now=11.0)
+    known.hear("192.0.2.9", report(1, answers=99), interface=ETH, now=10.0)
+    known.hear(B, report(1), interface=ETH + 1, now=10.0)
+    assert known.neighbours(ETH, family=4, now=11.0) == (
+        Neighbour(node=A, since=10.0, heard=frozenset({OURS})),
+    )
+    assert known.neighbours(ETH, family=6, now=11.0) == ()
 
 
 def test_a_node_that_is_probably_dead():

@@ -44,7 +44,7 @@ def test_vrrp_comes_last():
         virtual_routers=[virtual_router()],
         kubernetes=access,
         stats=Stats(bind=Bind(host="localhost", port=29445)),
-        linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)),
+        linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)),
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 

@@ -77,5 +77,5 @@ def test_redirects_are_found_where_the_file_has_them():
     frontends = (frontend("plain"), frontend("kube-api", redirect=redirect()))
     given = snapshot(groups=(Group(name="api", workers=1, frontends=frontends),))
     assert nftables_paths(given) == (("api", "frontends", "kube-api", "redirect"),)
-    lingers = replace(given, linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)))
+    lingers = replace(given, linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)))
     assert nftables_paths(lingers) == (("api", "frontends", "kube-api", "redirect"), ("linger",))

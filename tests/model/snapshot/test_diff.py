@@ -20,8 +20,10 @@ from support.values.snapshots import (
 
 from appliance.model.operator_events import Severity
 from appliance.model.snapshot.diff import Absent, ConfigChange, apply, changed, diff
+from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
+from appliance.model.snapshot.virtual_router import HmacKey
 
 pytestmark = pytest.mark.pure
 
@@ -73,6 +75,12 @@ def test_who_is_told_is_named_in_a_change():
     assert changed(one, other) == ("notify.ops",)
     assert apply(one, diff(one, other)) == other
     assert without_secrets(replace(OLD, notify=(replace(ops, webhook="https://s3cret/"),))).notify == (ops,)
+
+
+def test_members_of_the_group_do_not_see_the_key_of_linger():
+    """They see that it is configured, and how."""
+    linger = Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),))
+    assert without_secrets(replace(OLD, linger=linger)).linger == replace(linger, keys=())
 
 
 def test_a_change_holds_both_sides():

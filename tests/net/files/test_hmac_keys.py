@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model.snapshot.virtual_router import Hmac, HmacKey, HmacMode
+from appliance.model.snapshot.virtual_router import HmacKey
 from appliance.net.files.hmac_keys import secrets
 
 pytestmark = pytest.mark.sockets
@@ -13,9 +13,8 @@ pytestmark = pytest.mark.sockets
 TEXT = "an ASCII key of at least 32 bytes".replace(" ", "-")
 
 
-def _hmac(path: Path) -> Hmac:
-    keys = (HmacKey(id=1, secret="0f" * 32), HmacKey(id=2, secret="", file=str(path)))
-    return Hmac(keys=keys, send=1, mode=HmacMode.ENFORCE, time_window=5.0)
+def _keys(path: Path) -> tuple[HmacKey, ...]:
+    return (HmacKey(id=1, secret="0f" * 32), HmacKey(id=2, secret="", file=str(path)))
 
 
 @pytest.mark.parametrize(("text", "key"), [(f"{TEXT}\n", TEXT.encode()), ("hex:" + "0a" * 40, b"\n" * 40)])
@@ -23,12 +22,12 @@ def test_a_key_is_read_as_it_is_written(tmp_path: Path, text: str, key: bytes):
     """ASCII or `hex:` digits, with the line's end that editors leave."""
     path = tmp_path / "key"
     path.write_text(text)
-    assert secrets(_hmac(path)) == {1: b"\x0f" * 32, 2: key}
+    assert secrets(_keys(path)) == {1: b"\x0f" * 32, 2: key}
 
 
 def test_no_keys_without_signatures():
     """Where nothing is signed there is nothing to read."""
-    assert secrets(None) == {}
+    assert secrets(()) == {}
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 2000, "hex:zz", ""])
@@ -37,7 +36,7 @@ def test_a_file_without_a_key_is_named(tmp_path: Path, text: str):
     path = tmp_path / "key"
     path.write_text(text)
     with pytest.raises(OSError, match="has no key") as caught:
-        secrets(_hmac(path))
+        secrets(_keys(path))
     assert str(path) in str(caught.value)
     assert not text or text not in str(caught.value)
 
@@ -48,4 +47,4 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path):
     os.mkfifo(fifo)
     for path in (fifo, tmp_path, tmp_path / "missing"):
         with pytest.raises(OSError, match=str(path)):
-            secrets(_hmac(path))
+            secrets(_keys(path))

@@ -20,6 +20,23 @@ def test_connections_that_are_still_here():
     assert linger_status.decode(linger_status.encode(status)) == status
 
 
+@pytest.mark.parametrize(
+    ("trouble", "followers", "why"),
+    [
+        ("", ("10.0.0.92",), ""),
+        ("", (), "no other node is heard that would lead packets of 10.0.0.200 here"),
+        ("reports of 10.0.0.92 are damaged", ("10.0.0.92",), "reports of 10.0.0.92 are damaged"),
+    ],
+)
+def test_moves_that_would_end_connections(trouble: str, followers: tuple[str, ...], why: str):
+    """Only of virtual routers that are to move, and that are served here."""
+    kept = KeptStatus(address="10.0.0.200", router="api", active=True, followers=followers)
+    left = KeptStatus(address="10.0.0.201", router="apps", left_at=1.5)
+    status = LingerStatus(trouble=trouble, addresses=(kept, left))
+    assert status.objection(["api"]) == why
+    assert status.objection(["apps", "other"]) == ""
+
+
 def test_another_answer():
     """What is no status is an error of its own."""
     with pytest.raises(LingerStatusError):

@@ -1,0 +1,60 @@
+"""Whether virtual IPs that this node gives away would take the end of their connections with them."""
+
+import contextlib
+import time
+from collections.abc import Collection
+from typing import Final
+
+from appliance.console.program_questions import ask_program
+from appliance.core.rollout.needed_programs import LINGER
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.files import snapshots
+from appliance.wire.lines import linger_status
+from appliance.wire.lines.control import Question
+from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
+
+_TIMEOUT: Final = 10.0
+_PATIENCE: Final = 2.0
+"""Seconds in which nodes that have just been reloaded hear each other again."""
+
+_LOOK_AGAIN: Final = 0.2
+
+
+def lingering(paths: Paths) -> LingerStatus | None:
+    """Return what `linger` answers; None where it is not configured, or does not answer."""
+    return _asked(paths) if _configured(paths) else None
+
+
+def objection(paths: Paths, routers: Collection[str]) -> str:
+    """Return why a move of these virtual routers would end connections that `linger` is to keep, else ""."""
+    snapshot = _configured(paths)
+    if snapshot is None:
+        return ""
+    groups = {
+        each.sync_group for each in snapshot.virtual_routers if each.name in routers and each.sync_group
+    }
+    moving = {
+        each.name for each in snapshot.virtual_routers if each.name in routers or each.sync_group in groups
+    }
+    until = time.monotonic() + _PATIENCE
+    while True:
+        status = _asked(paths)
+        why = f"the program {LINGER} does not answer" if status is None else status.objection(moving)
+        if not why or time.monotonic() >= until:
+            return why
+        time.sleep(_LOOK_AGAIN)
+
+
+def _configured(paths: Paths) -> Snapshot | None:
+    with contextlib.suppress(SnapshotError):
+        accepted = snapshots.for_readers(paths)
+        return accepted if accepted and accepted.linger else None
+    return None
+
+
+def _asked(paths: Paths) -> LingerStatus | None:
+    answer = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
+    with contextlib.suppress(LingerStatusError):
+        return linger_status.decode(answer.values) if answer.ok else None
+    return None

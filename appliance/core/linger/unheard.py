@@ -1,0 +1,65 @@
+"""Which other nodes this node does not hear, or is not heard by: with a move to them connections end."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.linger.informed import ALONE
+from appliance.core.linger.nodes import Keeper, Neighbour
+from appliance.wire.linger_report import ReportDrop
+
+WHY: Final = {
+    ReportDrop.DIGEST: "signed with a key that this node does not accept",
+    ReportDrop.VERSION: "of another version",
+    ReportDrop.LAYOUT: "damaged",
+    ReportDrop.HOP_LIMIT: "from beyond a router",
+}
+"""Why reports of a node are not understood; others are those of an attacker, or wait for an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A virtual router that another node, `peer`, serves, with its addresses."""
+
+    name: str
+    peer: str
+    addresses: Collection[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """What this node has told and heard at a place: since when, as whom, and whom it tells one by one.
+
+    `refused` has the reasons for reports that came lately and were not understood, by their source.
+    """
+
+    since: float
+    macs: Collection[bytes]
+    peers: Collection[str]
+    refused: Mapping[str, ReportDrop]
+
+
+def unheard(
+    listening: Listening,
+    neighbours: Iterable[Neighbour],
+    elsewhere: Iterable[Elsewhere],
+    keepers: Iterable[Keeper],
+    *,
+    now: float,
+) -> Iterator[str]:
+    """Yield who it is and why, nothing in the first seconds: then all have had time for ten reports."""
+    if now - listening.since < ALONE:
+        return
+    known = {each.node: each for each in neighbours}
+    serving = {each.address for each in keepers if each.active}
+    missing = {peer: f"{peer} sends no reports" for peer in listening.peers if peer not in known}
+    for router in elsewhere:
+        if router.peer not in known and serving.isdisjoint(router.addresses):
+            missing[router.peer] = f"{router.peer} serves {router.name} and sends no reports"
+    for node, reason in listening.refused.items():
+        if node not in known and reason in WHY:
+            missing[node] = f"reports of {node} are {WHY[reason]}"
+    yield from missing.values()
+    for node, each in known.items():
+        if each.heard.isdisjoint(listening.macs) and now - each.since >= ALONE:
+            yield f"{node} does not hear this node: is its UDP port open?"
