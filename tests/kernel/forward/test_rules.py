@@ -227,6 +227,7 @@ def test_other_programs_tables_are_their_own(balanced: ForwardField):
             balanced.balancer.run(["nft", f"add table ip other{number}"])
         appliance.command("drain", "servers/s1")
         balanced.wait_for("s2", "s3")
+        wait_until(lambda: len(appliance.events("forward-rules")) > written, what="the rules follow")
         assert appliance.events("forward-rules-gone") == []
         assert len(appliance.events("forward-rules")) == written + 1
         assert balanced.balancer.run(listed) == before

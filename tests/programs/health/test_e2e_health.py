@@ -40,7 +40,8 @@ def test_a_server_that_is_not_ready_gets_no_new_connection(on_down: str):
         report = load.report()
         assert len(report.ended) == (len(of_sick) if on_down == "close-sessions" else 0)
         assert {session.server for session in report.ended} <= {_SICK}
-        assert report.failures == {}
+        # Short connections that were under way there are sessions of the server, too.
+        assert set(report.failures) <= ({"reset"} if on_down == "close-sessions" else set())
 
 
 @pytest.mark.slow("a whole appliance and real checks")

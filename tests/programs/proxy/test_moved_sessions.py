@@ -170,7 +170,7 @@ def test_a_worker_that_hangs_and_dies_with_an_offer_loses_nothing():
             made.appliance.wait_for_event(
                 "generation-accepting", lambda event: event["generation"] == 2, timeout=60.0
             )
-            new = next(each.pid for each in made.appliance.workers() if each.generation == 2)
+            new = made.appliance.workers(generation=2)[0].pid
             _stop(stack, new)
             os.kill(old, signal.SIGCONT)
             made.appliance.wait_for_event("sessions-not-moved", timeout=60.0)

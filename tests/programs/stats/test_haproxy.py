@@ -190,7 +190,20 @@ def _used(made: Pair) -> bool:
 
 
 def _telegraf(pair: Pair) -> list[dict[tuple[str, str], haproxy_clients.Row]]:
-    """Return what Telegraf reads of HAProxy and of us, of the proxies that both have."""
+    """Return what Telegraf reads of HAProxy and of us, of the proxies that both have.
+
+    While HAProxy checks a server it shows the last result with an asterisk.
+    """
+
+    def settled() -> list[dict[tuple[str, str], haproxy_clients.Row]]:
+        found = _read(pair)
+        checking = any(row["check_status"].startswith("*") for row in found[0].values())
+        return [] if checking else found
+
+    return wait_until(settled, what="HAProxy checks nothing at this moment")
+
+
+def _read(pair: Pair) -> list[dict[tuple[str, str], haproxy_clients.Row]]:
     found = [haproxy_clients.telegraf(get(f"{url};csv", user=user)[1]) for url, user, _ in pair.places]
     return [
         {place: row for place, row in each.items() if place[0] in {"kube-api", "masters"}} for each in found

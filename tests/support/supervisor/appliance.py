@@ -236,9 +236,13 @@ class Appliance:
             what=f"{program} is back",
         )
 
-    def workers(self, program: str = "proxy-api") -> list[Worker]:
-        """Return the living workers of a program, of all generations."""
-        found = (_worker(path) for path in sorted(self.paths.runtime.glob(f"worker-{program}-*.control")))
+    def workers(self, program: str = "proxy-api", *, generation: int | str = "*") -> list[Worker]:
+        """Return the living workers of a program, of all generations where none is given.
+
+        Each is asked: one that a test has stopped costs the whole time-out.
+        """
+        pattern = f"worker-{program}-{generation}-*.control"
+        found = (_worker(path) for path in sorted(self.paths.runtime.glob(pattern)))
         return [worker for worker in found if worker is not None]
 
     def accepted(self) -> int:
