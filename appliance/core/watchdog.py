@@ -12,11 +12,20 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.core.rollout.needed_programs import LINGER
+
 LOOK: Final = 1.0
 """Seconds from one look at the heartbeats to the next."""
 
 START: Final = 60.0
 """Seconds that a process may take from its start to its first beat, where the period is shorter."""
+
+SOONER: Final = {LINGER: 3.0}
+"""Seconds for which a program may hang where the period is longer: others wait no longer for it.
+
+A node that sends no reports for `core.linger.nodes.SILENT` seconds is gone for the others, and `linger` needs
+two of them to be seen, killed and started.
+"""
 
 _LATE: Final = 3.0
 """Seconds from one look to the next from which on the watchdog itself was late."""
@@ -54,7 +63,9 @@ class _WatchedProcess:
     silent: float = 0.0
 
     def limit(self, period: float) -> float:
-        return period if self.reading.begun else max(period, START)
+        if not self.reading.begun:
+            return max(period, START)
+        return min(period, SOONER.get(self.reading.name, period))
 
 
 class Watchdog:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from appliance.core.watchdog import START, HeartbeatReading, HungProcess, Watchdog
+from appliance.core.linger.nodes import SILENT
+from appliance.core.watchdog import LOOK, SOONER, START, HeartbeatReading, HungProcess, Watchdog
 
 pytestmark = pytest.mark.pure
 
@@ -53,6 +54,15 @@ def test_who_is_silent_for_the_period_hangs():
     assert hung == HungProcess(name="reload", pid=11, silent=11.0)
     assert machine.pass_time(10, "health") == []
     assert [each.name for each in machine.pass_time(1, "health")] == ["reload"]
+
+
+def test_linger_has_to_be_back_before_others_give_it_up():
+    """It may hang for less than the period, from its first beat on: so it is back in time."""
+    machine = Machine("linger", "reload")
+    machine.pass_time(5, "linger", "reload")
+    assert machine.pass_time(3, "reload") == []
+    assert [each.name for each in machine.pass_time(1, "reload")] == ["linger"]
+    assert SOONER["linger"] + LOOK < SILENT - 1.0
 
 
 def test_a_successor_has_a_period_of_its_own():

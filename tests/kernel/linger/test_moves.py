@@ -160,13 +160,15 @@ def _remembered(node: LingerNode, port: int) -> int:
 
 
 @pytest.mark.promise("survives", "linger")
-def test_a_restart_of_the_program_ends_no_connection():
-    """Killed on either node it comes back, and the kernel has gone on meanwhile."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_restart_of_the_program_ends_no_connection(number: signal.Signals):
+    """Killed on either node, or hung, it comes back, and the kernel has gone on meanwhile."""
     with pair() as (client, one, two), SteadyClients(client, count=COUNT, period=PERIOD) as clients:
         moved(one, two)
         wait_until(lambda: one.kept().get("connections") == COUNT, what="one keeps them")
         for each in (two, one):
-            pid = each.appliance.kill("linger")
+            pid = each.appliance.program_pid("linger")
+            os.kill(pid, number)
             each.appliance.wait_for_restart("linger", pid)
             wait_until(lambda: one.kept().get("connections") == COUNT, what="one keeps them still")
             wait_until(lambda: one.node.address in two.others(), what="two hears of it")
