@@ -97,8 +97,8 @@ def _too_rare(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
 
 
 def _without_address(path: Path, pool: PoolSection) -> Iterator[Finding]:
-    for name in pool.servers.by_name:
-        if name not in pool.usable:
+    for name, server in pool.servers.by_name.items():
+        if not server.address.host:
             message = "has no address, only a port: this server is left out until it has one"
             yield warning((*path, "servers", name, "address"), message)
 
