@@ -137,6 +137,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         slow_start=given.slow_start,
         on_down=given.on_down,
         panic=given.panic,
+        all_backups=given.all_backups,
         send_proxy=given.send_proxy,
         retries=_first(given.retries, defaults.retries),
         max_queue=given.max_queue,

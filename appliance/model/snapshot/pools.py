@@ -134,7 +134,8 @@ class Pool:
     """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
 
     `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a
-    server's `max_connections`, 0 is no bound.
+    server's `max_connections`, 0 is no bound. `all_backups` is whether backups are used together, and not the
+    first one that is up.
     """
 
     name: str
@@ -153,5 +154,6 @@ class Pool:
     keepalive: KeepAlive | None
     tcp_user_timeout: float | None
     servers: tuple[Server, ...]
-    # Optional, because the last-good copy of an older version lacks it.
+    # Optional, because the last-good copy of an older version lacks them.
     discover: Discovery | None = None
+    all_backups: bool = False

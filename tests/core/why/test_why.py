@@ -247,6 +247,28 @@ def test_a_backup_that_is_not_used():
     assert "only while no other server of the pool is up" in told(why("b", about))
 
 
+@pytest.mark.parametrize(
+    ("all_backups", "used", "told_of_second"),
+    [(False, "(b)", "stands behind b: only the first backup"), (True, "(b, c)", "is used now")],
+)
+def test_several_backups(all_backups: bool, used: str, told_of_second: str):  # noqa: FBT001  # a parameter
+    """The pool names those that are used; one that is up and is not used says behind which it stands."""
+    spares = (server("b", backup=True), server("c", backup=True))
+    made = pool(servers=(server("a", check=check()), *spares), all_backups=all_backups)
+    records = boards.health("a", **DOWN), boards.health("b"), boards.health("c")
+    about = seen(*records, configured=made)
+    assert f"serves by its backups {used}" in why("pool", about).answer
+    assert "is used now" in told(why("b", about))
+    assert told_of_second in told(why("c", about))
+
+
+def test_a_backup_without_weight():
+    """While nothing else of the pool is up either, nobody is named that it would stand behind."""
+    made = pool(servers=(server("a", check=check()), server("b", backup=True)))
+    about = seen(boards.health("a", **DOWN), boards.health("b", weight=0.0), configured=made)
+    assert "while no other server of the pool is up" in told(why("b", about))
+
+
 def test_a_server_without_a_record():
     """`health` has written nothing of it, or nothing runs at all."""
     found = why("server-0", seen(configured=pool(servers=(server(check=check()),))))
