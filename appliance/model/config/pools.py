@@ -11,6 +11,7 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     Algorithm,
     BodyText,
+    CheckSteps,
     DiscoveredPort,
     DnsName,
     Duration,
@@ -61,6 +62,8 @@ class CheckSection(Section):
     """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
     expect_body: BodyText | None = Field(default=None, examples=["ok"])
     """Text that the first 16384 bytes of the body must have too (http-check expect string); else unread."""
+    steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
+    """What is sent and expected, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})

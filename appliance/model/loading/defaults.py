@@ -240,6 +240,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         init=given.init,
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
         reuse=given.reuse,
+        steps=given.steps or () if given.type in ("tcp", "tls") else (),
     )
 
 

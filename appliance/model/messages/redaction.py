@@ -26,7 +26,7 @@ _KEYS: Final = frozenset(
     (
         *("auth_hmac", "auth_pass", "authentication", "authorization", "body", "credential", "credentials"),
         *("data", "env", "environment", "headers", "hmac", "key", "keys", "pass", "passphrase", "password"),
-        *("routing_key", "secret", "secrets", "token", "arguments"),
+        *("routing_key", "secret", "secrets", "token", "arguments", "send", "send_binary"),
     )
 )
 """Whatever is at or below one of these is hidden, but for paths of files."""

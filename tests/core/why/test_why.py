@@ -18,7 +18,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
-from appliance.model.snapshot.pools import CheckInit, CheckType, Discovery, OnDown, SendProxy
+from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
@@ -26,6 +26,12 @@ from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectSta
 pytestmark = pytest.mark.pure
 
 DOWN = {"verdict": HealthVerdict.DOWN, "result": CheckResult.L4CON, "status": 0, "detail": "refused"}
+TALKING = check(
+    steps=(
+        *(CheckStep(expect_rstring="^220"), CheckStep(send="AUTH s3cret", expect="+PONG")),
+        *(CheckStep(expect_binary="2b"), CheckStep(send="QUIT")),
+    )
+)
 HTTPS = check(CheckType.HTTPS, path="/readyz", expect=((200, 200), (400, 499)), expect_body="ok")
 
 
@@ -86,6 +92,14 @@ SERVERS = [
         "down",
         Decider.CHECK,
         "(GET https://127.0.0.1:8080/readyz, wants 200, 400-499 and 'ok' in the body).",
+    ),
+    (
+        DOWN,
+        {"check": TALKING},
+        {},
+        "down",
+        Decider.CHECK,
+        "(tcp 127.0.0.1:8080, expects `^220`, `+PONG`, `2b`).",
     ),
     (
         {"verdict": HealthVerdict.DOWN, "streak": 1, "status": 0, "checked_at": NOW},

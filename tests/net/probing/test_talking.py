@@ -1,0 +1,348 @@
+"""Checks that talk: `steps`, against servers that say what a test wants, and beside a real HAProxy."""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.network.ports import free_port
+from support.peers.haproxy import HAProxy
+from support.processes.waiting import wait_until
+from support.values import certificates, snapshots
+from support.values.certificates import Certificates
+
+from appliance.core.checks.check_outcome import CheckOutcome
+from appliance.model.check_results import CheckResult
+from appliance.model.loading.loading import load
+from appliance.model.snapshot.pools import CheckStep, SendProxy
+from appliance.net.probing.probe import Probe
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.translation.haproxy.reader import translate
+from appliance.translation.import_result import import_result
+
+pytestmark = pytest.mark.sockets
+
+TIMEOUT: Final = 1.0
+REDIS: Final = (
+    CheckStep(send="PING\r\n", expect="+PONG"),
+    CheckStep(send="INFO replication\r\n", expect="role:master", comment="the master"),
+    CheckStep(send="QUIT\r\n"),
+)
+
+
+class Greeter:
+    """A server that greets, and answers to the first words of what it is told; None leaves the connection.
+
+    `heard` is all that clients said, and how they left: `end` or `reset`.
+    """
+
+    def __init__(
+        self,
+        greeting: bytes,
+        answers: dict[bytes, bytes | None],
+        *,
+        resets: bool = False,
+        files: Certificates | None = None,
+    ) -> None:
+        self._greeting, self._answers, self._resets, self._files = greeting, answers, resets, files
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._stopped = threading.Event()
+        self._clients: list[threading.Thread] = []
+        self._thread = threading.Thread(target=self._accept)
+        self.port: int = self._listener.getsockname()[1]
+        self.heard: list[str] = []
+
+    def __enter__(self) -> "Greeter":
+        self._listener.settimeout(0.05)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        for each in (self._thread, *self._clients):
+            each.join()
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while not self._stopped.is_set():
+            with contextlib.suppress(TimeoutError):
+                connection, _ = self._listener.accept()
+                self._clients.append(threading.Thread(target=self._serve, args=(connection,)))
+                self._clients[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(5)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(connection)
+            try:
+                if self._files is not None:
+                    connection = stack.enter_context(_secure(connection, self._files))
+                connection.settimeout(0.05)
+                connection.sendall(self._greeting)
+                self._converse(connection)
+            except OSError:
+                self.heard.append("reset")
+
+    def _converse(self, connection: socket.socket) -> None:
+        while not self._stopped.is_set():
+            with contextlib.suppress(TimeoutError):
+                said = connection.recv(4096)
+                self.heard.append(said.decode("latin-1") or "end")
+                words = [word for word in self._answers if said.startswith(word)]
+                answer = self._answers[words[0]] if words else b""
+                if not said or answer is None:
+                    if self._resets:
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    return
+                for piece in answer.split(b"|"):
+                    connection.sendall(piece)
+                    time.sleep(0.02)  # what makes a segment of each piece
+
+
+def _secure(connection: socket.socket, files: Certificates) -> ssl.SSLSocket:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.chain, files.key)
+    return context.wrap_socket(connection, server_side=True)
+
+
+def probe(port: int, *steps: CheckStep, kind: str = "tcp", **changes: object) -> CheckOutcome:
+    """Return the outcome of one check."""
+    settings = {"steps": steps, "timeout": TIMEOUT, **changes}
+    return Probe(snapshots.check(kind, **settings), "127.0.0.1", port, TlsContexts()).run()
+
+
+def test_a_redis_that_is_the_master_passes():
+    """Each question gets its answer, in however many segments; the last word arrives."""
+    answers = {
+        b"PING": b"+PO|NG\r\n",
+        b"INFO": b"$20\r\n# Replication|\r\nrole:master\r\n",
+        b"QUIT": b"+OK\r\n",
+    }
+    with Greeter(b"", answers) as redis:
+        outcome = probe(redis.port, *REDIS)
+        wait_until(lambda: redis.heard[-1] in {"end", "reset"}, what="the check has gone")
+
+    assert (outcome.result, outcome.detail) == (CheckResult.L7OK, "")
+    assert redis.heard[:3] == ["PING\r\n", "INFO replication\r\n", "QUIT\r\n"]
+
+
+def test_a_replica_is_named_as_what_it_is():
+    """It answers, so it is not out of reach; what it said instead is told, and when the time was up."""
+    with Greeter(b"", {b"PING": b"+PONG\r\n", b"INFO": b"role:slave\r\n"}) as redis:
+        outcome = probe(redis.port, *REDIS)
+
+    assert (outcome.result, outcome.unreachable) == (CheckResult.L7RSP, False)
+    assert outcome.detail == "step 2 (the master): no `role:master`, 12 bytes came: `role:slave` within 1 s"
+
+
+def test_a_server_that_says_nothing_has_no_answer():
+    """After the greeting was waited for in vain it is out of reach."""
+    with Greeter(b"", {}) as silent:
+        outcome = probe(silent.port, CheckStep(expect="220"), timeout=0.3)
+
+    assert (outcome.result, outcome.detail) == (CheckResult.L7TOUT, "no answer within 0.3 s")
+    assert outcome.unreachable
+
+
+def test_a_server_that_closes_without_a_word():
+    """That is an answer, and a bad one."""
+    with Greeter(b"", {b"PING": None}) as redis:
+        outcome = probe(redis.port, *REDIS)
+
+    assert (outcome.result, outcome.detail) == (CheckResult.L7RSP, "step 1: nothing came")
+
+
+def test_a_reset_before_any_answer_is_told():
+    """Nothing was said that could be judged."""
+    with Greeter(b"", {b"PING": None}, resets=True) as redis:
+        outcome = probe(redis.port, *REDIS)
+
+    assert (outcome.result, outcome.detail) == (CheckResult.L7RSP, "connection reset by peer")
+
+
+def test_an_endless_answer_is_judged_by_its_beginning():
+    """A server that never stops holds the check no longer than its limits."""
+    with Greeter(b"x" * 200_000, {}) as flood:
+        outcome = probe(flood.port, CheckStep(expect="ok"))
+
+    assert outcome.result is CheckResult.L7RSP
+    assert outcome.detail.startswith("step 1: no `ok`, 16384 bytes came: `xxxx")
+    assert outcome.duration < TIMEOUT
+
+
+def test_single_bytes_come_to_an_end():
+    """A server that sends byte after byte has used up its reads before its bytes; what came is judged."""
+    with Greeter(b"", {b"go": b"|".join([b"x"] * 40)}) as slow:
+        outcome = probe(slow.port, CheckStep(send="go", expect="xy"), timeout=0.4)
+
+    assert outcome.result is CheckResult.L7RSP
+    assert "no `xy`" in outcome.detail
+
+
+def test_it_talks_within_tls(tmp_path: Path):
+    """With `type: tls` the same is said in TLS; a server without TLS has no handshake."""
+    files = certificates.issue(tmp_path, "localhost", "127.0.0.1")
+    answers: dict[bytes, bytes | None] = {b"PING": b"+PONG\r\n", b"INFO": b"role:master\r\n"}
+    with Greeter(b"", answers, files=files) as redis:
+        outcome = probe(redis.port, *REDIS, kind="tls", verify=str(files.authority), sni="localhost")
+        wait_until(lambda: len(redis.heard) > 3, what="the check has gone")
+    with Greeter(b"", {}) as plain:
+        silent = probe(plain.port, *REDIS, kind="tls", timeout=0.3)
+
+    assert outcome.result is CheckResult.L7OK
+    assert redis.heard[:3] == ["PING\r\n", "INFO replication\r\n", "QUIT\r\n"]
+    assert silent.result is CheckResult.L6TOUT
+
+
+def test_the_proxy_header_comes_first():
+    """A server that wants it has it before the first question."""
+    with Greeter(b"", {b"PROXY": b"+PONG\r\n"}) as redis:
+        outcome = probe(redis.port, REDIS[0], send_proxy=SendProxy.V1)
+
+    assert outcome.passed
+    assert "".join(redis.heard).startswith("PROXY UNKNOWN\r\nPING\r\n")
+
+
+MYSQL: Final = b"\x4a\x00\x00\x00\x0a10.11.6-MariaDB\x00" + b"\x01" * 57
+MYSQL_OK: Final = b"\x07\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00"
+MYSQL_ERROR: Final = b"\x45\x00\x00\x02\xff\x15\x04#28000Access denied" + b" " * 50
+MYSQL_BARS: Final = b"\x45\x00\x00\x00\xff\x6a\x04Host is blocked" + b" " * 51
+SCRAM: Final = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0"
+NO_ROLE: Final = b"E\0\0\0\x20SFATAL\0C28000\0Mno role\0\0"
+BIND: Final = b"0\x0c\x02\x01\x01a\x07\x0a\x01%c\x04\x00\x04\x00"
+LONG_BIND: Final = b"0\x84\x00\x00\x00\x10\x02\x01\x01a\x84\x00\x00\x00\x07\x0a\x01%c\x04\x00\x04\x00"
+ANY: Final = b""
+"""What a question begins with that is any question."""
+
+CASES: Final[dict[str, tuple[str, bytes, dict[bytes, bytes | None]]]] = {
+    # the lines of the section, what the server greets with, and what it answers
+    "redis": ("option redis-check", b"", {b"*1": b"+PONG\r\n"}),
+    "redis-in-pieces": ("option redis-check", b"", {b"*1": b"+PO|NG|\r\n"}),
+    "redis-wants-a-password": ("option redis-check", b"", {b"*1": b"-NOAUTH Authentication required.\r\n"}),
+    "redis-is-silent": ("option redis-check", b"", {}),
+    "redis-closes": ("option redis-check", b"", {b"*1": None}),
+    "mysql": ("option mysql-check user haproxy", MYSQL, {b")": MYSQL_OK}),
+    "mysql-of-old": ("option mysql-check user haproxy pre-41", MYSQL, {b"\x0e": MYSQL_OK}),
+    "mysql-refuses": ("option mysql-check user haproxy", MYSQL, {b")": MYSQL_ERROR}),
+    "mysql-greets": ("option mysql-check", MYSQL, {}),
+    "mysql-bars-the-host": ("option mysql-check", MYSQL_BARS, {}),
+    "mysql-is-silent": ("option mysql-check user haproxy", b"", {}),
+    "postgres-trusts": ("option pgsql-check user haproxy", b"", {ANY: b"R\0\0\0\x08\0\0\0\0S\0\0\0\x04"}),
+    "postgres-scram": ("option pgsql-check user haproxy", b"", {ANY: SCRAM}),
+    "postgres-refuses": ("option pgsql-check user haproxy", b"", {ANY: NO_ROLE}),
+    "smtp": ("option smtpchk", b"220 mail ready\r\n", {b"HELO": b"250 hello\r\n", b"QUIT": b"221 bye\r\n"}),
+    "smtp-ehlo": (
+        "option smtpchk EHLO lb.example.com",
+        b"220 mail ready\r\n",
+        {b"EHLO lb.example.com\r\n": b"250-mail\r\n|250 HELP\r\n", b"QUIT": b"221 bye\r\n"},
+    ),
+    "smtp-is-busy": ("option smtpchk", b"421 busy\r\n", {}),
+    "smtp-refuses": ("option smtpchk", b"220 mail\r\n", {b"HELO": b"550 who are you\r\n"}),
+    "ldap": ("option ldap-check", b"", {b"0": BIND % 0}),
+    "ldap-in-long-form": ("option ldap-check", b"", {b"0": LONG_BIND % 0}),
+    "ldap-refuses": ("option ldap-check", b"", {b"0": BIND % 48}),
+    "ldap-is-something-else": ("option ldap-check", b"", {b"0": b"HTTP/1.1 400 Bad Request\r\n\r\n"}),
+    "master": (
+        r"""option tcp-check
+  tcp-check connect
+  tcp-check comment the\ password
+  tcp-check send "AUTH s3cret\r\n"
+  tcp-check expect string +OK
+  tcp-check send PING\r\n
+  tcp-check expect string +PONG comment it\ speaks
+  tcp-check send info\ replication\r\n
+  tcp-check expect string role:master
+  tcp-check send QUIT\r\n
+  tcp-check expect string +OK""",
+        b"",
+        {b"AUTH": b"+OK\r\n", b"PING": b"+PONG\r\n", b"info": b"role:master\r\n", b"QUIT": b"+OK\r\n"},
+    ),
+    "replica": (
+        r"""option tcp-check
+  tcp-check send info\ replication\r\n
+  tcp-check expect rstring role:(master|primary)""",
+        b"",
+        {b"info": b"$10\r\nrole:slave\r\n"},
+    ),
+    "binary": (
+        "option tcp-check\n  tcp-check send-binary 50494e470d0a\n  tcp-check expect binary 2b504F4e47",
+        b"",
+        {b"PING": b"+PONG\r\n"},
+    ),
+    "banner": ("option tcp-check\n  tcp-check expect rstring ^220[\\ -]", b"220-a\r\n", {}),
+    "other-banner": ("option tcp-check\n  tcp-check expect rstring ^220[\\ -]", b"554 no\r\n", {}),
+    "several": (
+        "option tcp-check\n  tcp-check expect string a\n  tcp-check expect string b",
+        b"x",
+        {},
+    ),
+    "both": ("option tcp-check\n  tcp-check expect string a\n  tcp-check expect string b", b"ba", {}),
+    "must-not": ("option tcp-check\n  tcp-check expect min-recv 3 ! string bad", b"good", {}),
+    "does-though": ("option tcp-check\n  tcp-check expect min-recv 3 ! rstring ^b[ad]+", b"bad", {}),
+    "too-few": ("option tcp-check\n  tcp-check expect min-recv 9 ! rstring ^b[ad]+", b"good", {}),
+    "never-ends": ("option tcp-check\n  tcp-check expect ! string bad", b"good", {}),
+    "says-only": ("option tcp-check\n  tcp-check send QUIT\\r\\n", b"", {}),
+    "too-much": ("option tcp-check\n  tcp-check expect string ok", b"x" * 40_000 + b"ok", {}),
+}
+
+
+@pytest.mark.programs
+@pytest.mark.needs("haproxy")
+@pytest.mark.promise("docs/concepts.md", "a check that talks judges as HAProxy's does")
+def test_real_haproxy_judges_the_same():
+    """Of every server, good, bad, silent or slow, HAProxy and a check made of the same file think alike."""
+    with contextlib.ExitStack() as stack:
+        greeters = {
+            name: stack.enter_context(Greeter(greeting, answers))
+            for name, (_, greeting, answers) in CASES.items()
+        }
+        text = _haproxy_cfg({name: each.port for name, each in greeters.items()})
+        ours = {name: outcome.passed for name, outcome in _by_us(text).items()}
+        haproxy = stack.enter_context(HAProxy(text))
+        wait_until(lambda: set(_results(haproxy)) == set(ours), what="HAProxy has checked all", timeout=60)
+        theirs = {name: result in {"L7OK", "L6OK", "L4OK"} for name, result in _results(haproxy).items()}
+
+    assert ours == theirs
+
+
+def _haproxy_cfg(ports: dict[str, int]) -> str:
+    sections = "\n".join(
+        f"listen {name}\n  bind 127.0.0.1:{free_port()}\n  {CASES[name][0]}\n"
+        f"  server {name} 127.0.0.1:{port} check inter 1s"
+        for name, port in ports.items()
+    )
+    return f"""
+global
+  stats socket {{control}}
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 5s
+  timeout server 5s
+  timeout check {TIMEOUT:g}s
+{sections}
+"""
+
+
+def _by_us(text: str) -> dict[str, CheckOutcome]:
+    """Return what the checks find that `import` makes of the file."""
+    imported = import_result([translate(text, source="haproxy.cfg", environment={})])
+    snapshot = load(imported.yaml, source="a.yaml", number=1).snapshot
+    assert imported.ok, imported.problems
+    assert snapshot is not None
+    servers = [server for pool in snapshot.pools for server in pool.servers]
+    probes = {
+        each.name: Probe(each.check, each.host, each.port, TlsContexts()) for each in servers if each.check
+    }
+    return {name: each.run() for name, each in probes.items()}
+
+
+def _results(haproxy: HAProxy) -> dict[str, str]:
+    """Return what HAProxy's checks have found so far, without those that have not ended."""
+    rows = haproxy.rows()
+    statuses = {row["svname"]: row["check_status"].removeprefix("* ") for row in rows if row["check_status"]}
+    return {name: status for name, status in statuses.items() if status not in {"UNK", "INI"}}
