@@ -106,7 +106,7 @@ class Probe:
 
     def _unanswered(self, whole: float) -> Judgement:
         """Return what it means that the time is up: who has said something else has answered all the same."""
-        conversation, self._conversation = self._conversation, None
+        conversation = self._conversation
         if conversation is not None and conversation.heard:
             return CheckResult.L7RSP, 0, f"{conversation.lacks} within {round(whole, 2):g} s"
         return self._phase.value[1], 0, self._out_of_time(whole)
@@ -134,7 +134,7 @@ class Probe:
         return None
 
     def _ask_anew(self, deadline: Deadline) -> Judgement:
-        self._phase = _CheckPhase.CONNECT
+        self._phase, self._conversation = _CheckPhase.CONNECT, None
         with contextlib.ExitStack() as ending:
             connection = ending.enter_context(self._socket())
             judgement, made = self._converse(connection, deadline)
@@ -176,7 +176,6 @@ class Probe:
     def _talk(self, connection: socket.socket, stream: Plain | Tls) -> Judgement:
         self._conversation = conversation = Conversation(self._check.steps)
         judgement = talk(stream, conversation)
-        self._conversation = None
         if not conversation.ends_by_saying:  # a RST would overtake the last word, such as QUIT
             reset_on_close(connection)
         return judgement

@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.network.ports import free_port
-from support.peers.haproxy import HAProxy
+from support.health.side_by_side import judged
 from support.processes.waiting import wait_until
 from support.values import certificates, snapshots
 from support.values.certificates import Certificates
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.loading.loading import load
 from appliance.model.snapshot.pools import CheckStep, SendProxy
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.translation.haproxy.reader import translate
-from appliance.translation.import_result import import_result
 
 pytestmark = pytest.mark.sockets
 
@@ -300,49 +296,7 @@ def test_real_haproxy_judges_the_same():
             name: stack.enter_context(Greeter(greeting, answers))
             for name, (_, greeting, answers) in CASES.items()
         }
-        text = _haproxy_cfg({name: each.port for name, each in greeters.items()})
-        ours = {name: outcome.passed for name, outcome in _by_us(text).items()}
-        haproxy = stack.enter_context(HAProxy(text))
-        wait_until(lambda: set(_results(haproxy)) == set(ours), what="HAProxy has checked all", timeout=60)
-        theirs = {name: result in {"L7OK", "L6OK", "L4OK"} for name, result in _results(haproxy).items()}
+        checks = {name: (CASES[name][0], each.port) for name, each in greeters.items()}
+        found = judged(checks, timeout=f"{TIMEOUT:g}s")
 
-    assert ours == theirs
-
-
-def _haproxy_cfg(ports: dict[str, int]) -> str:
-    sections = "\n".join(
-        f"listen {name}\n  bind 127.0.0.1:{free_port()}\n  {CASES[name][0]}\n"
-        f"  server {name} 127.0.0.1:{port} check inter 1s"
-        for name, port in ports.items()
-    )
-    return f"""
-global
-  stats socket {{control}}
-defaults
-  mode tcp
-  timeout connect 5s
-  timeout client 5s
-  timeout server 5s
-  timeout check {TIMEOUT:g}s
-{sections}
-"""
-
-
-def _by_us(text: str) -> dict[str, CheckOutcome]:
-    """Return what the checks find that `import` makes of the file."""
-    imported = import_result([translate(text, source="haproxy.cfg", environment={})])
-    snapshot = load(imported.yaml, source="a.yaml", number=1).snapshot
-    assert imported.ok, imported.problems
-    assert snapshot is not None
-    servers = [server for pool in snapshot.pools for server in pool.servers]
-    probes = {
-        each.name: Probe(each.check, each.host, each.port, TlsContexts()) for each in servers if each.check
-    }
-    return {name: each.run() for name, each in probes.items()}
-
-
-def _results(haproxy: HAProxy) -> dict[str, str]:
-    """Return what HAProxy's checks have found so far, without those that have not ended."""
-    rows = haproxy.rows()
-    statuses = {row["svname"]: row["check_status"].removeprefix("* ") for row in rows if row["check_status"]}
-    return {name: status for name, status in statuses.items() if status not in {"UNK", "INI"}}
+    assert found.ours == found.theirs
