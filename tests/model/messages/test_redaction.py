@@ -33,8 +33,8 @@ _SECRETS = st.text(
         ),
         ({"keys": [{"on": True, "a": ["xxxx"]}]}, {"keys": HIDDEN}, {"xxxx"}),
         (
-            {"steps": [{"send": "AUTH s3cret", "expect": "+OK"}, {"send_binary": "73336372"}]},
-            {"steps": [{"send": HIDDEN, "expect": "+OK"}, {"send_binary": HIDDEN}]},
+            {"steps": [{"send": "AUTH s3cret", "expect": "+OK"}, {"send_binary": "73336372"}, {"send": ""}]},
+            {"steps": [{"send": HIDDEN, "expect": "+OK"}, {"send_binary": HIDDEN}, {"send": ""}]},
             {"AUTH s3cret", "73336372"},
         ),
         ({"password_file": "/etc/p"}, {"password_file": "/etc/p"}, set()),
