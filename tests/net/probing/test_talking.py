@@ -1,18 +1,14 @@
 """Checks that talk: `steps`, against servers that say what a test wants, and beside a real HAProxy."""
 
 import contextlib
-import socket
-import ssl
-import threading
-import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.health.side_by_side import judged
+from support.peers.talking_server import TalkingServer
 from support.processes.waiting import wait_until
 from support.values import certificates, snapshots
-from support.values.certificates import Certificates
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
@@ -30,81 +26,6 @@ REDIS: Final = (
 )
 
 
-class Greeter:
-    """A server that greets, and answers to the first words of what it is told; None leaves the connection.
-
-    `heard` is all that clients said, and how they left: `end` or `reset`.
-    """
-
-    def __init__(
-        self,
-        greeting: bytes,
-        answers: dict[bytes, bytes | None],
-        *,
-        resets: bool = False,
-        files: Certificates | None = None,
-    ) -> None:
-        self._greeting, self._answers, self._resets, self._files = greeting, answers, resets, files
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._stopped = threading.Event()
-        self._clients: list[threading.Thread] = []
-        self._thread = threading.Thread(target=self._accept)
-        self.port: int = self._listener.getsockname()[1]
-        self.heard: list[str] = []
-
-    def __enter__(self) -> "Greeter":
-        self._listener.settimeout(0.05)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        for each in (self._thread, *self._clients):
-            each.join()
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while not self._stopped.is_set():
-            with contextlib.suppress(TimeoutError):
-                connection, _ = self._listener.accept()
-                self._clients.append(threading.Thread(target=self._serve, args=(connection,)))
-                self._clients[-1].start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        connection.settimeout(5)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(connection)
-            try:
-                if self._files is not None:
-                    connection = stack.enter_context(_secure(connection, self._files))
-                connection.settimeout(0.05)
-                connection.sendall(self._greeting)
-                self._converse(connection)
-            except OSError:
-                self.heard.append("reset")
-
-    def _converse(self, connection: socket.socket) -> None:
-        while not self._stopped.is_set():
-            with contextlib.suppress(TimeoutError):
-                said = connection.recv(4096)
-                self.heard.append(said.decode("latin-1") or "end")
-                words = [word for word in self._answers if said.startswith(word)]
-                answer = self._answers[words[0]] if words else b""
-                if not said or answer is None:
-                    if self._resets:
-                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                    return
-                for piece in answer.split(b"|"):
-                    connection.sendall(piece)
-                    time.sleep(0.02)  # what makes a segment of each piece
-
-
-def _secure(connection: socket.socket, files: Certificates) -> ssl.SSLSocket:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.chain, files.key)
-    return context.wrap_socket(connection, server_side=True)
-
-
 def probe(port: int, *steps: CheckStep, kind: str = "tcp", **changes: object) -> CheckOutcome:
     """Return the outcome of one check."""
     settings = {"steps": steps, "timeout": TIMEOUT, **changes}
@@ -118,7 +39,7 @@ def test_a_redis_that_is_the_master_passes():
         b"INFO": b"$20\r\n# Replication|\r\nrole:master\r\n",
         b"QUIT": b"+OK\r\n",
     }
-    with Greeter(b"", answers) as redis:
+    with TalkingServer(b"", answers) as redis:
         outcome = probe(redis.port, *REDIS)
         wait_until(lambda: redis.heard[-1] in {"end", "reset"}, what="the check has gone")
 
@@ -128,7 +49,7 @@ def test_a_redis_that_is_the_master_passes():
 
 def test_a_replica_is_named_as_what_it_is():
     """It answers, so it is not out of reach; what it said instead is told, and when the time was up."""
-    with Greeter(b"", {b"PING": b"+PONG\r\n", b"INFO": b"role:slave\r\n"}) as redis:
+    with TalkingServer(b"", {b"PING": b"+PONG\r\n", b"INFO": b"role:slave\r\n"}) as redis:
         outcome = probe(redis.port, *REDIS)
 
     assert (outcome.result, outcome.unreachable) == (CheckResult.L7RSP, False)
@@ -137,7 +58,7 @@ def test_a_replica_is_named_as_what_it_is():
 
 def test_a_server_that_says_nothing_has_no_answer():
     """After the greeting was waited for in vain it is out of reach."""
-    with Greeter(b"", {}) as silent:
+    with TalkingServer(b"", {}) as silent:
         outcome = probe(silent.port, CheckStep(expect="220"), timeout=0.3)
 
     assert (outcome.result, outcome.detail) == (CheckResult.L7TOUT, "no answer within 0.3 s")
@@ -146,7 +67,7 @@ def test_a_server_that_says_nothing_has_no_answer():
 
 def test_a_server_that_closes_without_a_word():
     """That is an answer, and a bad one."""
-    with Greeter(b"", {b"PING": None}) as redis:
+    with TalkingServer(b"", {b"PING": None}) as redis:
         outcome = probe(redis.port, *REDIS)
 
     assert (outcome.result, outcome.detail) == (CheckResult.L7RSP, "step 1: nothing came")
@@ -154,7 +75,7 @@ def test_a_server_that_closes_without_a_word():
 
 def test_a_reset_before_any_answer_is_told():
     """Nothing was said that could be judged."""
-    with Greeter(b"", {b"PING": None}, resets=True) as redis:
+    with TalkingServer(b"", {b"PING": None}, resets=True) as redis:
         outcome = probe(redis.port, *REDIS)
 
     assert (outcome.result, outcome.detail) == (CheckResult.L7RSP, "connection reset by peer")
@@ -162,7 +83,7 @@ def test_a_reset_before_any_answer_is_told():
 
 def test_an_endless_answer_is_judged_by_its_beginning():
     """A server that never stops holds the check no longer than its limits."""
-    with Greeter(b"x" * 200_000, {}) as flood:
+    with TalkingServer(b"x" * 200_000, {}) as flood:
         outcome = probe(flood.port, CheckStep(expect="ok"))
 
     assert outcome.result is CheckResult.L7RSP
@@ -172,7 +93,7 @@ def test_an_endless_answer_is_judged_by_its_beginning():
 
 def test_single_bytes_come_to_an_end():
     """A server that sends byte after byte has used up its reads before its bytes; what came is judged."""
-    with Greeter(b"", {b"go": b"|".join([b"x"] * 40)}) as slow:
+    with TalkingServer(b"", {b"go": b"|".join([b"x"] * 40)}) as slow:
         outcome = probe(slow.port, CheckStep(send="go", expect="xy"), timeout=0.4)
 
     assert outcome.result is CheckResult.L7RSP
@@ -183,10 +104,10 @@ def test_it_talks_within_tls(tmp_path: Path):
     """With `type: tls` the same is said in TLS; a server without TLS has no handshake."""
     files = certificates.issue(tmp_path, "localhost", "127.0.0.1")
     answers: dict[bytes, bytes | None] = {b"PING": b"+PONG\r\n", b"INFO": b"role:master\r\n"}
-    with Greeter(b"", answers, files=files) as redis:
+    with TalkingServer(b"", answers, files=files) as redis:
         outcome = probe(redis.port, *REDIS, kind="tls", verify=str(files.authority), sni="localhost")
         wait_until(lambda: len(redis.heard) > 3, what="the check has gone")
-    with Greeter(b"", {}) as plain:
+    with TalkingServer(b"", {}) as plain:
         silent = probe(plain.port, *REDIS, kind="tls", timeout=0.3)
 
     assert outcome.result is CheckResult.L7OK
@@ -196,7 +117,7 @@ def test_it_talks_within_tls(tmp_path: Path):
 
 def test_the_proxy_header_comes_first():
     """A server that wants it has it before the first question."""
-    with Greeter(b"", {b"PROXY": b"+PONG\r\n"}) as redis:
+    with TalkingServer(b"", {b"PROXY": b"+PONG\r\n"}) as redis:
         outcome = probe(redis.port, REDIS[0], send_proxy=SendProxy.V1)
 
     assert outcome.passed
@@ -293,7 +214,7 @@ def test_real_haproxy_judges_the_same():
     """Of every server, good, bad, silent or slow, HAProxy and a check made of the same file think alike."""
     with contextlib.ExitStack() as stack:
         greeters = {
-            name: stack.enter_context(Greeter(greeting, answers))
+            name: stack.enter_context(TalkingServer(greeting, answers))
             for name, (_, greeting, answers) in CASES.items()
         }
         checks = {name: (CASES[name][0], each.port) for name, each in greeters.items()}
