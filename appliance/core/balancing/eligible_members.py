@@ -67,9 +67,8 @@ def _used_backups(
 
 
 def _may_come_up(member: PoolMember) -> bool:
-    """Whether the first check of a member, which the operator wants to have connections, has not ended."""
-    checking = member.state is ServerState.CHECKING
-    return checking and member.admin is AdminState.READY and member.whole_weight > 0
+    """Whether the first check has not ended of a member that the operator wants."""
+    return member.state is ServerState.CHECKING and _is_wanted(member)
 
 
 def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: float) -> bool:
@@ -83,5 +82,8 @@ def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: fl
 
 
 def _counts_for_panic(member: PoolMember) -> bool:
-    judged = member.state is not ServerState.CHECKING
-    return judged and member.admin is AdminState.READY and member.whole_weight > 0
+    return member.state is not ServerState.CHECKING and _is_wanted(member)
+
+
+def _is_wanted(member: PoolMember) -> bool:
+    return member.admin is AdminState.READY and member.whole_weight > 0

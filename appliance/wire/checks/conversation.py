@@ -65,7 +65,7 @@ class _Expectation:
         self._search = PatternSearch(_pattern(step.expect_rstring)) if step.expect_rstring else None
         self._searched = 0
         self._negate = step.negate
-        self._least = max(step.min_recv, len(self._literal))
+        self._least = max(step.min_recv, len(self._literal), 1)
         self._enough = step.min_recv or None
         self._what = shown(step.expect or step.expect_binary or step.expect_rstring)
         self._at = f"step {number} ({step.comment})" if step.comment else f"step {number}"
@@ -74,6 +74,8 @@ class _Expectation:
         """Return whether the answer is as expected, None where more of it may tell."""
         if len(answer) < self._least and not whole:
             return None
+        if not answer:  # who closes without a word has not met anything, as with HAProxy
+            return False
         if self._has(answer):
             return not self._negate
         if not whole and self._enough is None and not self._given_up:

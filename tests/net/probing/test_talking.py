@@ -202,6 +202,11 @@ CASES: Final[dict[str, tuple[str, bytes, dict[bytes, bytes | None]]]] = {
     "does-though": ("option tcp-check\n  tcp-check expect min-recv 3 ! rstring ^b[ad]+", b"bad", {}),
     "too-few": ("option tcp-check\n  tcp-check expect min-recv 9 ! rstring ^b[ad]+", b"good", {}),
     "never-ends": ("option tcp-check\n  tcp-check expect ! string bad", b"good", {}),
+    "must-not-and-closes": (
+        "option tcp-check\n  tcp-check send x\n  tcp-check expect ! string bad",
+        b"",
+        {b"x": None},
+    ),
     "says-only": ("option tcp-check\n  tcp-check send QUIT\\r\\n", b"", {}),
     "too-much": ("option tcp-check\n  tcp-check expect string ok", b"x" * 40_000 + b"ok", {}),
 }

@@ -77,6 +77,8 @@ def test_nothing_to_do_has_passed():
         ),
         (CheckStep(expect="bad", negate=True), (b"fine",), Hear.MORE),
         (CheckStep(expect="bad", negate=True), (b"fine", b""), Passed()),
+        (CheckStep(expect="bad", negate=True), (b"",), "step 1: nothing came"),
+        (CheckStep(expect_rstring="a*"), (b"",), "step 1: nothing came"),
         (CheckStep(expect="bad", negate=True), (b"too bad",), "step 1: `bad` came, 7 bytes came: `too bad`"),
         (CheckStep(expect_rstring="^E", negate=True, min_recv=5), (b"R....",), Passed()),
         (CheckStep(expect_rstring="^E"), (b"Error",), Passed()),
