@@ -183,6 +183,20 @@ def test_all_backups_can_be_said_while_it_runs():
     assert names(made) == {"b"}
 
 
+def test_a_backup_that_serves_goes_on_while_a_new_server_is_checked():
+    """A server that a reload adds stops nobody; who has seen no server yet waits for its first check."""
+    servers = [server("a"), server("b", backup=True), server("c", backup=True)]
+    made = state(config(servers=servers), *DOWN_TO_BACKUPS)
+    more = config(servers=[*servers, server("d")])
+    made.apply(more)
+    assert names(made) == {"b"}
+    anew = PoolState(more, workers=1, index=0, random=dice())
+    anew.observe(health(*DOWN_TO_BACKUPS))
+    assert anew.place(b"") is WAIT
+    made.observe(health(*DOWN_TO_BACKUPS, record("d")))
+    assert names(made) == {"d"}
+
+
 def test_a_full_backup_is_waited_for():
     """Its connections queue: the next backup is for when it is down, not for when it is busy."""
     servers = [server("a"), server("b", backup=True, max_connections=1), server("c", backup=True)]
