@@ -22,8 +22,9 @@ from appliance import wire
 from appliance.core.discovery import finding
 from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
+from appliance.model.byte_pattern import LONGEST, byte_pattern
 from appliance.model.operator_events import EventKind, OperatorEvent
-from appliance.model.snapshot.pools import SendProxy
+from appliance.model.snapshot.pools import CheckStep, SendProxy
 from appliance.wire import (
     exposition,
     history_ring,
@@ -35,6 +36,8 @@ from appliance.wire import (
 )
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
+from appliance.wire.checks.pattern_search import PatternSearch
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.haproxy import commands
 from appliance.wire.http import failed_checks, http_request, http_response, response_body
@@ -476,6 +479,53 @@ ENDED = ended_workers.with_ended(
     ended_workers.EndedWorkers(),
     boards.worker(frontends=(boards.frontend_counters(total=3),), servers=(boards.server_counters(total=3),)),
 )
+STEPS = (
+    CheckStep(send="AUTH s3cret\r\n", expect_rstring="^[-+]", negate=False),
+    CheckStep(expect="+PONG", comment="it speaks"),
+    CheckStep(send="INFO\r\n", expect_rstring=r"(?i)role:(master|primary)\r?\n", min_recv=5),
+    CheckStep(expect="s3cret", negate=True),
+    CheckStep(expect_binary="0000", expect_rstring=""),
+    CheckStep(send_binary="00ff", expect_rstring=r"^([a-z]+\d*)+x$"),
+)
+"""Steps of every kind, which a server's answers are judged by."""
+
+
+def conversed(data: bytes) -> None:
+    """Answer a conversation in pieces, which a byte of 1 divides: it ends, and tells no secret."""
+    made = Conversation(STEPS)
+    pieces = [*data.split(b"\x01"), b"", b""]
+    for _ in range(2 * (len(pieces) + len(STEPS))):
+        match made.move():
+            case Hear():
+                made.feed(pieces.pop(0) if pieces else b"")
+            case Say(said):
+                assert said
+            case Missed(reason):
+                assert b"s3cret" not in reason.replace("`s3cret` came", "").encode()
+                assert reason.isprintable()
+                return
+            case Passed():
+                return
+    raise AssertionError("no end")
+
+
+def searched(data: bytes) -> None:
+    """Search the second half by the expression in the first: whole and in pieces the same is found."""
+    text, _, answer = data.partition(b"\x00")
+    pattern = byte_pattern(text.decode())
+    whole, cut = PatternSearch(pattern), PatternSearch(pattern)
+    whole.feed(answer)
+    for at in range(0, len(answer), 7):
+        cut.feed(answer[at : at + 7])
+    assert (whole.found, whole.given_up) == (cut.found, cut.given_up)
+
+
+def _as_text(data: bytes) -> bytes:
+    """Make the expression a text again."""
+    text, mark, answer = data.partition(b"\x00")
+    return text.decode(errors="ignore").encode()[:LONGEST] + mark + answer
+
+
 TARGETS = (
     Target(
         name="event-lines",
@@ -538,6 +588,30 @@ TARGETS = (
             proxy_protocol.local_v2(),
         ),
         errors=(proxy_protocol.ProxyHeaderError,),
+    ),
+    Target(
+        name="conversation",
+        run=conversed,
+        seeds=(
+            b"+PONG\r\n\x01role:master\r\n\x01R\x00\x00\x00\x08\x00\x00\x00\x00",
+            b"-ERR unknown command `AUTH`, with args beginning with: `s3cret`\x01",
+            b"220-mail\r\n\x01220 ready\r\n",
+        ),
+        words=(b"+PONG", b"role:", b"master", b"s3cret", b"220 ", b"\x01", b"ab" * 40, b"\r\n"),
+        longest=40_000,
+    ),
+    Target(
+        name="pattern-search",
+        run=searched,
+        seeds=(
+            b"^(220|250)[ -].*ready$\x00220 mail ready\r\n",
+            b"(?i)role:(master|slave)\\r?\\n\x00role:MASTER\n",
+            b"(a|b)*a(a|b){20}c\x00" + b"abba" * 900,
+            b"[^a-c\\x00-\\x1f]{2,5}?|\\d+\x00x1",
+        ),
+        errors=(ValueError,),
+        words=(b"{2,}", b"(?:", b"[^", b"]", b"|", b"*", b"\\x41", b"$", b"^", b"{255}", b"(a|b)*", b"()"),
+        mend=_as_text,
     ),
     Target(
         name="http-request",

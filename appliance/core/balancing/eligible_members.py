@@ -1,9 +1,11 @@
 """Which members of a pool take new connections: those that are up, in a panic the others too, then backups.
 
-The words are HAProxy's (`backup`, `weight`) and Envoy's (`panic`, its panic threshold).
+Of several backups the first that is up takes all of them: two servers that both believe to be the one that is
+written to (Galera, Redis) would part for good. The words are HAProxy's (`backup`, `weight`,
+`option allbackups`) and Envoy's (`panic`, its panic threshold).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from appliance.core.balancing.pool_member import PoolMember
@@ -18,24 +20,55 @@ class EligibleMembers:
     panic: bool
 
 
-def eligible_members(members: Iterable[PoolMember], *, panic: float) -> EligibleMembers:
-    """Return which members take new connections.
+def eligible_members(
+    members: Iterable[PoolMember],
+    *,
+    panic: float,
+    all_backups: bool = False,
+    serving: Collection[PoolMember] = (),
+) -> EligibleMembers:
+    """Return which members take new connections; `members` are in the configuration's order.
 
     `panic` is the part of the servers that have to be up. With fewer up it is more likely that the checks are
     wrong than that so many servers are down, and those that are left could not carry the load of all.
+    `serving` are those that take connections so far: backups among them go on while a server before them is
+    checked for the first time, where others are not used before it is known that it is not up.
     """
     reachable = [member for member in members if member.address is not None]
     primaries = [member for member in reachable if not member.config.backup]
     up = [member for member in primaries if is_up(member)]
     if _panics(primaries, up, panic):
         return EligibleMembers(members=tuple(filter(_counts_for_panic, primaries)), panic=True)
-    backups = [member for member in reachable if member.config.backup and is_up(member)]
-    return EligibleMembers(members=tuple(up or backups), panic=False)
+    if not up:
+        backups = [member for member in reachable if member.config.backup]
+        up = _used_backups(primaries, backups, all_backups=all_backups, serving=serving)
+    return EligibleMembers(members=tuple(up), panic=False)
 
 
 def is_up(member: PoolMember) -> bool:
     """Whether checks and operator let a member take new connections: it is up, and its weight is above 0."""
     return member.state is ServerState.UP and member.weight > 0.0
+
+
+def _used_backups(
+    primaries: Sequence[PoolMember],
+    backups: Sequence[PoolMember],
+    *,
+    all_backups: bool,
+    serving: Collection[PoolMember],
+) -> list[PoolMember]:
+    """Return the backups that stand in for the primaries: the first that is up, or all that are."""
+    up = [member for member in backups if is_up(member)]
+    used = up if all_backups else up[:1]
+    if used and used[0] in serving:
+        return used
+    before = primaries if all_backups or not used else (*primaries, *backups[: backups.index(used[0])])
+    return [] if any(map(_may_come_up, before)) else used
+
+
+def _may_come_up(member: PoolMember) -> bool:
+    """Whether the first check has not ended of a member that the operator wants."""
+    return member.state is ServerState.CHECKING and _is_wanted(member)
 
 
 def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: float) -> bool:
@@ -49,5 +82,8 @@ def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: fl
 
 
 def _counts_for_panic(member: PoolMember) -> bool:
-    judged = member.state is not ServerState.CHECKING
-    return judged and member.admin is AdminState.READY and member.whole_weight > 0
+    return member.state is not ServerState.CHECKING and _is_wanted(member)
+
+
+def _is_wanted(member: PoolMember) -> bool:
+    return member.admin is AdminState.READY and member.whole_weight > 0

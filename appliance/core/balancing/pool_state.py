@@ -287,7 +287,12 @@ class PoolState:
 
         The board gives a server that is down the weight 0, and no algorithm can use that.
         """
-        selected = eligible_members(self.members, panic=self.config.panic)
+        selected = eligible_members(
+            self.members,
+            panic=self.config.panic,
+            all_backups=self.config.all_backups,
+            serving=self._eligible,
+        )
         if selected.panic:
             for member in selected.members:
                 if member.weight <= 0.0:

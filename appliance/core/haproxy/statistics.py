@@ -139,7 +139,7 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
     clients = [each for each in observed.status.frontends if each.pool == pool.name]
     up = [each for each in pool.servers if each.state is ServerState.UP and each.effective_weight]
     active, backup = sum(not each.backup for each in up), sum(each.backup for each in up)
-    counting = [each for each in up if not each.backup] or up
+    counting = [each for each in up if not each.backup] or (up if settings.all_backups else up[:1])
     return {
         "pxname": pool.name,
         "svname": "BACKEND",

@@ -7,7 +7,7 @@ from appliance.core.checks.check_schedule import pause
 from appliance.core.status.quantities import duration
 from appliance.core.why.explanation import Evidence
 from appliance.model.check_results import CheckResult
-from appliance.model.messages.quoting import printable
+from appliance.model.messages.quoting import printable, shown
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.pools import Check, CheckType, Server
@@ -45,7 +45,9 @@ def question(server: Server, check: Check) -> str:
     """Return what a check asks, and of whom."""
     place = Bind(host=check.address or server.host, port=check.port or server.port)
     if check.type in (CheckType.TCP, CheckType.TLS):
-        return f"{check.type} {place}"
+        wanted = (each.expect_rstring or each.expect or each.expect_binary for each in check.steps)
+        texts = ", ".join(shown(each) for each in wanted if each)
+        return f"{check.type} {place}, expects {texts}" if texts else f"{check.type} {place}"
     expected = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in check.expect)
     body = f" and {check.expect_body!r} in the body" if check.expect_body else ""
     return f"{check.method} {check.type}://{place}{check.path}, wants {expected}{body}"

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from appliance.core.status.status import PoolStatus
 from appliance.core.why.circumstances import circumstances, health_circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
-from appliance.core.why.servers import ServerCase, answer, case, decider, panics, takes_new
+from appliance.core.why.servers import ServerCase, answer, case, decider, panics, takes_new, used_backups
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.pools import Pool
 
@@ -65,7 +65,8 @@ def pool_answer(pool: Pool, evidence: Evidence) -> str:
         case PoolState.SERVING:
             return f"{pool.name} serves: {servers}."
         case PoolState.ON_BACKUPS:
-            return f"{pool.name} serves by its backups: none of its other servers is up ({servers})."
+            used = ", ".join(each.name for each in used_backups(pool, status))
+            return f"{pool.name} serves by its backups ({used}): none of its other servers is up ({servers})."
         case PoolState.PANIC:
             return (
                 f"{pool.name} sends to servers that are down, too: only {servers} (panic: {pool.panic:.0%})."

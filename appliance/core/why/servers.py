@@ -173,6 +173,12 @@ def takes_new(server: ServerStatus) -> bool:
     return server.state is ServerState.UP and bool(server.effective_weight)
 
 
+def used_backups(pool: Pool, status: PoolStatus) -> list[ServerStatus]:
+    """Return the backups that get the connections of a pool while nothing else of it is up."""
+    backups = [each for each in status.servers if each.backup and takes_new(each)]
+    return backups if pool.all_backups else backups[:1]
+
+
 def panics(pool: Pool, status: PoolStatus, evidence: Evidence) -> bool:
     """Return whether so few servers of a pool are up that their checks do not count (core.balancing)."""
     records = health_records(evidence.observations)
@@ -202,16 +208,22 @@ def _share(about: ServerCase) -> Iterator[str]:
             f" {duration(left)} (slow_start: {duration(about.pool.slow_start)})."
         )
     if about.server.backup:
-        others = [each for each in about.pool_status.servers if not each.backup]
-        used = not any(map(takes_new, others))
-        yield (
-            "It is a backup, and is used now: no other server of the pool is up."
-            if used
-            else "It is a backup: it gets connections only while no other server of the pool is up."
-        )
+        yield _backup(about)
     limit = about.server.max_connections
     if 0 < limit <= about.status.current:
         yield f"It has {about.status.current} of {limit} connections: further ones wait (max_connections)."
+
+
+def _backup(about: ServerCase) -> str:
+    used = used_backups(about.pool, about.pool_status)
+    if not used or any(takes_new(each) for each in about.pool_status.servers if not each.backup):
+        return "It is a backup: it gets connections only while no other server of the pool is up."
+    if about.status in used:
+        return "It is a backup, and is used now: of the servers that are no backups none is up."
+    return (
+        f"It is a backup, and stands behind {used[0].name}: only the first backup that is up is used"
+        " (all_backups: false)."
+    )
 
 
 def _clients(about: ServerCase) -> Iterator[str]:

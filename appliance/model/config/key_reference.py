@@ -124,7 +124,7 @@ def _shape(schema: _Schema, defs: Mapping[str, _Schema], link: str) -> str:  # n
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {_shape(schema['items'], defs, link)}"
+        return f"list of {_item(schema['items'], defs, link)}"
     if schema.get("pattern") in _SHAPES:
         return _SHAPES[schema["pattern"]]
     if schema.get("type") == "integer":
@@ -133,6 +133,12 @@ def _shape(schema: _Schema, defs: Mapping[str, _Schema], link: str) -> str:  # n
         return "`true` or `false`"
     examples = schema.get("examples") or ()
     return "text" + (f", such as `{_said(examples[0])}`" if examples else "")
+
+
+def _item(schema: _Schema, defs: Mapping[str, _Schema], link: str) -> str:
+    if schema.get("type") == "object":
+        return f"mappings of {', '.join(f'`{key}`' for key in schema['properties'])}"
+    return _shape(schema, defs, link)
 
 
 def _referred(name: str, defs: Mapping[str, _Schema], link: str) -> str:

@@ -11,6 +11,7 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     Algorithm,
     BodyText,
+    CheckSteps,
     DiscoveredPort,
     DnsName,
     Duration,
@@ -61,6 +62,8 @@ class CheckSection(Section):
     """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
     expect_body: BodyText | None = Field(default=None, examples=["ok"])
     """Text that the first 16384 bytes of the body must have too (http-check expect string); else unread."""
+    steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
+    """What is sent and expected, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
@@ -104,7 +107,7 @@ class ServerSection(Section):
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
     """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""
     backup: bool = Field(default=False)
-    """Used only while no other server of the pool is up."""
+    """Used only while no other server is up; of several the first that is up, or all by `all_backups`."""
     max_connections: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
     """Connections at a time, over all workers (HAProxy's maxconn); more wait in the queue. 0 is no limit."""
     check: CheckSection | None = Field(default=None, json_schema_extra=or_false)
@@ -171,6 +174,8 @@ class PoolSection(Section):
     """Time over which a server back from down or maint gets its share (HAProxy's slowstart); default off."""
     on_down: WhenDown = Field(default=OnDown.AUTO)
     """Sessions of a server that is down: keep, close-sessions, or auto (keep if it answers, but badly)."""
+    all_backups: bool = Field(default=False)
+    """Use all backups that are up at once (option allbackups), not the first alone in the file's order."""
     panic: Percentage = written("0%", percentage)
     """With fewer servers up than this, all are used: the checks may be at fault. 0% is never."""
     send_proxy: ProxyHeader = Field(default=SendProxy.NONE)

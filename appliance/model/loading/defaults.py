@@ -138,6 +138,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         slow_start=given.slow_start,
         on_down=given.on_down,
         panic=given.panic,
+        all_backups=given.all_backups,
         send_proxy=given.send_proxy,
         retries=_first(given.retries, defaults.retries),
         max_queue=given.max_queue,
@@ -240,6 +241,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         init=given.init,
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
         reuse=given.reuse,
+        steps=given.steps or () if given.type in ("tcp", "tls") else (),
     )
 
 

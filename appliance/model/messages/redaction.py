@@ -26,7 +26,7 @@ _KEYS: Final = frozenset(
     (
         *("auth_hmac", "auth_pass", "authentication", "authorization", "body", "credential", "credentials"),
         *("data", "env", "environment", "headers", "hmac", "key", "keys", "pass", "passphrase", "password"),
-        *("routing_key", "secret", "secrets", "token", "arguments"),
+        *("routing_key", "secret", "secrets", "token", "arguments", "send", "send_binary"),
     )
 )
 """Whatever is at or below one of these is hidden, but for paths of files."""
@@ -78,7 +78,7 @@ def _spellings(secret: str) -> Iterator[str]:
 def _shown(value: object, path: Path, unknown: frozenset[Path], secrets: set[str]) -> object:
     if path in unknown or _is_hidden(path):
         secrets.update(_leaves(value) if _is_hidden(path) else ())
-        return None if value is None else HIDDEN
+        return value if value in (None, "") else HIDDEN
     match value:
         case dict():
             return {

@@ -17,6 +17,7 @@ _USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
     **dict.fromkeys(("method", "path", "host", "expect", "expect_body", "reuse"), _WITH_REQUEST),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
+    "steps": frozenset({"tcp", "tls"}),
 }
 
 

@@ -1,6 +1,6 @@
 """The pools of an accepted configuration: their servers, and how these are checked. Times are seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -61,6 +61,24 @@ class SendProxy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckStep:
+    """A step of a check that talks: something is sent, then something is expected; "" is nothing.
+
+    `send_binary` and `expect_binary` are hexadecimal digits. With `negate` the answer must not have what is
+    expected. `min_recv` is the number of bytes after which no more are waited for, 0 for no such number.
+    """
+
+    send: str = ""
+    send_binary: str = ""
+    expect: str = ""
+    expect_binary: str = ""
+    expect_rstring: str = ""
+    negate: bool = False
+    min_recv: int = 0
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
 
@@ -68,7 +86,7 @@ class Check:
     `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
     certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
     that clients' connects say nothing. `reuse` keeps the connection for several checks. `slow_start` and
-    weights belong to the pool and its servers.
+    weights belong to the pool and its servers. `steps` are what a check of TCP or TLS says and expects.
     """
 
     type: CheckType
@@ -91,8 +109,9 @@ class Check:
     error_limit: int
     init: CheckInit
     send_proxy: SendProxy
-    # Optional, because the last-good copy of an older version lacks it.
+    # Optional, because the last-good copy of an older version lacks them.
     reuse: bool = False
+    steps: tuple[CheckStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +153,8 @@ class Pool:
     """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
 
     `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a
-    server's `max_connections`, 0 is no bound.
+    server's `max_connections`, 0 is no bound. `all_backups` is whether backups are used together, and not the
+    first one that is up.
     """
 
     name: str
@@ -153,5 +173,19 @@ class Pool:
     keepalive: KeepAlive | None
     tcp_user_timeout: float | None
     servers: tuple[Server, ...]
-    # Optional, because the last-good copy of an older version lacks it.
+    # Optional, because the last-good copy of an older version lacks them.
     discover: Discovery | None = None
+    all_backups: bool = False
+
+
+def without_sent(pool: Pool) -> Pool:
+    """Return the pool without what its checks send, which may be a password (Redis's AUTH)."""
+    discover = pool.discover and replace(pool.discover, template=_silent(pool.discover.template))
+    return replace(pool, servers=tuple(map(_silent, pool.servers)), discover=discover)
+
+
+def _silent(server: Server) -> Server:
+    if server.check is None or not server.check.steps:
+        return server
+    steps = tuple(replace(each, send="", send_binary="") for each in server.check.steps)
+    return replace(server, check=replace(server.check, steps=steps))

@@ -15,7 +15,7 @@ from appliance.model.snapshot.discovery import Kubernetes, Source
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
-from appliance.model.snapshot.pools import Pool
+from appliance.model.snapshot.pools import Pool, without_sent
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
@@ -117,7 +117,8 @@ def without_secrets(snapshot: Snapshot) -> Snapshot:
     stats = replace(snapshot.stats, password=None) if snapshot.stats else None
     notify = tuple(replace(each, webhook=None, command=()) for each in snapshot.notify)
     linger = replace(snapshot.linger, keys=()) if snapshot.linger else None
-    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify, linger=linger)
+    pools = tuple(map(without_sent, snapshot.pools))
+    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify, linger=linger, pools=pools)
 
 
 class SnapshotError(Exception):

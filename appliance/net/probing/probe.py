@@ -1,4 +1,4 @@
-"""The health check of one server: connect, maybe a TLS handshake, maybe one HTTP request.
+"""The health check of one server: connect, maybe a TLS handshake, maybe one HTTP request or a conversation.
 
 Source of the words for outcomes: HAProxy's management.txt, `check_status`. A probe blocks its greenlet only,
 and never longer than the check's timeout, whatever the server does. It works on non-blocking sockets of the
@@ -31,8 +31,10 @@ from appliance.net.probing.answer import Judgement
 from appliance.net.probing.deadline import Deadline, OutOfTime
 from appliance.net.probing.kept_connection import Connection, reset_on_close
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Tls, wait
+from appliance.net.probing.talking import talk
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
+from appliance.wire.checks.conversation import Conversation
 from appliance.wire.http.http_response import ResponseError
 
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -70,6 +72,7 @@ class Probe:
         self._request = request(check, self._address)
         self._phase = _CheckPhase.CONNECT
         self._kept: Connection | None = None
+        self._conversation: Conversation | None = None
 
     def run(self, *, until: float | None = None) -> CheckOutcome:
         """Make the check and return how it ended; raises ProbeImpossible.
@@ -86,7 +89,7 @@ class Probe:
                 reused = again is not None
                 result, status, detail = again or self._ask_anew(deadline)
             except OutOfTime:
-                result, status, detail = self._phase.value[1], 0, self._out_of_time(whole)
+                result, status, detail = self._unanswered(whole)
             except (OSError, ResponseError, FloodError) as error:
                 result, status, detail = self._phase.value[0], 0, _reason(error)
         duration = time.monotonic() - started
@@ -100,6 +103,13 @@ class Probe:
 
     def _deadline(self, whole: float) -> Deadline:
         return Deadline(connect=self._check.timeout_connect, whole=whole)
+
+    def _unanswered(self, whole: float) -> Judgement:
+        """Return what it means that the time is up: who has said something else has answered all the same."""
+        conversation = self._conversation
+        if conversation is not None and conversation.heard:
+            return CheckResult.L7RSP, 0, f"{conversation.lacks} within {round(whole, 2):g} s"
+        return self._phase.value[1], 0, self._out_of_time(whole)
 
     def _out_of_time(self, whole: float) -> str:
         """Say which time was not enough, rounded: `until` leaves a few microseconds less than the timeout."""
@@ -124,7 +134,7 @@ class Probe:
         return None
 
     def _ask_anew(self, deadline: Deadline) -> Judgement:
-        self._phase = _CheckPhase.CONNECT
+        self._phase, self._conversation = _CheckPhase.CONNECT, None
         with contextlib.ExitStack() as ending:
             connection = ending.enter_context(self._socket())
             judgement, made = self._converse(connection, deadline)
@@ -149,17 +159,26 @@ class Probe:
         # The PROXY header comes before everything else, TLS included (proxy-protocol.txt section 2).
         if self._preface:
             plain.send(self._preface)
-        if kind is CheckType.TCP:
+        if kind is CheckType.TCP and not self._check.steps:
             if not self._preface:  # a RST would overtake the header, and the server would log a broken one
                 reset_on_close(connection)
             return (CheckResult.L4OK, 0, ""), None
         stream: Plain | Tls = self._secure(plain) if kind in _TLS else plain
-        if isinstance(stream, Tls) and kind is CheckType.TLS:
+        if isinstance(stream, Tls) and kind is CheckType.TLS and not self._check.steps:
             stream.finish()
             return (CheckResult.L6OK, 0, ""), None
         self._phase = _CheckPhase.ANSWER
+        if self._check.steps:
+            return self._talk(connection, stream), None
         made = Connection(connection, stream, self._check, made_at=time.monotonic())
         return made.ask(self._request), made
+
+    def _talk(self, connection: socket.socket, stream: Plain | Tls) -> Judgement:
+        self._conversation = conversation = Conversation(self._check.steps)
+        judgement = talk(stream, conversation)
+        if not conversation.ends_by_saying:  # a RST would overtake the last word, such as QUIT
+            reset_on_close(connection)
+        return judgement
 
     def _secure(self, plain: Plain) -> Tls:
         self._phase = _CheckPhase.HANDSHAKE

@@ -56,3 +56,48 @@ def test_a_panic_leaves_out_whom_the_operator_gave_no_weight():
     members[1].operator_weight = operator_weight("0")
     chosen = eligible_members(members, panic=0.9)
     assert (chosen.panic, [each.name for each in chosen.members]) == (True, ["a", "c"])
+
+
+def used(*members: PoolMember, all_backups: bool = False, serving: tuple[PoolMember, ...] = ()) -> str:
+    """Return the names of those that take new connections, in one word."""
+    chosen = eligible_members(members, panic=0.0, all_backups=all_backups, serving=serving)
+    return "".join(each.name for each in chosen.members)
+
+
+def test_the_first_backup_that_is_up_takes_all():
+    """Two servers that are written to at once part for good: one follows the other, in their order."""
+    down, first, second = member("a", ServerState.DOWN), member("b", backup=True), member("c", backup=True)
+    assert used(down, first, second) == "b"
+    assert used(down, second, first) == "c"
+    assert used(first, second) == "b"
+    assert used(down, member("b", ServerState.DOWN, backup=True), second) == "c"
+    first.weight = 0.0
+    assert used(down, first, second) == "c"
+
+
+def test_all_backups_are_used_together_where_that_is_asked_for():
+    """As with `option allbackups`."""
+    down, first, second = member("a", ServerState.DOWN), member("b", backup=True), member("c", backup=True)
+    assert used(down, first, second, all_backups=True) == "bc"
+    assert used(member("a"), first, second, all_backups=True) == "a"
+    assert used(down, all_backups=True) == ""
+
+
+@pytest.mark.parametrize("all_backups", [False, True])
+def test_no_backup_is_used_before_it_is_known_that_it_has_to_be(all_backups: bool):  # noqa: FBT001  # a parameter
+    """At the start nobody is sent to a backup because its check was the first to end."""
+    primary, first = member("a", ServerState.CHECKING), member("b", backup=True)
+    assert used(primary, first, all_backups=all_backups) == ""
+    assert used(primary, first, all_backups=all_backups, serving=(first,)) == "b"
+    primary.admin = AdminState.DRAIN
+    assert used(primary, first, all_backups=all_backups) == "b"
+    primary.admin, primary.operator_weight = AdminState.READY, operator_weight("0")
+    assert used(primary, first, all_backups=all_backups) == "b"
+
+
+def test_a_later_backup_waits_for_the_first_check_of_an_earlier_one():
+    """Who goes on with the second one would be parted from all that go to the first a moment later."""
+    down, unknown = member("a", ServerState.DOWN), member("b", ServerState.CHECKING, backup=True)
+    assert used(down, unknown, member("c", backup=True)) == ""
+    assert used(down, unknown, member("c", backup=True), all_backups=True) == "c"
+    assert used(down, member("b", backup=True), member("c", ServerState.CHECKING, backup=True)) == "b"

@@ -86,6 +86,10 @@ def names(made: PoolState) -> set[str]:
     return {each.name for each in made.eligible}
 
 
+DOWN_TO_BACKUPS = (record("a", verdict=HealthVerdict.DOWN), record("b"), record("c"))
+"""Of the server a and the backups b and c only the backups are up."""
+
+
 def test_connection_counts_where_it_was_placed():
     """A placed connection is current and total of its server; its end takes it off current alone."""
     made = state(config())
@@ -134,6 +138,73 @@ def test_backup_waits_for_the_last_primary():
     given = config(servers=[server("a"), server("b", backup=True)])
     assert names(state(given)) == {"a"}
     assert names(state(given, record("a", verdict=HealthVerdict.DOWN), record("b"))) == {"b"}
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_of_several_backups_all_clients_have_one(balance: Balance):
+    """The first that is up has them all, by any algorithm; with it down the next one, and back again."""
+    servers = [server("a"), server("b", backup=True), server("c", backup=True)]
+    made = state(config(servers=servers, balance=balance), *DOWN_TO_BACKUPS)
+    keys = [b"client %d" % number for number in range(40)]
+    assert {place(made, key).name for key in keys} == {"b"}
+    made.observe(health(DOWN_TO_BACKUPS[0], record("b", verdict=HealthVerdict.DOWN), record("c")))
+    assert {place(made, key).name for key in keys} == {"c"}
+    made.observe(health(*DOWN_TO_BACKUPS))
+    assert {place(made, key).name for key in keys} == {"b"}
+    assert member(made, "c").current == len(keys), "sessions stay where they are"
+
+
+@pytest.mark.parametrize("balance", [Balance.SOURCE, Balance.HASH])
+def test_clients_stay_at_their_backup(balance: Balance):
+    """With all backups a client has one by its hash, keeps it, and only those of one that leaves move."""
+    servers = [server("a"), *(server(name, backup=True) for name in "bcd")]
+    backups = [record(name) for name in "bcd"]
+    made = state(config(servers=servers, balance=balance, all_backups=True), DOWN_TO_BACKUPS[0], *backups)
+    keys = [b"client %d" % number for number in range(60)]
+    first = {key: place(made, key).name for key in keys}
+    assert set(first.values()) == {"b", "c", "d"}
+    made.observe(health(record("a"), *backups))
+    assert {place(made, key).name for key in keys} == {"a"}
+    made.observe(health(DOWN_TO_BACKUPS[0], *backups))
+    assert {key: place(made, key).name for key in keys} == first
+    made.observe(health(DOWN_TO_BACKUPS[0], *backups[1:], record("b", verdict=HealthVerdict.DOWN)))
+    moved = {key: place(made, key).name for key in keys}
+    assert {key for key in keys if moved[key] != first[key]} == {key for key in keys if first[key] == "b"}
+
+
+def test_all_backups_can_be_said_while_it_runs():
+    """A reload that says so, or not any more, holds for the next connection."""
+    servers = [server("a"), server("b", backup=True), server("c", backup=True)]
+    made = state(config(servers=servers), *DOWN_TO_BACKUPS)
+    assert names(made) == {"b"}
+    made.apply(config(servers=servers, all_backups=True))
+    assert names(made) == {"b", "c"}
+    made.apply(config(servers=servers))
+    assert names(made) == {"b"}
+
+
+def test_a_backup_that_serves_goes_on_while_a_new_server_is_checked():
+    """A server that a reload adds stops nobody; who has seen no server yet waits for its first check."""
+    servers = [server("a"), server("b", backup=True), server("c", backup=True)]
+    made = state(config(servers=servers), *DOWN_TO_BACKUPS)
+    more = config(servers=[*servers, server("d")])
+    made.apply(more)
+    assert names(made) == {"b"}
+    anew = PoolState(more, workers=1, index=0, random=dice())
+    anew.observe(health(*DOWN_TO_BACKUPS))
+    assert anew.place(b"") is WAIT
+    made.observe(health(*DOWN_TO_BACKUPS, record("d")))
+    assert names(made) == {"d"}
+
+
+def test_a_full_backup_is_waited_for():
+    """Its connections queue: the next backup is for when it is down, not for when it is busy."""
+    servers = [server("a"), server("b", backup=True, max_connections=1), server("c", backup=True)]
+    made = state(config(servers=servers), *DOWN_TO_BACKUPS)
+    first = place(made)
+    assert made.place(b"") is WAIT
+    assert made.release(first) is None
+    assert place(made, b"", first) is first, "a further try has no other"
 
 
 def test_panic_uses_all_but_the_operators_exceptions():

@@ -11,7 +11,7 @@ from appliance.core.balancing.pool_state import PoolState
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.numbers import Numbers
 from appliance.core.forwarding.plan import families, forwarded, plan, taken_by_proxies
-from appliance.model.server_states import AdminState
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward, Frontend, Masquerade
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.snapshot import Snapshot
@@ -91,6 +91,20 @@ def test_who_drains_stays_among_the_servers():
     assert set(found.slots) == {other.number}
     assert drained.name == "api/main pool/a"
     assert not found.waits
+
+
+def test_of_several_backups_the_kernel_has_one_too():
+    """While no other server is up, all slots are those of the first backup that is."""
+    spares = [server(name, host=f"192.0.2.{at}", backup=True) for at, name in enumerate("bcd", start=2)]
+    mine = pool(servers=[server("a", host="192.0.2.1"), *spares])
+    state = PoolState(mine, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    down = {("pool", name): boards.health(name, verdict=HealthVerdict.DOWN, weight=0.0) for name in "ab"}
+    state.observe(down | {("pool", name): boards.health(name) for name in "cd"})
+    (found,) = plan(
+        Family.IPV4, forwarded(one(kernel(), mine)), {"pool": state}, number=Numbers().number, networks=()
+    )
+
+    assert set(found.slots) == {found.servers[2].number}
 
 
 def test_clients_wait_for_first_checks():

@@ -111,6 +111,18 @@ def test_a_server():
     assert "slim" not in m0
 
 
+@pytest.mark.parametrize(("all_backups", "weight"), [(False, 2), (True, 5)])
+def test_the_weight_of_a_pool_on_its_backups(all_backups: bool, weight: int):  # noqa: FBT001  # a parameter
+    """It is that of the servers in use: the first backup, or all with `all_backups`."""
+    spares = [server("b0", weight=2, backup=True), server("b1", weight=3, backup=True)]
+    settings = pool("masters", servers=[server("m0", check=check()), *spares], all_backups=all_backups)
+    given = replace(SNAPSHOT, pools=(settings,))
+    records = [health("m0", verdict=HealthVerdict.DOWN), health("b0", weight=2.0), health("b1", weight=3.0)]
+    observed = Observed(status=status(*records, snapshot=given), snapshot=given, activity=Activity(), now=NOW)
+    *_, row = rows(observed)
+    assert some(row, "act", "bck", "weight", "uweight") == [0, 2, weight, weight]
+
+
 def test_a_server_that_is_down():
     """How often, and for how long, with what it is down now."""
     down = health(

@@ -18,7 +18,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
-from appliance.model.snapshot.pools import CheckInit, CheckType, Discovery, OnDown, SendProxy
+from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
@@ -26,6 +26,12 @@ from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectSta
 pytestmark = pytest.mark.pure
 
 DOWN = {"verdict": HealthVerdict.DOWN, "result": CheckResult.L4CON, "status": 0, "detail": "refused"}
+TALKING = check(
+    steps=(
+        *(CheckStep(expect_rstring="^220"), CheckStep(send="AUTH s3cret", expect="+PONG")),
+        *(CheckStep(expect_binary="2b"), CheckStep(send="QUIT")),
+    )
+)
 HTTPS = check(CheckType.HTTPS, path="/readyz", expect=((200, 200), (400, 499)), expect_body="ok")
 
 
@@ -86,6 +92,14 @@ SERVERS = [
         "down",
         Decider.CHECK,
         "(GET https://127.0.0.1:8080/readyz, wants 200, 400-499 and 'ok' in the body).",
+    ),
+    (
+        DOWN,
+        {"check": TALKING},
+        {},
+        "down",
+        Decider.CHECK,
+        "(tcp 127.0.0.1:8080, expects `^220`, `+PONG`, `2b`).",
     ),
     (
         {"verdict": HealthVerdict.DOWN, "streak": 1, "status": 0, "checked_at": NOW},
@@ -245,6 +259,28 @@ def test_a_backup_that_is_not_used():
     made = pool(servers=(server("a"), server("b", backup=True)))
     about = seen(boards.health("a"), boards.health("b"), configured=made)
     assert "only while no other server of the pool is up" in told(why("b", about))
+
+
+@pytest.mark.parametrize(
+    ("all_backups", "used", "told_of_second"),
+    [(False, "(b)", "stands behind b: only the first backup"), (True, "(b, c)", "is used now")],
+)
+def test_several_backups(all_backups: bool, used: str, told_of_second: str):  # noqa: FBT001  # a parameter
+    """The pool names those that are used; one that is up and is not used says behind which it stands."""
+    spares = (server("b", backup=True), server("c", backup=True))
+    made = pool(servers=(server("a", check=check()), *spares), all_backups=all_backups)
+    records = boards.health("a", **DOWN), boards.health("b"), boards.health("c")
+    about = seen(*records, configured=made)
+    assert f"serves by its backups {used}" in why("pool", about).answer
+    assert "is used now" in told(why("b", about))
+    assert told_of_second in told(why("c", about))
+
+
+def test_a_backup_without_weight():
+    """While nothing else of the pool is up either, nobody is named that it would stand behind."""
+    made = pool(servers=(server("a", check=check()), server("b", backup=True)))
+    about = seen(boards.health("a", **DOWN), boards.health("b", weight=0.0), configured=made)
+    assert "while no other server of the pool is up" in told(why("b", about))
 
 
 def test_a_server_without_a_record():

@@ -42,8 +42,11 @@ _FILES: Final = {
 HAPROXY_REFUSES: Final = {"everything-once", "old-keywords", "openshift3-article"}
 """What HAProxy 2.6 does not take: there is nothing to compare with."""
 
-WE_REFUSE: Final = {"http-mode", "sni-routing", "tcp-dialogue"}
+WE_REFUSE: Final = {"http-mode", "mail-and-directory", "sni-routing", "tcp-dialogue"}
 """What has lines that mean nothing to a proxy of connections; their reports say so."""
+
+_OTHER_PROTOCOLS: Final = {"galera-backups", "redis-sentinel"}
+"""What servers are asked that these are none of; `tests/net/probing/test_real_dialogues.py` has real ones."""
 
 _ALWAYS: Final = (
     "openshift-4.22",
@@ -55,7 +58,9 @@ _ALWAYS: Final = (
 _ONCE: Final = {text: name for name, text in reversed(_FILES.items())}
 """Releases of OpenShift that have the same file are compared once, by the oldest of them."""
 
-_COMPARED: Final = [name for name in _ONCE.values() if name not in HAPROXY_REFUSES | WE_REFUSE]
+_COMPARED: Final = [
+    name for name in _ONCE.values() if name not in HAPROXY_REFUSES | WE_REFUSE | _OTHER_PROTOCOLS
+]
 _CHOSEN: Final = _COMPARED if os.environ.get("E2E_FULL") == "1" else list(_ALWAYS)
 
 _ASKED: Final = 24

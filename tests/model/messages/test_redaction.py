@@ -32,6 +32,11 @@ _SECRETS = st.text(
             {"aabb", "file:/k", "12"},
         ),
         ({"keys": [{"on": True, "a": ["xxxx"]}]}, {"keys": HIDDEN}, {"xxxx"}),
+        (
+            {"steps": [{"send": "AUTH s3cret", "expect": "+OK"}, {"send_binary": "73336372"}, {"send": ""}]},
+            {"steps": [{"send": HIDDEN, "expect": "+OK"}, {"send_binary": HIDDEN}, {"send": ""}]},
+            {"AUTH s3cret", "73336372"},
+        ),
         ({"password_file": "/etc/p"}, {"password_file": "/etc/p"}, set()),
         (
             {"active": ["/bin/tell", "--token", "abcdefgh"]},

@@ -5,9 +5,20 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from support.run.tiers import examples
-from support.values.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
+from support.values.snapshots import (
+    check,
+    frontend,
+    group,
+    pool,
+    server,
+    snapshot,
+    snapshots,
+    virtual_router,
+)
 
+from appliance.model.snapshot.discovery import Source, SourceKind
 from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.pools import CheckStep, Discovery
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
 
 pytestmark = pytest.mark.pure
@@ -42,6 +53,23 @@ def test_what_a_group_may_read_has_no_secret(drawn: Snapshot):
     shown = without_secrets(drawn)
     assert all((each.password, each.hmac) == (None, None) for each in shown.virtual_routers)
     assert replace(shown, virtual_routers=drawn.virtual_routers) == drawn
+
+
+def test_what_checks_send_is_a_secret():
+    """Of servers and of those that are to be found: the group may see what is expected, and no password."""
+    steps = (CheckStep(send="AUTH s3cret", expect="+OK"), CheckStep(send_binary="73336372", comment="b"))
+    checked = server("a", check=check(steps=steps))
+    source = Source(kind=SourceKind.NODES, what="a=")
+    template = replace(checked, name="")
+    found = Discovery(source=source, port=1, template=template, send_proxy=None, check_follows=True)
+    made = pool("p", servers=[checked, server("b")], discover=found)
+    shown = without_secrets(snapshot(pools=[made]))
+    silent = check(steps=(CheckStep(expect="+OK"), CheckStep(comment="b")))
+    assert [each.check for each in shown.pools[0].servers] == [silent, None]
+    assert shown.pools[0].discover is not None
+    assert shown.pools[0].discover.template.check == silent
+    assert b"s3cret" not in encode(shown)
+    assert decode(encode(snapshot(pools=[made]))) == snapshot(pools=[made])
 
 
 def test_nesting_without_end_is_damage():

@@ -157,8 +157,10 @@ def test_real_haproxy_judges_the_same():
         ports = {name: stack.enter_context(answering(each)) for name, each in ANSWERS.items()}
         ours = {name: probe(port).result.value for name, port in ports.items()}
         haproxy = stack.enter_context(HAProxy(_haproxy_cfg(ports)))
-        wait_until(lambda: set(_results(haproxy)) == set(ours), what="HAProxy has checked all", timeout=60)
-        theirs = _results(haproxy)
+        wait_until(
+            lambda: set(haproxy.check_results()) == set(ours), what="HAProxy has checked all", timeout=60
+        )
+        theirs = haproxy.check_results()
 
     assert ours == theirs
 
@@ -183,10 +185,3 @@ backend checked
   default-server inter 1s
 {servers}
 """
-
-
-def _results(haproxy: HAProxy) -> dict[str, str]:
-    """Return what HAProxy's checks have found so far, without those that have not ended."""
-    rows = haproxy.rows()
-    statuses = {row["svname"]: row["check_status"].removeprefix("* ") for row in rows if row["check_status"]}
-    return {name: status for name, status in statuses.items() if status not in {"UNK", "INI"}}

@@ -14,6 +14,7 @@ from support.values.certificates import Certificates
 from support.vrrp.tracks import track
 
 from appliance.model.check_results import CheckResult
+from appliance.model.snapshot.pools import CheckStep
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.peer import MOST_BYTES
 from appliance.net.probing.probe import Probe
@@ -67,6 +68,21 @@ def test_a_check_ends_in_its_time_whatever_the_server_says(files: Certificates, 
     assert not outcome.passed
     late, flood = (CheckResult.L6TOUT, CheckResult.L7TOUT), (CheckResult.L6RSP, CheckResult.L7RSP)
     assert outcome.result in (late if kind == "drip" else flood)
+
+
+@pytest.mark.parametrize("kind", [*SECURE, *PLAIN])
+def test_a_check_that_talks_ends_in_its_time(files: Certificates, kind: str):
+    """What is expected may be costly to look for: the check fails all the same, and others run meanwhile."""
+    step = CheckStep(send="PING\r\n", expect_rstring="(a|b|x)*x(a|b|x){200}c$")
+    check = snapshots.check("tls" if kind in SECURE else "tcp", steps=(step,), timeout=TIMEOUT)
+    with hostile(kind, files) as port:
+        neighbour, started = Neighbour(), time.monotonic()
+        gevent.sleep(0)
+        outcome = Probe(check, "127.0.0.1", port, TlsContexts()).run()
+        gevent.sleep(0.02)
+        assert time.monotonic() - started < TIMEOUT + LATE
+        assert neighbour.stop() < LATE
+    assert not outcome.passed
 
 
 def test_a_flood_says_what_it_was(files: Certificates):

@@ -82,6 +82,12 @@ class HAProxy:
         servers = (row for row in self.rows() if row["type"] == "2")
         return {(row["pxname"], row["svname"]): _state(row["status"]) for row in servers}
 
+    def check_results(self) -> dict[str, str]:
+        """Return what its checks have found so far, by server, without those that have not ended."""
+        rows = [row for row in self.rows() if row["check_status"]]
+        found = {row["svname"]: row["check_status"].removeprefix("* ") for row in rows}
+        return {name: status for name, status in found.items() if status not in {"UNK", "INI"}}
+
     def _ended(self) -> bool:
         assert self._process is not None
         return self._process.poll() is not None

@@ -15,6 +15,7 @@ from appliance.model.snapshot.pools import (
     Balance,
     Check,
     CheckInit,
+    CheckStep,
     CheckType,
     OnDown,
     Pool,
@@ -245,6 +246,7 @@ checks = st.builds(
     init=st.sampled_from(CheckInit),
     send_proxy=st.sampled_from(SendProxy),
     reuse=st.booleans(),
+    steps=st.sampled_from([(), (CheckStep(expect="+OK"), CheckStep(expect_rstring="^x", negate=True))]),
 )
 
 
@@ -269,6 +271,7 @@ pools = st.builds(
     hash_on=st.sampled_from([("source",), ("source", "destination-port")]),
     slow_start=st.just(0.0) | seconds,
     on_down=st.sampled_from(OnDown),
+    all_backups=st.booleans(),
     panic=st.sampled_from([0.0, 0.3, 1.0]),
     send_proxy=st.sampled_from(SendProxy),
     retries=st.integers(0, 5),

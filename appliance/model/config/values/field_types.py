@@ -7,7 +7,16 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.config import JsonDict
 
-from appliance.model.config.values import addresses, http, kubernetes, names, notify_addresses, units, vrrp
+from appliance.model.config.values import (
+    addresses,
+    check_steps,
+    http,
+    kubernetes,
+    names,
+    notify_addresses,
+    units,
+    vrrp,
+)
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
@@ -15,7 +24,7 @@ from appliance.model.operator_events import EventKind, Severity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen
 from appliance.model.snapshot.notify import Form
-from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.snapshot.pools import Balance, CheckInit, CheckStep, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
 MOST_WORKERS: Final = 128
@@ -117,6 +126,9 @@ BodyText = Annotated[
     str,
     PlainValidator(http.body_text),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": http.LONGEST_BODY_TEXT}),
+]
+CheckSteps = Annotated[
+    tuple[CheckStep, ...], PlainValidator(check_steps.check_steps), WithJsonSchema(check_steps.SCHEMA)
 ]
 HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]

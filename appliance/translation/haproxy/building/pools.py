@@ -42,10 +42,11 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
     balance = settings.texts.get("balance")
     if balance:
         build.put((*path, "balance"), build.take(balance), balance.place)
-    for flag in ("redispatch", "allbackups"):
-        said = settings.flags.get(flag)
-        if said:
-            build.take(said)
+    redispatch, together = settings.flags.get("redispatch"), settings.flags.get("allbackups")
+    if redispatch:
+        build.take(redispatch)
+    if together and build.take(together):
+        build.put((*path, "all_backups"), together.value, together.place)
     retries = settings.numbers.get("retries")
     if retries and retries.value and "redispatch" not in settings.flags:
         reason = "each further try goes to another server if there is one, as with `option redispatch`"
@@ -59,7 +60,6 @@ def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Glo
     checks = [server_check(each, section, found, build) for _, each, _ in servers]
     shared = _put_pool_check((*path, "check"), checks, build, section.header.place)
     build.put((*path, "servers"), {}, section.header.place)
-    backup = 0
     for (name, server, endpoint), check in zip(servers, checks, strict=True):
         below = (*path, "servers", name)
         build.put(below, {}, server.line.place)
@@ -69,10 +69,6 @@ def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Glo
         said = server.options.flags.get("backup")
         if said and build.take(said):
             build.put((*below, "backup"), said.value, said.place)
-            backup += 1
-            if backup == 2 and not _all_backups(section):
-                reason = "all backup servers are used at once: HAProxy would use the first one that is up"
-                build.report.say(Outcome.CHANGED, said.place, reason)
         _put_own_check((*below, "check"), check, shared, build, server.line.place)
 
 
@@ -110,11 +106,6 @@ def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | N
     reason = "a server has one port, whatever port a client came to: write `ADDRESS:PORT`"
     build.report.say(Outcome.REFUSED, server.line.at(2), reason)
     return None
-
-
-def _all_backups(section: Section) -> bool:
-    said = section.settings.flags.get("allbackups")
-    return said is not None and said.value
 
 
 def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Section, build: Build) -> None:

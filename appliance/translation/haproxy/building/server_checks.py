@@ -1,6 +1,6 @@
 """The check of one server, as its section and its line say (configuration.txt, 5.2, option httpchk)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from appliance.model.config.values.http import Statuses
@@ -8,7 +8,14 @@ from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.haproxy.building.values import Build, Placed
 from appliance.translation.haproxy.directives.global_table import Global, verified_path
-from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, Said, Section, Server
+from appliance.translation.haproxy.directives.section import (
+    CheckKind,
+    CheckSettings,
+    CheckStep,
+    Said,
+    Section,
+    Server,
+)
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
 
@@ -16,6 +23,7 @@ Check = Mapping[str, Placed[Plain]]
 """The keys of our `check`, each with its place."""
 
 WITH_REQUEST: Final = frozenset({"http", "https"})
+_SENT: Final = frozenset({"send", "send_binary"})
 WITH_TLS: Final = frozenset({"tls", "https"})
 
 _INTERVAL: Final = 2000
@@ -60,6 +68,7 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
         keys |= _request(settings, build)
     if name in WITH_TLS:
         keys |= _name(server, settings, build)
+    keys |= _steps(kind, settings, build)
     if tls:
         keys |= _authority(server, found, build)
     keys |= _target(server, settings, build)
@@ -83,6 +92,8 @@ _TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {
     (CheckKind.PLAIN, True): "tls",
     (CheckKind.TCP_RULES, False): "tcp",
     (CheckKind.TCP_RULES, True): "tls",
+    (CheckKind.PROTOCOL, False): "tcp",
+    (CheckKind.PROTOCOL, True): "tls",
     (CheckKind.TLS_HELLO, False): "tls",
     (CheckKind.TLS_HELLO, True): "tls",
     (CheckKind.HTTP, False): "http",
@@ -94,7 +105,30 @@ def _kind(settings: CheckSettings, build: Build) -> Said[CheckKind] | None:
     if settings.kind is None:
         return None
     build.take(settings.kind)
+    if settings.connect and settings.kind.value in (CheckKind.HTTP, CheckKind.TCP_RULES):
+        build.take(settings.connect)
     return settings.kind
+
+
+def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
+    """Return what the check says and expects: the rules `tcp-check`, or what an option stands for."""
+    steps: list[CheckStep] = []
+    if kind and kind.value is CheckKind.PROTOCOL:
+        steps, place = list(settings.protocol), kind.place
+    if kind and kind.value is CheckKind.TCP_RULES and settings.steps:
+        steps, place = [build.take(each) for each in settings.steps], settings.steps[0].place
+    return {"steps": Placed(value=[dict(each) for each in _joined(steps)], place=place)} if steps else {}
+
+
+def _joined(steps: Iterable[CheckStep]) -> list[CheckStep]:
+    """Return the steps with a question and what is expected of its answer in one."""
+    found: list[CheckStep] = []
+    for step in steps:
+        if found and not _SENT.isdisjoint(found[-1]) and len(found[-1]) == 1 and _SENT.isdisjoint(step):
+            found[-1] = {**found[-1], **step}
+        else:
+            found.append(step)
+    return found
 
 
 def _request(settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:

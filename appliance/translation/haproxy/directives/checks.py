@@ -14,6 +14,7 @@ from appliance.model.config.values.http import Statuses
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, Said
 from appliance.translation.haproxy.directives.statement import Handler, Statement
+from appliance.translation.haproxy.directives.talking_checks import own_rules
 from appliance.translation.haproxy.values.quantities import within
 
 _HARMLESS: Final = frozenset({"connection", "user-agent", "accept"})
@@ -69,17 +70,6 @@ def httpchk(statement: Statement) -> None:
             _header(statement, 2, *_cut_header(header))
 
 
-def _own_rules(statement: Statement) -> CheckSettings:
-    """Return the rules of this section: its first one takes the place of all that its defaults gave it."""
-    check = statement.section.settings.check
-    if check.inherited:
-        check.inherited = False
-        check.statuses = check.body = check.port = check.address = None
-        check.tls = check.sni = check.send_proxy = None
-        check.connects = 0
-    return check
-
-
 def _cut_header(text: str) -> tuple[str, str]:
     name, _, value = text.partition(":")
     return name.strip(), value.strip()
@@ -101,7 +91,7 @@ def _header(statement: Statement, index: int, name: str, value: str) -> None:
 
 def http_send(statement: Statement) -> None:
     """`http-check send meth METHOD uri URI ver VERSION hdr NAME VALUE ...`."""
-    check = _own_rules(statement)
+    check = own_rules(statement)
     at = 0
     while at < len(statement.arguments):
         match statement.argument(at):
@@ -122,9 +112,9 @@ def http_send(statement: Statement) -> None:
 
 def connect(statement: Statement) -> None:
     """`http-check connect`, `tcp-check connect`: port, address and TLS of the one connection of a check."""
-    check = _own_rules(statement)
+    check = own_rules(statement)
     check.connects += 1
-    if check.connects > 1:
+    if check.connects > 1 or check.steps:
         statement.refuse("a check makes one connection: leave the others out")
         return
     at = 0
@@ -135,7 +125,7 @@ def connect(statement: Statement) -> None:
             at += 1
         else:
             at += take(statement, check, at)
-    statement.said(value=True)
+    check.connect = statement.said(value=True)
 
 
 def _value(
@@ -193,7 +183,7 @@ def http_expect(statement: Statement) -> None:
 
     With one of them, HAProxy asks for nothing else: a text alone is good with any status.
     """
-    _own_rules(statement)
+    own_rules(statement)
     at = 0
     while statement.argument(at) in _BEFORE_MATCH:
         at += 2

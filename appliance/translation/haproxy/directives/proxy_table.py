@@ -17,6 +17,7 @@ from appliance.translation.haproxy.directives import (
     servers,
     settings,
     stats,
+    talking_checks,
 )
 from appliance.translation.haproxy.directives.section import CheckKind, Kind
 from appliance.translation.haproxy.directives.statement import Handler, changed, ignored, refused
@@ -74,7 +75,7 @@ _TABLES: Final = ignored("only rules use tables, and each of those is judged by 
 _STICK: Final = refused("sessions do not stick to a server by a table: write `balance source`")
 _FILTERS: Final = refused("nothing can be put into the way of the bytes: leave it out")
 _NO_CHECK: Final = refused(
-    "this protocol is not checked: write `option tcp-check`, or `option httpchk` where the server speaks HTTP"
+    "no such check is made: write `option tcp-check` with what to send and to expect, or `option httpchk`"
 )
 _SPLICE: Final = ignored("bulk is moved by splice whenever that is faster")
 _STATE_FILE: Final = ignored("states of servers outlive reloads and restarts with us")
@@ -232,20 +233,21 @@ PROXY: Final[Mapping[str, Directive]] = {
             "http-check set-var": refused("checks have no variables: leave it out"),
             "http-check unset-var": refused("checks have no variables: leave it out"),
             "tcp-check connect": checks.connect,
-            "tcp-check comment": ignored("it is for people"),
+            "tcp-check comment": talking_checks.comment,
+            "tcp-check send": talking_checks.send,
+            "tcp-check send-lf": talking_checks.send_format,
+            "tcp-check send-binary": talking_checks.send_binary,
+            "tcp-check expect": talking_checks.expect,
             **_each(
-                "tcp-check send, tcp-check send-lf, tcp-check send-binary, tcp-check send-binary-lf,"
-                "tcp-check expect, tcp-check set-var, tcp-check unset-var, tcp-check set-var-fmt",
-                refused(
-                    "a check says nothing and expects nothing in TCP: write `option httpchk` where the "
-                    "server speaks HTTP, or leave the connect alone"
-                ),
+                "tcp-check send-binary-lf, tcp-check set-var, tcp-check unset-var, tcp-check set-var-fmt",
+                refused("checks have no variables: leave it out"),
             ),
-            **_each(
-                "option ldap-check, option mysql-check, option pgsql-check, option redis-check,"
-                "option smtpchk, option spop-check, option external-check",
-                _NO_CHECK,
-            ),
+            "option ldap-check": talking_checks.ldap,
+            "option mysql-check": talking_checks.mysql,
+            "option pgsql-check": talking_checks.postgres,
+            "option redis-check": talking_checks.redis,
+            "option smtpchk": talking_checks.smtp,
+            **_each("option spop-check, option external-check", _NO_CHECK),
             **_each(
                 "external-check", ignored("no command checks servers; the option is refused where it stands")
             ),

@@ -3,12 +3,14 @@
 Filled line by line. What `defaults` hands on is in `Settings`, and is copied into each section behind it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
+from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.values.endpoints import ServerTarget
@@ -44,19 +46,25 @@ class Said(Generic[_Value]):
 
 
 class CheckKind(StrEnum):
-    """What the last `option ...chk` of a section asked for; PLAIN is none."""
+    """What the last `option ...chk` of a section asked for; PLAIN is none, PROTOCOL one of its own steps."""
 
     PLAIN = "plain"
     HTTP = "httpchk"
     TLS_HELLO = "ssl-hello-chk"
     TCP_RULES = "tcp-check"
+    PROTOCOL = "protocol"
+
+
+CheckStep = Mapping[str, Plain]
+"""A step of a check that talks, with our keys (`model.config.values.check_steps`)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckSettings:
     """How the servers of a section are checked, as far as the section says it and not each server.
 
-    `inherited` is set until the section says a rule of its own.
+    `inherited` is set until the section says a rule of its own. `steps` are those of `tcp-check`, `protocol`
+    those of an option such as `redis-check`, and `comment` is for the next step.
     """
 
     kind: Said[CheckKind] | None = None
@@ -70,7 +78,11 @@ class CheckSettings:
     tls: Said[bool] | None = None
     sni: Said[str] | None = None
     send_proxy: Said[bool] | None = None
+    connect: Said[bool] | None = None
     connects: int = 0
+    steps: tuple[Said[CheckStep], ...] = ()
+    protocol: tuple[CheckStep, ...] = ()
+    comment: str = ""
     inherited: bool = False
 
 

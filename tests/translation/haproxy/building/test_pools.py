@@ -214,12 +214,15 @@ def test_disabled_servers():
 
 
 def test_several_backups():
-    """HAProxy takes the first, and all with `option allbackups`; here it is always all."""
+    """The first that is up is used, and with `option allbackups` all are."""
     lines = "server s 10.0.0.1:1\n  server t 10.0.0.2:1 backup\n  server u 10.0.0.3:1 backup"
-    assert backend(server=lines).outcome("server u") is Outcome.CHANGED
-    assert backend("option allbackups", server=lines).outcome("server u") is Outcome.KEPT
+    for options, together in ((), False), (("option allbackups",), True), (("no option allbackups",), False):
+        found = backend(*options, server=lines)
+        assert found.pool().all_backups is together
+        assert [found.outcome(f"server {each}") for each in "tu"] == [Outcome.KEPT] * 2
+        assert all(found.outcome(each) is Outcome.KEPT for each in options)
     third = f"{lines}\n  server v 10.0.0.4:1 backup no-backup"
-    assert backend(server=third).outcome("server v") is Outcome.KEPT
+    assert not backend(server=third).pool().servers.by_name["v"].backup
 
 
 def test_settings_of_a_pool():

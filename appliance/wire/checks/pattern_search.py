@@ -1,0 +1,106 @@
+"""Searches a stream for a regular expression in one pass, however it is cut into pieces.
+
+The states of `model.byte_pattern` that a byte leads to at the same time are one set, and where a byte leads
+from a set is found once: most bytes cost one look-up, and the worst ones as many steps as the expression has
+states. A server chooses the bytes, so there is a budget of such steps for each answer.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.model.byte_pattern import AtEnd, AtStart, BytePattern, Fork, Found, OneOf
+
+_MOST_SETS: Final = 500
+"""Sets that are remembered: an expression can have very many, and a server could ask for all of them."""
+
+_MOST_WORK: Final = 200_000
+"""States that are looked at for one answer, beside the look-ups: a tenth of a second."""
+
+
+class _Set:
+    """States that are possible after some bytes. `ends` is that it is found if nothing comes any more."""
+
+    __slots__ = ("ends", "found", "leads", "ways")
+
+    def __init__(self, ways: frozenset[OneOf], *, found: bool, ends: bool) -> None:
+        self.ways = ways
+        self.found = found
+        self.ends = ends
+        self.leads: dict[int, _Set] = {}
+
+
+class PatternSearch:
+    """The search in one answer; `feed` gives it the next bytes."""
+
+    def __init__(self, pattern: BytePattern) -> None:
+        self._pattern = pattern
+        self._work = 0
+        self._known: dict[tuple[frozenset[OneOf], bool, bool], _Set] = {}
+        self._again = self._closed([pattern.first], at_start=False)
+        self._before = self._now = self._closed([pattern.first], at_start=True)
+        self._last = -1
+
+    @property
+    def found(self) -> bool:
+        """Whether it has been found in what came so far, as if nothing more came."""
+        if self._now.found or self._now.ends:
+            return True
+        return self._last == ord("\n") and self._before.ends  # `$` is before a last line break too
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the budget was used up: nothing was found, and nothing more is looked at."""
+        return self._work > _MOST_WORK and not self._now.found
+
+    def feed(self, data: bytes) -> None:
+        """Go on with the next bytes."""
+        for byte in data:
+            if self._now.found or self._work > _MOST_WORK:
+                return
+            self._before, self._last = self._now, byte
+            self._now = self._now.leads.get(byte) or self._lead(byte)
+
+    def _lead(self, byte: int) -> _Set:
+        """Find out where a byte leads from the present set, and remember it."""
+        if len(self._known) > _MOST_SETS:
+            self._known.clear()
+            self._now = _Set(self._now.ways, found=self._now.found, ends=self._now.ends)
+        taken = [each.then for each in self._now.ways if each.bytes >> byte & 1]
+        there = self._closed(taken, at_start=False)
+        ways = there.ways | self._again.ways  # it may begin anew at every byte
+        found, ends = there.found or self._again.found, there.ends or self._again.ends
+        known = self._known.setdefault((ways, found, ends), _Set(ways, found=found, ends=ends))
+        self._now.leads[byte] = known
+        return known
+
+    def _closed(self, states: Iterable[int], *, at_start: bool) -> _Set:
+        """Return the set of all states that these lead to without a byte."""
+        ways, ends = self._reached(states, at_start=at_start)
+        after, _ = self._reached(ends, at_start=at_start, at_end=True)
+        found = Found() in ways
+        takes = frozenset(each for each in ways if isinstance(each, OneOf))
+        return _Set(takes, found=found, ends=found or Found() in after)
+
+    def _reached(
+        self, states: Iterable[int], *, at_start: bool, at_end: bool = False
+    ) -> tuple[set[OneOf | Found], list[int]]:
+        """Return the states that take a byte or are the end, and where it would go on at the end of all."""
+        open_, seen = list(states), set[int]()
+        reached: set[OneOf | Found] = set()
+        ends: list[int] = []
+        while open_:
+            at = open_.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            match self._pattern.states[at]:
+                case Fork(ways):
+                    open_.extend(ways)
+                case AtStart(then):
+                    open_.extend([then] if at_start else [])
+                case AtEnd(then):
+                    (open_ if at_end else ends).append(then)
+                case state:
+                    reached.add(state)
+        self._work += len(seen)
+        return reached, ends

@@ -1,0 +1,96 @@
+"""Which of several backups HAProxy uses, and the appliance with what `import` made of the same file."""
+
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final
+
+import pytest
+import yaml
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.peers.haproxy import HAProxy
+from support.processes.waiting import wait_until
+from support.supervisor.appliance import Appliance
+
+from appliance.translation.haproxy.reader import translate
+from appliance.translation.import_result import import_result
+
+pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy")]
+
+_SERVERS: Final = ("one", "two", "three", "four")
+_PROXIES: Final = ("first", "together", "hashed")
+
+
+def _text(ports: dict[str, int], servers: dict[str, int]) -> str:
+    """Return a haproxy.cfg with a primary server and three backups, used one by one or together."""
+    lines = [f"  server {name} 127.0.0.1:{port} check" for name, port in servers.items()]
+    listed = "\n".join([lines[0], *(f"{each} backup" for each in lines[1:])])
+    return f"""
+global
+  stats socket {{control}}
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1m
+  timeout server 1m
+  default-server inter 200ms fastinter 100ms downinter 200ms rise 1 fall 1
+listen first
+  bind 127.0.0.1:{ports["first"]}
+{listed}
+listen together
+  bind 127.0.0.1:{ports["together"]}
+  option allbackups
+{listed}
+listen hashed
+  bind 127.0.0.1:{ports["hashed"]}
+  balance source
+{listed}
+"""
+
+
+def _who(port: int) -> str:
+    """Return who answers a new connection, "" for nobody."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 10) as connection:
+            connection.sendall(b"who\n")
+            return connection.recv(100).decode().strip()
+    except OSError:
+        return ""
+
+
+def _used(port: int) -> frozenset[str]:
+    """Return who answers twelve new connections."""
+    return frozenset(_who(port) for _ in range(12))
+
+
+@pytest.mark.promise("docs/concepts.md", "of several backups one is used, as in HAProxy")
+def test_the_same_backups_are_used():
+    """Servers go one by one and come back: at every step the same ones take new connections on both sides."""
+    with ExitStack() as stack:
+        backends = {name: stack.enter_context(Backend(name)) for name in _SERVERS}
+        addresses = {name: each.port for name, each in backends.items()}
+        ports, own = ({name: free_port() for name in _PROXIES} for _ in range(2))
+        stack.enter_context(HAProxy(_text(ports, addresses)))
+        imported = import_result([translate(_text(own, addresses), source="haproxy.cfg", environment={})])
+        assert imported.ok, imported.problems
+        stack.enter_context(Appliance(yaml.safe_load(imported.yaml)))
+
+        def both(proxy: str, *expected: str) -> Callable[[], bool]:
+            return lambda: _used(ports[proxy]) == _used(own[proxy]) == frozenset(expected)
+
+        def settled(what: str, *, first: str, together: tuple[str, ...]) -> None:
+            wait_until(both("first", first), what=f"{what}: {first}", timeout=20)
+            wait_until(both("hashed", first), what=f"{what}: {first}, hashed", timeout=20)
+            wait_until(both("together", *together), what=f"{what}: {together}", timeout=20)
+
+        settled("all are up", first="one", together=("one",))
+        backends["one"].stop()
+        settled("the primary is down", first="two", together=("two", "three", "four"))
+        with socket.create_connection(("127.0.0.1", own["first"]), 10) as session:
+            session.sendall(b"line 1\n")
+            assert session.recv(100) == b"two 1\n"
+            stack.enter_context(Backend("one", port=addresses["one"]))
+            settled("the primary is back", first="one", together=("one",))
+            session.sendall(b"line 2\n")
+            assert session.recv(100) == b"two 2\n", "a session at a backup goes on"

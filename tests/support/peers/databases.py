@@ -1,0 +1,88 @@
+"""Real Redis, PostgreSQL and MariaDB, each in a directory of its own, as servers that a check talks to."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from support.network.ports import accepts, free_port
+from support.processes.processes import running
+from support.processes.waiting import wait_until
+from support.run import tools
+
+POSTGRES: Final = "/usr/lib/postgresql/15/bin/postgres"
+"""Where Debian has it, with `initdb` beside it: in nobody's PATH."""
+
+_ENGLISH: Final = {**os.environ, "LC_ALL": "C"}
+_OWNER: Final = "postgres"
+_RULES: Final = """
+host all haproxy 127.0.0.1/32 trust
+host all careful 127.0.0.1/32 scram-sha-256
+host all nobody 127.0.0.1/32 reject
+"""
+
+
+@contextlib.contextmanager
+def redis(*, password: str, master: int | None = None) -> Iterator[int]:
+    """Run a Redis that wants a password; `master` is the port of the one that it is a replica of."""
+    port = free_port()
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    command += ["--requirepass", password]
+    if master is not None:
+        command += ["--replicaof", "127.0.0.1", str(master), "--masterauth", password]
+    with tempfile.TemporaryDirectory(prefix="lb-redis-") as directory, _serving(command, port, directory):
+        yield port
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[int]:
+    """Run a PostgreSQL that trusts `haproxy`, asks `careful` for a password, and rejects `nobody`."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="lb-postgres-") as directory:
+        data = Path(directory) / "data"
+        as_owner = _as_postgres(directory)
+        initdb = str(Path(POSTGRES).with_name("initdb"))
+        make = [*as_owner, initdb, "-D", str(data), "-U", _OWNER, "-A", "trust", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, cwd=directory, env=_ENGLISH)
+        (data / "pg_hba.conf").write_text(_RULES)
+        settings = ("listen_addresses=127.0.0.1", f"unix_socket_directories={directory}", "fsync=off")
+        options = [word for each in settings for word in ("-c", each)]
+        command = [*as_owner, POSTGRES, "-D", str(data), "-p", str(port), *options]
+        with _serving(command, port, directory):
+            yield port
+
+
+def _as_postgres(directory: str) -> list[str]:
+    """Return what makes a command one of an ordinary user, as PostgreSQL wants it, who owns the directory."""
+    if not tools.is_root():
+        return []
+    subprocess.run(["chown", _OWNER, directory], check=True)
+    return ["setpriv", f"--reuid={_OWNER}", f"--regid={_OWNER}", "--clear-groups"]
+
+
+@contextlib.contextmanager
+def mariadb() -> Iterator[int]:
+    """Run a MariaDB that knows no users, and so lets everybody in."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="lb-mariadb-") as directory:
+        data = Path(directory) / "data"
+        data.mkdir()
+        command = ["mariadbd", "--no-defaults", "--skip-grant-tables", "--bind-address=127.0.0.1"]
+        command += [f"--port={port}", f"--datadir={data}", f"--socket={directory}/socket"]
+        command += [f"--pid-file={directory}/pid", *(["--user=root"] if tools.is_root() else [])]
+        with _serving(command, port, directory):
+            yield port
+
+
+@contextlib.contextmanager
+def _serving(command: Sequence[str], port: int, directory: str) -> Iterator[None]:
+    """Run a server until the end of the context; it accepts when this yields."""
+    program, *rest = command
+    log = Path(directory) / "log"
+    with running([tools.path(program) or program, *rest], log=log, environment=_ENGLISH) as process:
+        wait_until(lambda: accepts(port) or process.poll() is not None, what=program, timeout=60)
+        assert process.poll() is None, log.read_text(errors="replace")
+        yield
