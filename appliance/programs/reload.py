@@ -80,7 +80,7 @@ class ReloadProgram:
                 "reload": lambda _: self._queue.ask("control"),
                 "discovered": lambda _: self._queue.ask(DISCOVER),
             },
-            on_error=lambda command, error: log.error("control-failed", command=command, error=str(error)),
+            on_error=lambda command, error: log.error("command-failed", command=command, exc_info=error),
             for_readers={"status"},
         )
 

@@ -22,7 +22,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "a program cannot use its runtime directory, and ends",
         "see that the directory of `path` exists, has room, and belongs to the appliance's user",
     ),
-    "command-failed": LogEvent("a program met a bug while it did what a command asked", REPORT),
+    "command-failed": LogEvent("a program met a bug while it answered or obeyed a command", REPORT),
     "config-warning": LogEvent(
         "the configuration is obeyed, and something in it is probably not what you want",
         "read `message`; `appliance check` shows it with file, line and column",
@@ -31,7 +31,6 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "there is no good configuration yet: nothing is served",
         "write it; `appliance check` says what is wrong with it",
     ),
-    "control-failed": LogEvent("a program met a bug while it answered a question", REPORT),
     "converge-failed": LogEvent(
         "a program does not obey the accepted configuration yet: it is told again",
         "read `error`; `appliance status` shows the program",

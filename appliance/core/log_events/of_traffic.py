@@ -18,7 +18,6 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "the kernel goes on with connections to a server that is down",
         f"clients end them by their own time limits; {SEE_SUPPORT}",
     ),
-    "control-error": LogEvent("a worker met a bug while it answered its master", REPORT),
     "drain-cut": LogEvent(
         "sessions of an old generation were still open when its time was over, and were cut",
         "raise `drain`, the time that sessions are given after a reload, if clients suffered",
