@@ -1,8 +1,8 @@
 """Commands of ours that sentences name: in pages, log events, messages and help.
 
 A sentence may name a command without its arguments (`appliance drain`), show choices (`drain|maint`) and what
-may be left out (`[--wait]`), and has words in capitals for names. What it may not: name a command, an option or
-a form that the appliance's own parser does not take.
+may be left out (`[--wait]`), and has words in capitals for names. What it may not: name a command, an option
+or a form that the appliance's own parser does not take.
 """
 
 import ast
