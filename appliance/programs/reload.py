@@ -140,6 +140,7 @@ class ReloadProgram:
             reloads=self._queue.counts,
             last=self._queue.last,
             refused=as_values(self._queue.refused),
+            again_in=self._transaction.again_in,
             degraded=as_values(degraded.problems) if degraded else None,
             socket_failures=self._sockets.failures,
             not_kept=self._not_kept(),

@@ -102,6 +102,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         f"look whether the machine has processor time left; {SEE_SUPPORT}",
     ),
     "reload-failed": LogEvent("a reload met a bug: nothing has changed", REPORT),
+    "reload-given-up": LogEvent(
+        "a reload that was refused in passing was tried again by itself, and no try came through",
+        "put right what `errors` name: it is not in the files; then `appliance reload`",
+    ),
     "reload-incomplete": LogEvent(
         "the configuration is accepted, and not all programs obey it yet: they are told again",
         "read `errors`; `appliance status` shows the program",
@@ -115,8 +119,8 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the state directory, or give the appliance's user the right to write there",
     ),
     "reload-refused": LogEvent(
-        "the new configuration has errors: nothing has changed, the last good one is obeyed",
-        "put `errors` right (`appliance check`), then `appliance reload`",
+        "the new configuration was refused for `errors`: nothing has changed, the last good one is obeyed",
+        "put them right (`appliance check`), then `appliance reload`; with `again_in` it is tried by itself",
     ),
     "reload-socket-failed": LogEvent(
         "nothing listens at a reload socket; it is tried again every second",

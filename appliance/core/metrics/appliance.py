@@ -90,6 +90,8 @@ def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
     yield _counter("reloads", "Reloads by result, since the program reload started.", counts)
     about = "1 unless the last reload was refused or could not be completed."
     yield _gauge("last_reload_successful", about, [("", int(answer.last is None or answer.last.ok))])
+    about = "1 while a reload that was refused for now is tried again by itself."
+    yield _gauge("reload_retry_pending", about, [("", int(answer.again_in is not None))])
     if answer.last is not None:
         about = "When the last reload ended, Unix seconds."
         yield _gauge("last_reload_timestamp_seconds", about, [("", answer.last.at)])

@@ -21,6 +21,10 @@ _STEPS: Final = tuple(
         ),
         (r"waits for a first configuration: ", "write it; `appliance check` says what is wrong with it"),
         (r"the last reload was refused: ", "put it right; what is saved is obeyed by `appliance reload`"),
+        (
+            r"the last reload was refused for now",
+            "nothing, if it comes through; else put that right: `appliance reload` tries at once",
+        ),
         (r"reload socket (?P<name>\S+): ", "remove what is there, or name another in `reload.sockets`"),
         (
             r"frontend (?P<name>\S+) is full: ",

@@ -107,7 +107,11 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
 
 def _refused(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
     for each in answers.values():
-        yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
+        if each.again_in is None:
+            yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
+            continue
+        for problem in each.refused:
+            yield f"the last reload was refused for now, and is tried again: {located(problem)}"
 
 
 def located(problem: AnswerProblem) -> str:
