@@ -174,7 +174,7 @@ def test_hang_up_is_a_reload(house: House):
 
 
 def test_a_program_that_goes_away_meanwhile_costs_no_reload(house: House):
-    """The line is said once, as OpenShift's monitor does; a second later the program is back, and obeys it."""
+    """The line is said once, as OpenShift's monitor does; the program is back soon, and obeys it."""
     house.api.dies_in = "prepare"
     house.write(weight=2, watch="off")
     with house.connect() as client:
