@@ -23,7 +23,7 @@ from appliance.net.files.packaged import packaged
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.log import Logger, configure
 from appliance.net.logging.output import STDERR
-from appliance.net.privileges import capabilities, drop_privileges, private_directory
+from appliance.net.privileges import capabilities, drop_privileges, private_directory, socket_directories
 from appliance.net.process import limits, python
 from appliance.net.process.python import NO_USER_SITE
 from appliance.net.reloading import boot, taking_over
@@ -177,6 +177,7 @@ def _become_user(user: str | None, paths: Paths) -> None:
             user or drop_privileges.standard_user(),
             owned=(paths.runtime, paths.state),
             before=partial(_open_early, paths),
+            joined=partial(socket_directories.groups_to_join, boot.wanted_sockets(paths)),
         )
     except drop_privileges.CannotBecomeError as error:
         raise Refused(

@@ -124,7 +124,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "reload-socket-failed": LogEvent(
         "nothing listens at a reload socket; it is tried again every second",
-        "remove what is at `path`, or name another in `reload.sockets`",
+        "do what `error` asks for; remove what is at `path`, or name another in `reload.sockets`",
     ),
     "reload-socket-not-accepted": LogEvent(
         "`reload` has no descriptors left for a connection: it waits",

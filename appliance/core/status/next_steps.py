@@ -25,7 +25,8 @@ _STEPS: Final = tuple(
             r"the last reload was refused for now",
             "nothing, if it comes through; else put that right: `appliance reload` tries at once",
         ),
-        (r"reload socket (?P<name>\S+): ", "remove what is there, or name another in `reload.sockets`"),
+        (r"\S+ socket \S+: .* belongs to ", "do one of the two, then it is listened on within a second"),
+        (r"(?P<name>\S+) socket \S+: ", "remove what is there, or name another in the section `{name}`"),
         (
             r"frontend (?P<name>\S+) is full: ",
             "`appliance sessions --frontend {name}` shows who; else raise its max_connections",

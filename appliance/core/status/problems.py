@@ -93,8 +93,8 @@ def _program(program: ProgramStatus) -> str:
 
 
 def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
-    for each in answers.values():
-        yield from (f"reload socket {path}: {failure}" for path, failure in each.socket_failures.items())
+    for program, each in answers.items():
+        yield from (f"{program} socket {path}: {failure}" for path, failure in each.socket_failures.items())
 
 
 def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
