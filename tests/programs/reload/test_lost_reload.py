@@ -177,16 +177,14 @@ def test_a_port_that_becomes_free_is_taken_without_another_line(site: tuple[Appl
 def test_new_workers_that_are_killed_cost_no_reload(site: tuple[Appliance, int]):
     """The reload that they were for is refused, and done a second later with others."""
     appliance, port = site
-    running = {each.pid for each in appliance.workers()}
-    asked = threading.Thread(target=appliance.reload, args=(config(free_port(), 3),))
+    running, other = {each.pid for each in appliance.workers()}, free_port()
+    asked = threading.Thread(target=appliance.reload, args=(config(other, 3, watch="off"),))
     asked.start()
     for pid in wait_until(lambda: _new_workers(appliance, running), what="a worker of the new generation"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     asked.join()
-    wait_until(
-        lambda: str(port) not in appliance.paths.accepted.read_text(), what="it is obeyed", timeout=60.0
-    )
+    wait_until(lambda: str(other) in appliance.paths.accepted.read_text(), what="it is obeyed", timeout=60.0)
     assert has_no_problem(appliance)
     assert appliance.reload(config(port, 3))["ok"] is True
 
