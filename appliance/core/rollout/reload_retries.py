@@ -5,10 +5,15 @@ killed, somebody else had a port. Who asked may have said it once, as OpenShift'
 same files are tried again by themselves.
 """
 
+from collections import Counter
 from typing import Final
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds before each try: a program is back in one or two, and who has a port may need minutes."""
+
+
+LOSSES: Final = 3
+"""Tries in which one program may be lost: once or twice may be bad luck."""
 
 
 class ReloadRetries:
@@ -17,20 +22,19 @@ class ReloadRetries:
     def __init__(self) -> None:
         self.tries = 0
         self.due_at: float | None = None
-        self._lost: frozenset[str] = frozenset()
+        self._lost: Counter[str] = Counter()
 
     def forget(self) -> None:
         """Begin anew: somebody has asked, or nothing is refused any more."""
-        self.tries, self.due_at, self._lost = 0, None, frozenset()
+        self.tries, self.due_at, self._lost = 0, None, Counter()
 
     def refused(self, now: float, *, lost: frozenset[str] = frozenset()) -> float | None:
         """Return the seconds until the next try, None where there were enough.
 
-        A program that is `lost` by a second try as well is lost by the files: no third try costs it again.
+        A program that is `lost` again and again is lost by the files: no further try costs it once more.
         """
-        enough = self.tries == len(PAUSES) or not self._lost.isdisjoint(lost)
-        self._lost |= lost
-        if enough:
+        self._lost.update(lost)
+        if self.tries == len(PAUSES) or LOSSES in self._lost.values():
             self.due_at = None
             return None
         pause = PAUSES[self.tries]

@@ -28,17 +28,16 @@ def test_pauses_grow_and_end():
     assert not retries.is_due(now + 1000.0)
 
 
-def test_files_that_cost_a_program_twice_are_not_tried_a_third_time():
+def test_files_that_cost_a_program_again_and_again_are_not_tried_any_more():
     """What a program dies of is no bad luck; each program may have some of its own."""
-    retries = ReloadRetries()
-    assert retries.refused(0.0, lost=frozenset({"health"})) == PAUSES[0]
-    retries.begin()
-    assert retries.refused(1.0, lost=frozenset({"vrrp"})) == PAUSES[1]
-    retries.begin()
-    assert retries.refused(3.0, lost=frozenset({"vrrp"})) is None
+    retries, vrrp, health = ReloadRetries(), frozenset({"vrrp"}), frozenset({"health"})
+    for pause, lost in zip(PAUSES, (health, vrrp, frozenset[str](), vrrp, health), strict=False):
+        assert retries.refused(0.0, lost=lost) == pause
+        retries.begin()
+    assert retries.refused(0.0, lost=vrrp) is None
     assert retries.due_at is None
     retries.forget()
-    assert retries.refused(0.0, lost=frozenset({"vrrp"})) == PAUSES[0]
+    assert retries.refused(0.0, lost=vrrp) == PAUSES[0]
 
 
 def test_who_asks_begins_anew():
