@@ -18,7 +18,7 @@ _WRITES: Final = os.W_OK | os.X_OK
 _GROUP_WRITES: Final = stat.S_IWGRP | stat.S_IXGRP
 
 
-def groups_to_join(sockets: Iterable[Path], *, user: int) -> frozenset[int]:
+def groups_to_join(sockets: Iterable[Path], user: int) -> frozenset[int]:
     """Return the groups by which a user could make these sockets, who may not do so as the owner; as root.
 
     Not root's group, nor one of a directory that somebody else than root could put there: it might be any.

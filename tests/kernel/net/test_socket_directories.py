@@ -21,7 +21,7 @@ from appliance.net.privileges import drop_privileges
 from appliance.net.privileges.socket_directories import groups_to_join, objection
 path = Path(sys.argv[2])
 def joined(user):
-    return groups_to_join([path], user=user) if sys.argv[3] == "joins" else ()
+    return groups_to_join([path], user) if sys.argv[3] == "joins" else ()
 drop_privileges.become(sys.argv[1], owned=(), joined=joined)
 try:
     listen_unix(path)

@@ -89,8 +89,8 @@ def test_another_trouble_is_told_in_words(place: Path):
 def test_root_joins_a_group_that_may_write(place: Path):
     """Before it gives its privileges up; for who owns the directory there is nothing to join."""
     sockets = [place / "a.sock", place / "b.sock"]
-    assert groups_to_join(sockets, user=_DAEMON) == {_NOBODY}
-    assert groups_to_join(sockets, user=_NOBODY) == frozenset()
+    assert groups_to_join(sockets, _DAEMON) == {_NOBODY}
+    assert groups_to_join(sockets, _NOBODY) == frozenset()
 
 
 def test_no_group_that_others_chose_is_joined(place: Path):
@@ -99,12 +99,12 @@ def test_no_group_that_others_chose_is_joined(place: Path):
     below = place / "below"
     below.mkdir(mode=0o775)
     for path in (place.parent / "link", below, place / "none"):
-        assert groups_to_join([path / "a.sock"], user=_DAEMON) == frozenset(), path
+        assert groups_to_join([path / "a.sock"], _DAEMON) == frozenset(), path
     place.chmod(0o755)
-    assert groups_to_join([place / "a.sock"], user=_DAEMON) == frozenset()
+    assert groups_to_join([place / "a.sock"], _DAEMON) == frozenset()
     os.chown(place, _NOBODY, 0)
     place.chmod(0o2775)
-    assert groups_to_join([place / "a.sock"], user=_DAEMON) == frozenset()
+    assert groups_to_join([place / "a.sock"], _DAEMON) == frozenset()
 
 
 @pytest.mark.parametrize(
