@@ -21,6 +21,7 @@ from appliance.net.logging.output import STDERR
 from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
 
 _MEND: Final = "put it right; `appliance check` looks at the file, `appliance reload` obeys it"
+_FOR_NOW: Final = "`appliance status` shows whether it came through; nothing in the files is wrong"
 _LINES: Final = {
     (False, False): b"reload\n",
     (True, False): b"reload --force\n",
@@ -63,9 +64,13 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
     With --dry-run every program prepares the change and forgets it again, so that all that would refuse a
     reload is told: new ports are bound for a moment, and new workers start and end without a client.
 
+    What is refused for now, as a program went away or somebody else has a port, is tried again by itself for
+    some minutes; the exit code is 1 all the same. What is wrong in the files is not.
+
     JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
     ok and errors (message, path, line, column, and source where that is not the YAML), with configuration
-    and changed where it was accepted and a program does not obey it yet. With --dry-run: ok, errors or
+    and changed where it was accepted and a program does not obey it yet, and with again_in (seconds) where
+    it is tried again. With --dry-run: ok, errors or
     warnings, changes (path, old, new, takes: live, generation, program or restart; line, column, source),
     generations (programs with new workers), start and stop (programs).
     """
@@ -181,6 +186,10 @@ def _print_errors(answer: Answer, paths: Paths) -> None:
         console.print(levelled(located(problem, paths.config), SyslogSeverity.ERROR, STDERR), markup=False)
     number = answer.values.get("generation")
     refused, step = "Refused: nothing has changed, the appliance goes on as before.", _MEND
+    again_in = answer.values.get("again_in")
+    if isinstance(again_in, int | float):
+        refused = f"Refused for now: nothing has changed, and it is tried again by itself in {again_in:g} s."
+        step = _FOR_NOW
     if number is not None:
         refused = f"Accepted as configuration {number}, but not obeyed by all yet: they are told again."
         step = LOOK

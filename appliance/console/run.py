@@ -23,8 +23,9 @@ from appliance.net.files.packaged import packaged
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.log import Logger, configure
 from appliance.net.logging.output import STDERR
-from appliance.net.privileges import capabilities, drop_privileges, private_directory
+from appliance.net.privileges import capabilities, drop_privileges, private_directory, socket_directories
 from appliance.net.process import limits, python
+from appliance.net.process.python import NO_USER_SITE
 from appliance.net.reloading import boot, taking_over
 from appliance.net.supervision.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
@@ -176,6 +177,7 @@ def _become_user(user: str | None, paths: Paths) -> None:
             user or drop_privileges.standard_user(),
             owned=(paths.runtime, paths.state),
             before=partial(_open_early, paths),
+            joined=partial(socket_directories.groups_to_join, boot.wanted_sockets(paths)),
         )
     except drop_privileges.CannotBecomeError as error:
         raise Refused(
@@ -214,7 +216,8 @@ def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
     """Replace this process by supervisord."""
     command = python.command("appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf")))
     drop_privileges.gain_nothing()
-    os.execve(command[0], command, {**os.environ, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
+    inherited = {name: value for name, value in os.environ.items() if name != NO_USER_SITE}
+    os.execve(command[0], command, {**inherited, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
 
 
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
@@ -233,7 +236,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         "TMPDIR": str(absolute.runtime),
         "APPLIANCE_STOP_SECONDS": str(stop_seconds(snapshot, "proxy-api")),
         "APPLIANCE_VRRP_STOP_SECONDS": str(VRRP_STOP_SECONDS),
-        _INCLUDE: os.environ.get(_INCLUDE) or str(absolute.runtime / "supervisor.d" / "*.conf"),
+        _INCLUDE: os.environ.get(_INCLUDE, ""),
     }
 
 

@@ -189,7 +189,7 @@ class Proxy:
         self._state.changed.set()
 
     def _log_error(self, command: str, error: Exception) -> None:
-        self._state.log.error("control-failed", command=command, reason=str(error), exc_info=error)
+        self._state.log.error("command-failed", command=command, exc_info=error)
 
 
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:

@@ -32,6 +32,7 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
 from appliance.net.notifying.notifier import Notifier
 from appliance.net.privileges import capabilities
+from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process.signals import survive
 from appliance.net.reloading import reload_events
 from appliance.net.reloading.participation import Participation
@@ -80,7 +81,7 @@ class ReloadProgram:
                 "reload": lambda _: self._queue.ask("control"),
                 "discovered": lambda _: self._queue.ask(DISCOVER),
             },
-            on_error=lambda command, error: log.error("control-failed", command=command, error=str(error)),
+            on_error=lambda command, error: log.error("command-failed", command=command, exc_info=error),
             for_readers={"status"},
         )
 
@@ -140,6 +141,7 @@ class ReloadProgram:
             reloads=self._queue.counts,
             last=self._queue.last,
             refused=as_values(self._queue.refused),
+            again_in=self._transaction.again_in,
             degraded=as_values(degraded.problems) if degraded else None,
             socket_failures=self._sockets.failures,
             not_kept=self._not_kept(),
@@ -153,6 +155,8 @@ class ReloadProgram:
 def main() -> None:
     """Run the program; without anything to obey it ends with its reasons on standard error."""
     capabilities.keep_from_children()
+    # Other files are named by what its own user can write: the accepted configuration has those of secrets.
+    capabilities.set_down(Capability.CAP_DAC_READ_SEARCH)
     paths = Paths.from_environment(os.environ)
     _wait_for_predecessor(paths.runtime / "reload.lock")
     try:

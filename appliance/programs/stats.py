@@ -40,7 +40,7 @@ def main() -> int:
     control = ControlServer(
         paths.control(STATS),
         StatsCommands(paths, service).handlers(),
-        on_error=lambda command, error: log.error("control-failed", command=command, exc_info=error),
+        on_error=lambda command, error: log.error("command-failed", command=command, exc_info=error),
         for_readers=FOR_READERS,
     )
     # What there is now stays: frozen, it is not looked through again for each thousand samples of a scrape.

@@ -60,7 +60,7 @@ _KERNEL: Final = frozenset(
 _WITHOUT_PROMISES: Final = frozenset({"docs/comparison.md"})
 """What it says of us is promised elsewhere."""
 
-_OTHERS: Final = frozenset({"container", "data path"})
+_OTHERS: Final = frozenset({"container", "data path", "rights"})
 _BOTH: Final = ", compiled and plain"
 
 _SOURCE: Final = """
@@ -91,10 +91,10 @@ def _whats(subject: str, *tiers: str) -> set[str]:
     }
 
 
-def _rows() -> set[str]:
-    """Return the first cells of the table "What survives what"."""
-    section = page("concepts").partition("\n## What survives what\n")[2].partition("\n## ")[0]
-    return set(re.findall(r"^\| (.+?) \|", section, re.MULTILINE)) - {"ends"}
+def _rows(name: str, heading: str) -> set[str]:
+    """Return the first cells of a page's table below a heading, without the first row's."""
+    section = page(name).partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| (.+?) \|", section, re.MULTILINE)[1:])
 
 
 def test_the_table_is_the_one_of_the_markers():
@@ -136,10 +136,18 @@ def test_every_facility_of_the_kernel_has_a_test():
 
 def test_every_row_of_what_survives_what_has_a_test():
     """In `make test`; a marker that names another row is of a table of yesterday."""
-    rows = _rows()
+    rows = _rows("concepts", "What survives what")
     assert len(rows) > 10
     assert rows - _whats("survives", TEST) == set()
     assert _whats("survives") - rows == set()
+
+
+def test_every_way_to_a_greater_program_has_a_test():
+    """Each row of what a process without capabilities gets, and no other."""
+    rows = _rows("security", "Lesser and greater programs")
+    assert len(rows) >= 10
+    assert rows - _whats("rights", TEST) == set()
+    assert _whats("rights") - rows == set()
 
 
 def test_container_and_data_path_have_tests():

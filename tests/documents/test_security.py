@@ -8,6 +8,7 @@ from support.documents.pages import ROOT, page
 
 from appliance.net.files.packaged import packaged
 from appliance.net.privileges.capabilities import used_by
+from appliance.net.process.python import command
 
 pytestmark = pytest.mark.pure
 
@@ -39,14 +40,14 @@ def _table() -> dict[str, set[str]]:
 @pytest.mark.parametrize(("row", "module"), _PROGRAMS.items())
 def test_capabilities_are_those_that_programs_have(row: str, module: str):
     """As an ordinary user: root's vrrp has two more, of which the text speaks."""
-    used = used_by(["python", "-m", f"appliance.programs.{module}"])
+    used = used_by(command(f"appliance.programs.{module}"))
     assert _table()[row] == {each.name.removeprefix("CAP_") for each in used} - {"SETUID", "SETGID"}
 
 
 def test_every_program_with_capabilities_is_in_the_table():
     """Whatever module is given any has a row."""
     modules = {path.stem for path in PROGRAMS.iterdir() if path.suffix == ".py" or path.is_dir()}
-    given = {each for each in modules if used_by(["python", "-m", f"appliance.programs.{each}"])}
+    given = {each for each in modules if used_by(command(f"appliance.programs.{each}"))}
     assert given - set(_PROGRAMS.values()) == set()
 
 

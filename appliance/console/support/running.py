@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -86,7 +87,7 @@ def _listed(paths: Paths) -> str:
 def _events(paths: Paths) -> Iterator[Part]:
     found = [path for path in sorted(paths.state.glob("events*")) if path.is_file()]
     for path in found:
-        yield Part(name=f"events/{path.name}", made=partial(_tail, path))
+        yield Part(name=f"events/{path.name}", made=partial(_tail, path, paths))
     if not found:
         yield Part(name="events", made=_no_events)
 
@@ -99,17 +100,31 @@ def _log(paths: Paths) -> str:
     with contextlib.suppress(SnapshotError):
         accepted = snapshots.for_readers(paths)
         if accepted and accepted.log.file:
-            return _tail(Path(accepted.log.file))
+            return _tail(Path(accepted.log.file), paths)
     raise PartMissing(
         "it goes to standard output: `journalctl -u appliance`, `podman logs` or `kubectl logs` have it"
     )
 
 
-def _tail(path: Path) -> str:
-    """Return the last lines of a file, whole ones: of a secret that is cut nobody would find the rest."""
-    with path.open("rb") as file:
+def _tail(path: Path, paths: Paths) -> str:
+    """Return the last lines of a file, whole ones: of a secret that is cut nobody would find the rest.
+
+    The names are the appliance's user's, who may write them all: root reads nothing by them that is not this
+    user's as well.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != _owner(paths):
+            raise PartMissing(f"{path} is no file of the appliance's user: it is not looked at")
         file.seek(0, os.SEEK_END)
         size = file.tell()
         file.seek(max(0, size - _TAIL))
         text = file.read(_TAIL).decode(errors="replace")
         return text if size <= _TAIL else text.partition("\n")[2]
+
+
+def _owner(paths: Paths) -> int:
+    """Return the appliance's user: the owner of its state directory, or of what there is."""
+    there = paths.state if paths.state.exists() else paths.runtime
+    return there.stat().st_uid

@@ -22,7 +22,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "a program cannot use its runtime directory, and ends",
         "see that the directory of `path` exists, has room, and belongs to the appliance's user",
     ),
-    "command-failed": LogEvent("a program met a bug while it did what a command asked", REPORT),
+    "command-failed": LogEvent("a program met a bug while it answered or obeyed a command", REPORT),
     "config-warning": LogEvent(
         "the configuration is obeyed, and something in it is probably not what you want",
         "read `message`; `appliance check` shows it with file, line and column",
@@ -31,7 +31,6 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "there is no good configuration yet: nothing is served",
         "write it; `appliance check` says what is wrong with it",
     ),
-    "control-failed": LogEvent("a program met a bug while it answered a question", REPORT),
     "converge-failed": LogEvent(
         "a program does not obey the accepted configuration yet: it is told again",
         "read `error`; `appliance status` shows the program",
@@ -103,6 +102,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         f"look whether the machine has processor time left; {SEE_SUPPORT}",
     ),
     "reload-failed": LogEvent("a reload met a bug: nothing has changed", REPORT),
+    "reload-given-up": LogEvent(
+        "a reload that was refused in passing was tried again by itself, and no try came through",
+        "put right what `errors` name: it is not in the files; then `appliance reload`",
+    ),
     "reload-incomplete": LogEvent(
         "the configuration is accepted, and not all programs obey it yet: they are told again",
         "read `errors`; `appliance status` shows the program",
@@ -116,12 +119,12 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the state directory, or give the appliance's user the right to write there",
     ),
     "reload-refused": LogEvent(
-        "the new configuration has errors: nothing has changed, the last good one is obeyed",
-        "put `errors` right (`appliance check`), then `appliance reload`",
+        "the new configuration was refused for `errors`: nothing has changed, the last good one is obeyed",
+        "put them right (`appliance check`), then `appliance reload`; with `again_in` it is tried by itself",
     ),
     "reload-socket-failed": LogEvent(
         "nothing listens at a reload socket; it is tried again every second",
-        "remove what is at `path`, or name another in `reload.sockets`",
+        "do what `error` asks for; remove what is at `path`, or name another in `reload.sockets`",
     ),
     "reload-socket-not-accepted": LogEvent(
         "`reload` has no descriptors left for a connection: it waits",

@@ -91,7 +91,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "stats-socket-failed": LogEvent(
         "nothing listens at `stats.socket`; it is tried again every second",
-        "remove what is at `path`, or name another one",
+        "do what `error` asks for; remove what is at `path`, or name another one",
     ),
     "stats-socket-not-accepted": LogEvent(
         "the program `stats` has no descriptors left for a connection: it waits",

@@ -23,7 +23,6 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "the kernel's table of connections is nearly full: it will drop new ones, checks among them",
         connection_room.ADVICE,
     ),
-    "control-error": LogEvent("a worker met a bug while it answered its master", REPORT),
     "drain-cut": LogEvent(
         "sessions of an old generation were still open when its time was over, and were cut",
         "raise `drain`, the time that sessions are given after a reload, if clients suffered",

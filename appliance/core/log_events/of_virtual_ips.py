@@ -28,7 +28,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "drop": LogEvent(
         "an advertisement of a peer was invalid, for `reason`: it does not count in the election",
-        "compare `id`, `version`, `auth` and addresses with the peer's; `appliance vip NAME` counts them",
+        "compare `id`, `version`, `auth`, addresses with the peer's; `appliance vip status NAME` counts them",
     ),
     "election-unexpected": LogEvent("the election met what its table of states does not have", REPORT),
     "interfaces-unread": LogEvent(
@@ -82,7 +82,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "netlink-damaged": LogEvent(
         "the kernel sent messages that cannot be understood; they were left out",
-        f"`appliance vip` shows whether virtual IPs are right; {SEE_SUPPORT}",
+        f"`appliance vip status` shows whether virtual IPs are right; {SEE_SUPPORT}",
     ),
     "predecessor-killed": LogEvent(
         "an older `vrrp` did not hand over, and was killed; this one goes on in its place",
@@ -90,7 +90,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "predecessor-leaves": LogEvent(
         "an older `vrrp` was about to end: its virtual IPs may be with a peer for a moment",
-        f"{NOTHING}; `appliance vip` shows who holds them",
+        f"{NOTHING}; `appliance vip status` shows who holds them",
     ),
     "predecessor-stays": LogEvent(
         "an older `vrrp` of another user runs on: two would hold the same addresses",
@@ -127,11 +127,11 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "track-error": LogEvent("a track met a bug: it counts as it did before", REPORT),
     "track-silent": LogEvent(
         "tracks gave no result in time after the start, and count as `counts_as` says",
-        "see whether what they look at answers: `appliance vip NAME`",
+        "see whether what they look at answers: `appliance vip status NAME`",
     ),
     "track-down": LogEvent(
         "something that a virtual IP depends on does not pass: its priority falls, or it cannot be held",
-        "put right what `detail` says; `appliance vip NAME` shows the track and its weight",
+        "put right what `detail` says; `appliance vip status NAME` shows the track and its weight",
     ),
     "tracker-ended": LogEvent(
         "the process that watches tracks ended; another one starts, and results stay until then",

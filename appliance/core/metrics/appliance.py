@@ -97,9 +97,12 @@ def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
     if answer is None:
         return
     counts = [(labels(result=result), count) for result, count in sorted(answer.reloads.items())]
-    yield _counter("reloads", "Reloads by result, since the program reload started.", counts)
+    about = "Reloads by result; refused-again is of those that were tried again by themselves."
+    yield _counter("reloads", about, counts)
     about = "1 unless the last reload was refused or could not be completed."
     yield _gauge("last_reload_successful", about, [("", int(answer.last is None or answer.last.ok))])
+    about = "1 while a reload that was refused for now is tried again by itself."
+    yield _gauge("reload_retry_pending", about, [("", int(answer.again_in is not None))])
     if answer.last is not None:
         about = "When the last reload ended, Unix seconds."
         yield _gauge("last_reload_timestamp_seconds", about, [("", answer.last.at)])

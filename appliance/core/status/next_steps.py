@@ -23,7 +23,12 @@ _STEPS: Final = tuple(
         ),
         (r"waits for a first configuration: ", "write it; `appliance check` says what is wrong with it"),
         (r"the last reload was refused: ", "put it right; what is saved is obeyed by `appliance reload`"),
-        (r"reload socket (?P<name>\S+): ", "remove what is there, or name another in `reload.sockets`"),
+        (
+            r"the last reload was refused for now",
+            "nothing, if it comes through; else put that right: `appliance reload` tries at once",
+        ),
+        (r"\S+ socket \S+: .* belongs to ", "do one of the two, then it is listened on within a second"),
+        (r"(?P<name>\S+) socket \S+: ", "remove what is there, or name another in the section `{name}`"),
         (
             r"frontend (?P<name>\S+) is full: ",
             "`appliance sessions --frontend {name}` shows who; else raise its max_connections",

@@ -52,7 +52,8 @@ class StatusAnswer:
 
     `not_kept` are files that it cannot write, with the reasons. Only `reload` tells the `version`, the
     `socket_failures` (reload sockets on which it does not listen, with the reasons), how many `reloads` had
-    which result, the `last` one, and in `refused` what was wrong with it, nothing after a good one.
+    which result, the `last` one, in `refused` what was wrong with it, nothing after a good one, and in
+    `again_in` after how many seconds that is tried again, None where it is not.
     """
 
     pid: int | None = None
@@ -63,6 +64,7 @@ class StatusAnswer:
     socket_failures: Mapping[str, str] = field(default_factory=dict)
     not_kept: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[AnswerProblem, ...] = ()
+    again_in: float | None = None
     reloads: Mapping[str, int] = field(default_factory=dict)
     last: LastReload | None = None
 

@@ -95,8 +95,8 @@ def _program(program: ProgramStatus) -> str:
 
 
 def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
-    for each in answers.values():
-        yield from (f"reload socket {path}: {failure}" for path, failure in each.socket_failures.items())
+    for program, each in answers.items():
+        yield from (f"{program} socket {path}: {failure}" for path, failure in each.socket_failures.items())
 
 
 def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
@@ -109,7 +109,11 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
 
 def _refused(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
     for each in answers.values():
-        yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
+        if each.again_in is None:
+            yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
+            continue
+        for problem in each.refused:
+            yield f"the last reload was refused for now, and is tried again: {located(problem)}"
 
 
 def located(problem: AnswerProblem) -> str:

@@ -33,8 +33,14 @@ def _refused(evidence: Evidence) -> Iterator[str]:
     errors = "; ".join(located(each) for each in reload.refused)
     yield (
         f"The last reload{when} was refused, so that configuration {evidence.snapshot.number} runs on:"
-        f" {errors}. Once that is mended: appliance reload"
+        f" {errors}. {_next_try(reload.again_in)}"
     )
+
+
+def _next_try(again_in: float | None) -> str:
+    if again_in is None:
+        return "Once that is mended: appliance reload"
+    return f"It is tried again by itself, in {again_in:.0f} s"
 
 
 def health_circumstances(evidence: Evidence) -> tuple[str, ...]:

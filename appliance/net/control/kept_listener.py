@@ -13,6 +13,7 @@ from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.gevent_listener import listen_unix
+from appliance.net.privileges import socket_directories
 from appliance.net.privileges.peer_credentials import listening_process
 
 RETRY: Final = 1.0
@@ -46,9 +47,10 @@ class KeptListener:
         try:
             self._start()
         except OSError as error:
-            if str(error) != self.failure:
-                self._log.warning(f"{self._event}-failed", path=str(self._path), error=str(error))
-            self.failure = str(error)
+            why = _why(error, self._path)
+            if why != self.failure:
+                self._log.warning(f"{self._event}-failed", path=str(self._path), error=why)
+            self.failure = why
             return
         self.failure = ""
         self._log.info(f"{self._event}-listening", path=str(self._path))
@@ -96,3 +98,9 @@ class KeptListener:
                 gevent.sleep(RETRY)
                 continue
             gevent.spawn(self._serve, connection)
+
+
+def _why(error: OSError, path: Path) -> str:
+    if isinstance(error, PermissionError) and (found := socket_directories.objection(path.parent)):
+        return found
+    return error.strerror or str(error)

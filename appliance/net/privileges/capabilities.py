@@ -68,8 +68,13 @@ class _Sets(ctypes.Structure):
 
 
 def used_by(command: Sequence[str]) -> frozenset[Capability]:
-    """Return what a command `python -m MODULE ...` uses; nothing for a program that is not ours."""
-    module = python.module_of(list(command))
+    """Return what a command of `python.command` uses; nothing for a program that is not ours.
+
+    Nor for one that only looks like it: another interpreter, or other options, may run anything by that name.
+    """
+    if not python.is_own_program(command):
+        return frozenset()
+    module = python.module_of(command)
     return _USED.get(module, frozenset()) | (OTHER_USERS if module == _VRRP else frozenset())
 
 
@@ -145,6 +150,29 @@ def any_held() -> bool:
     return bool(_permitted())
 
 
+def set_down(capability: Capability) -> None:
+    """Have a capability out of effect until it is `taken_up`; threads that are started later as well."""
+    if not is_root():
+        _change_effective(0, 1 << capability)
+
+
+@contextlib.contextmanager
+def taken_up(capability: Capability) -> Iterator[None]:
+    """Have a capability in effect within the block, in this thread alone; where we have it not, do nothing.
+
+    A block may not switch greenlets: the others of this thread would have it too.
+    """
+    bit = 1 << capability
+    if is_root() or _effective() & bit or not _permitted() & bit:
+        yield
+        return
+    _change_effective(bit, 0)
+    try:
+        yield
+    finally:
+        _change_effective(0, bit)
+
+
 def keep_from_children(*, but: Collection[Capability] = ()) -> None:
     """Keep what we have, and give programs that we start nothing of it, `but` these.
 
@@ -153,6 +181,13 @@ def keep_from_children(*, but: Collection[Capability] = ()) -> None:
     held = _permitted()
     passed_on = held & _bits(but)
     _set(effective=held, permitted=held, inheritable=passed_on)
+
+
+def _change_effective(added: int, removed: int) -> None:
+    sets = _get()
+    inheritable = int(sets[0].inheritable | sets[1].inheritable << 32)
+    held = _permitted()
+    _set(effective=(_effective() | added & held) & ~removed, permitted=held, inheritable=inheritable)
 
 
 def _bits(wanted: Collection[Capability]) -> int:

@@ -38,28 +38,37 @@ def standard_user() -> str:
     return ROOT
 
 
-def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = lambda _: None) -> None:
+def become(
+    name: str,
+    *,
+    owned: Iterable[Path],
+    before: Callable[[int], None] = lambda _: None,
+    joined: Callable[[int], Iterable[int]] = lambda _: (),
+) -> None:
     """Become this user for good, after giving it the directories `owned`; does nothing for who is not root.
 
     Where the user is root itself, the capabilities that no program needs are given up. `before` is called
-    with the user's number while we are still root. Raises CannotBecomeError.
+    with the user's number while we are still root, and so is `joined`, which returns groups to be a member
+    of besides the user's own. Raises CannotBecomeError.
     """
     if os.geteuid() != 0:
         return
     user = _user(name)
     if user.pw_uid == 0:
         before(0)
+        _join(os.getgroups(), joined(0))
         _renounce()
         return
     for path in owned:
         with contextlib.suppress(OSError):  # whoever needs it says that it is not writable
             _give(path, user)
     before(user.pw_uid)
+    further = [*joined(user.pw_uid)]
     capabilities.bound()
     # Without this the kernel empties the permitted set when all user numbers stop being 0 (capabilities(7)).
     prctl(ProcessOption.SET_KEEPCAPS, 1)
     try:
-        os.setgroups(os.getgrouplist(name, user.pw_gid))
+        os.setgroups(sorted({*os.getgrouplist(name, user.pw_gid), *further}))
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
     except PermissionError as error:
@@ -77,6 +86,13 @@ def gain_nothing() -> None:
     It is for good and inherited (PR_SET_NO_NEW_PRIVS of prctl(2)).
     """
     prctl(ProcessOption.SET_NO_NEW_PRIVS, 1)
+
+
+def _join(groups: Iterable[int], further: Iterable[int]) -> None:
+    wanted = {*groups, *further}
+    if wanted != {*groups}:
+        with contextlib.suppress(PermissionError):  # a container without CAP_SETGID
+            os.setgroups(sorted(wanted))
 
 
 def _renounce() -> None:

@@ -13,17 +13,18 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
 from appliance.model.paths import Paths
 from appliance.net.privileges import capabilities
 from appliance.net.privileges.peer_credentials import listening_process
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.lines.control import Question, encode_question
 
-_MODULES: Final = tuple(
-    f"appliance.programs.{name}"
-    for name in ("reload", "health", "redirect", "proxy", "stats", "linger", "vrrp", "worker")
+_VRRP: Final = "appliance.programs.vrrp"
+_WORKER: Final = "appliance.programs.worker"
+_MODULES: Final = frozenset(
+    f"appliance.programs.{name}" for name in {*PROGRAMS, "reload", "proxy", "worker"} - {*PROXIES}
 )
-_VRRP, _WORKER = _MODULES[-2:]
 VRRP: Final = (_VRRP, "vrrp.control")
 """The program of the virtual IPs by its module, and by its socket where its process cannot be looked at."""
 

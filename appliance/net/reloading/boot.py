@@ -3,14 +3,14 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from appliance.model.document.document import read
-from appliance.model.document.tree import DocumentError
+from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.paths import Paths
 from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
@@ -164,12 +164,29 @@ def _chosen(paths: Paths, judged: Snapshot, known: Sequence[Snapshot]) -> Snapsh
 
 def wanted_readers(paths: Paths) -> str | None:
     """Return the group that the operator's file lets in, as far as it can be read before it is judged."""
+    group = _early(paths, b"group").get("group")
+    return group if isinstance(group, str) else None
+
+
+def wanted_sockets(paths: Paths) -> tuple[Path, ...]:
+    """Return the sockets elsewhere that are to be listened on, as far as can be read likewise."""
+    said = _early(paths, b"socket")
+    reload, stats = said.get("reload"), said.get("stats")
+    further = reload.get("sockets") if isinstance(reload, dict) else None
+    own = stats.get("socket") if isinstance(stats, dict) else None
+    named = [*(further if isinstance(further, list) else ()), own]
+    return (
+        *paths.reload_sockets,
+        *(Path(each) for each in named if isinstance(each, str) and each[:1] == "/"),
+    )
+
+
+def _early(paths: Paths, word: bytes) -> Mapping[str, Plain]:
+    """Return what the operator's file says; nothing where it is without a word, and need not be parsed."""
     with contextlib.suppress(FileUnusable, DocumentError):
         text = config_file.read(paths.config)
-        # Most files name none, and to parse a long one takes its time.
-        group = read(text).value.get("group") if b"group" in text else None
-        return group if isinstance(group, str) else None
-    return None
+        return read(text).value if word in text else {}
+    return {}
 
 
 def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[AnswerProblem, ...]:

@@ -12,7 +12,8 @@ from appliance.core.rollout.needed_programs import VRRP, needed
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import stopped_virtual_ips
-from appliance.net.reloading.program_clients import ProgramClients
+from appliance.net.reloading.program_clients import ProgramClients, ProgramDown
+from appliance.net.reloading.program_outcomes import failures_of
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 TAKE_PART: Final = "take-part"
@@ -63,6 +64,6 @@ class Participation:
         outcome = self._clients.tell(VRRP, TAKE_PART, wanted=wanted)
         # One that is down reads the note at its start; it may also have read it just before this change.
         self._is_told = isinstance(outcome, Answer) and outcome.ok
-        if isinstance(outcome, Answer) and outcome.errors:
-            return AnswerProblem(message=f"{VRRP}: {outcome.errors[0].message}")
-        return None
+        if isinstance(outcome, ProgramDown):
+            return None
+        return next(iter(failures_of(VRRP, outcome)), None)

@@ -20,7 +20,7 @@ from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.process.own_processes import own_processes
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
-from appliance.wire.lines.control import Answer, Question, bad
+from appliance.wire.lines.control import Answer, Question
 
 _COMING_UP: Final = frozenset({"STARTING", "RUNNING"})
 _FAILING: Final = frozenset({"BACKOFF", "FATAL", "EXITED"})
@@ -55,7 +55,14 @@ class ProgramUnreachable:
     reason: str
 
 
-Outcome = Answer | ProgramDown
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramLost:
+    """A program that took a question and gave no answer: it went away, or it hangs."""
+
+    reason: str
+
+
+Outcome = Answer | ProgramDown | ProgramLost
 
 _PROXY: Final = "proxy-"
 
@@ -222,7 +229,7 @@ class ProgramClients:
                 client.ask(Question(command="status"), timeout=self._timeouts.life)
                 return client.ask(Question(command=command, values=values), timeout=timeout)
             except ControlUnavailable as error:
-                return bad(str(error))
+                return ProgramLost(reason=str(error))
 
     def _can_be_asked(self, program: str) -> bool:
         try:

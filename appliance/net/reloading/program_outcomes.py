@@ -9,7 +9,7 @@ from appliance.wire.lines.control import Answer, AnswerProblem
 
 def failures_of(program: str, outcome: Outcome) -> list[AnswerProblem]:
     """Return why a program did not do what it was asked; one that has gone meanwhile did not either."""
-    if isinstance(outcome, ProgramDown):
+    if not isinstance(outcome, Answer):
         return [AnswerProblem(message=f"{program}: {outcome.reason}")]
     errors = outcome.errors or (() if outcome.ok else (AnswerProblem(message="refused without a reason"),))
     return [dataclasses.replace(each, message=f"{program}: {each.message}") for each in errors]
@@ -24,7 +24,7 @@ def skipped(absent: Mapping[str, ProgramDown]) -> list[AnswerProblem]:
     ]
 
 
-def not_committed(outcomes: Mapping[str, Answer]) -> tuple[AnswerProblem, ...]:
+def not_committed(outcomes: Mapping[str, Outcome]) -> tuple[AnswerProblem, ...]:
     """Return why programs did not commit what they had prepared; `converge` tells them again."""
     failures = (each for name, outcome in outcomes.items() for each in failures_of(name, outcome))
     return tuple(dataclasses.replace(each, message=f"{each.message}: it is told again") for each in failures)

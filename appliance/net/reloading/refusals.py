@@ -17,11 +17,16 @@ from appliance.wire.lines.control import AnswerProblem
 
 
 class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever asked
-    """A reload that changes nothing, and why."""
+    """A reload that changes nothing, and why; `lost` are programs that went away or hung as they prepared."""
 
-    def __init__(self, problems: Iterable[AnswerProblem]) -> None:
+    def __init__(self, problems: Iterable[AnswerProblem], *, lost: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
+        self.lost = frozenset(lost)
         super().__init__("; ".join(each.message for each in self.problems))
+
+
+class FilesRefused(ReloadRefused):
+    """A reload that is refused for what the files say: only other files are another reload."""
 
 
 def refuse_log_file(accepted: Snapshot, wanted: Snapshot) -> None:

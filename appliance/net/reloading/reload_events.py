@@ -22,6 +22,11 @@ def refused(problems: Iterable[AnswerProblem]) -> OperatorEvent:
     return _event(EventKind.RELOAD_REFUSED, detail=_words(problems))
 
 
+def refused_for_now(problems: Iterable[AnswerProblem]) -> OperatorEvent:
+    """Return the event of one that was refused in passing, and is tried again by itself."""
+    return _event(EventKind.RELOAD_REFUSED, detail=f"{_words(problems)}; it is tried again")
+
+
 def incomplete(values: Mapping[str, object], problems: Iterable[AnswerProblem]) -> OperatorEvent:
     """Return the event of a configuration that is accepted, and that not everybody obeys yet."""
     return _event(EventKind.RELOAD_INCOMPLETE, after=_number(values), detail=_words(problems))

@@ -1,7 +1,8 @@
 """Requests for a reload or a stop, in the order of their coming: one at a time, answered when it is done.
 
-Between requests it does what is due: programs that have not applied the accepted snapshot are led to it, and
-the operator's file is looked at, for a request may have been lost while this program was restarted.
+Between requests it does what is due: programs that have not applied the accepted snapshot are led to it, what
+was refused in passing is tried again, and the operator's file is looked at, for a request may have been lost
+while this program was restarted.
 """
 
 import time
@@ -24,6 +25,9 @@ from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, 
 DISCOVER: Final = "discover"
 """Source of requests that only give pools the servers that were found in the cluster."""
 
+AGAIN: Final = "again"
+"""Source of a reload that was refused in passing, and is tried again by itself."""
+
 _TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at which snapshot every program has
 _BUG: Final = "internal error, see the log"
@@ -41,8 +45,8 @@ class _Request:
     result: "AsyncResult[Answer]" = field(default_factory=AsyncResult)
 
 
-RESULTS: Final = ("done", "unchanged", "refused")
-"""What can come of a reload, as it is counted."""
+RESULTS: Final = ("done", "unchanged", "refused", "refused-again")
+"""What can come of a reload, as it is counted; the last is of one that was tried again by itself."""
 
 
 class ReloadQueue:
@@ -132,22 +136,24 @@ class ReloadQueue:
 
     def _obey(self, source: str, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())
-        found = source == DISCOVER
-        work = partial(self._transaction.reload, files, forced=forced)
-        answer = self._guarded(self._transaction.follow_found if found else work)
+        others = {DISCOVER: self._transaction.follow_found, AGAIN: self._transaction.try_again}
+        answer = self._guarded(others.get(source, partial(self._transaction.reload, files, forced=forced)))
         answer = _with_warnings(answer or bad(_BUG), self._after())
         self._remember(source, answer)
         return answer
 
     def _remember(self, source: str, answer: Answer) -> None:
-        outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
+        refused = "refused-again" if source == AGAIN else "refused"
+        outcome = refused if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
         try:
             self._kept.count(outcome)
         except OSError as error:
             self._log.warning("reload-not-counted", reason=error.strerror)
         if source != DISCOVER:  # which tries again, and says itself what came of it
             self.refused = answer.errors
-        self._incomplete = bool(answer.errors and answer.values)  # accepted, and not obeyed by all
+        self._incomplete = bool(
+            answer.errors and "configuration" in answer.values
+        )  # accepted, and not obeyed by all
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
@@ -171,6 +177,8 @@ class ReloadQueue:
                 self._incomplete, self.refused = False, ()
                 self._log.info("reload-completed", configuration=self._transaction.accepted.number)
             self._converged_at = time.monotonic()
+        if self._guarded(self._transaction.is_to_be_tried_again):
+            self._obey(AGAIN)
         watch = self._transaction.watch
         if watch and now - self._looked_at >= watch:
             self._looked_at = now

@@ -33,15 +33,22 @@ from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded
 from appliance.net.reloading import reload_events
 from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
-from appliance.net.reloading.program_clients import ProgramClients, ProgramDown, ProgramUnreachable
+from appliance.net.reloading.program_clients import (
+    ProgramClients,
+    ProgramDown,
+    ProgramLost,
+    ProgramUnreachable,
+)
 from appliance.net.reloading.program_outcomes import failures_of, not_committed, skipped
 from appliance.net.reloading.refusals import (
+    FilesRefused,
     ReloadRefused,
     refuse_group,
     refuse_log_file,
     unbindable,
     unforwardable,
 )
+from appliance.net.reloading.reload_refusal import ReloadRefusal
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
@@ -75,6 +82,13 @@ class ReloadTransaction:
         self._once = OnceLog(log)
         self._files = AcceptedFiles(paths, log, self._once)
         self._refused = False
+        self._forced = False
+        self._refusal = ReloadRefusal(log, tell)
+
+    @property
+    def again_in(self) -> float | None:
+        """Seconds until a reload that was refused in passing is tried again, None where none is."""
+        return self._refusal.again_in
 
     @property
     def not_kept(self) -> dict[str, str]:
@@ -86,11 +100,34 @@ class ReloadTransaction:
 
         With `forced` a virtual IP that is held here does not stand in its way.
         """
-        read = self._watched.read() if files is None else files
-        answer = self._answer(lambda: self._change(read, forced=forced))
-        self._refused = not answer.ok and not answer.values
+        self._refusal.forget()
+        self._forced = forced
+        return self._reload(self._watched.read() if files is None else files)
+
+    def is_to_be_tried_again(self) -> bool:
+        """Say whether a reload that was refused in passing is due, and its files are as they were.
+
+        Other files are a matter of who asks next, or of the watch.
+        """
+        if not self._refusal.is_due:
+            return False
+        if self._watched.are_as_judged():
+            return True
+        self._refusal.forget()
+        return False
+
+    def try_again(self) -> Answer:
+        """Reload once more what was refused in passing."""
+        self._refusal.begin()
+        return self._reload(self._watched.judged)
+
+    def _reload(self, read: ReadFiles) -> Answer:
+        answer = self._answer(lambda: self._change(read, forced=self._forced), self._refusal.answer)
+        self._refused = not answer.ok and "configuration" not in answer.values
         if self._refused:
             self._still_await(answer.errors)
+        else:
+            self._refusal.forget()
         return answer
 
     def rehearse(self) -> Answer:
@@ -109,16 +146,14 @@ class ReloadTransaction:
 
     def follow_found(self) -> Answer:
         """Give pools the servers that `discover` has found; the operator's file is not looked at."""
-        return self._answer(self._change_found)
+        return self._answer(self._change_found, self._refusal.final)  # `discover` asks again
 
-    def _answer(self, change: Callable[[], _Changed]) -> Answer:
+    def _answer(self, change: Callable[[], _Changed], refused: Callable[[ReloadRefused], Answer]) -> Answer:
         begun = time.monotonic()
         try:
             values, errors = change()
         except ReloadRefused as refusal:
-            self._log.warning("reload-refused", errors=as_values(refusal.problems))
-            self._tell(reload_events.refused(refusal.problems))
-            return bad(*refusal.problems)
+            return refused(refusal)
         if errors:
             self._log.error("reload-incomplete", **values, errors=as_values(errors))
             self._tell(reload_events.incomplete(values, errors))
@@ -209,7 +244,7 @@ class ReloadTransaction:
         self._files.heal(self.accepted)
         judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
-            raise ReloadRefused(judged.errors)
+            raise FilesRefused(judged.errors)
         refuse_log_file(self.accepted, judged.snapshot)
         later = refuse_group(self.accepted, judged.snapshot)
         changed = diff.changed(self.accepted, judged.snapshot)
@@ -281,7 +316,7 @@ class ReloadTransaction:
             ) from error
         self.accepted = snapshot
         outcomes = self._clients.commit((each for each in steps.prepare if each not in absent), number)
-        failed = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Answer)}
+        failed = {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, ProgramDown)}
         gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ProgramDown)}
         return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
 
@@ -301,7 +336,8 @@ class ReloadTransaction:
         )
         failures += [failure for each, outcome in outcomes.items() for failure in failures_of(each, outcome)]
         if failures:
-            raise ReloadRefused(failures)
+            lost = {each for each, outcome in outcomes.items() if isinstance(outcome, ProgramLost)}
+            raise ReloadRefused(failures, lost=lost)
         return absent
 
     def _settle(

@@ -1,7 +1,8 @@
 """What was read of files at one moment, so that all that is made of them is of that moment.
 
 Which files there are to read is only known from what others hold (`include` of keepalived), so each is read
-when it is first asked for, and remembered.
+when it is first asked for, and remembered. They are the operator's, who may keep them from everybody: the one
+thing for which `reload` may read what its user may not.
 """
 
 import errno
@@ -15,6 +16,8 @@ from typing import Final
 
 from appliance.net.files import config_file, state_files
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.privileges import capabilities
+from appliance.net.privileges.needed_capabilities import Capability
 
 MOST_FILES: Final = 500
 """Most files and patterns that one configuration may consist of."""
@@ -60,8 +63,9 @@ class ReadFiles:
         if pattern not in self._matches:
             if self._is_full():
                 raise OSError(errno.EMFILE, _TOO_MANY, pattern)
-            found = glob.iglob(pattern)  # noqa: PTH207  # a whole pattern, as glob(3) takes it
-            self._matches[pattern] = tuple(sorted(islice(found, MOST_FILES + 1)))
+            with capabilities.taken_up(Capability.CAP_DAC_READ_SEARCH):
+                found = glob.iglob(pattern)  # noqa: PTH207  # a whole pattern, as glob(3) takes it
+                self._matches[pattern] = tuple(sorted(islice(found, MOST_FILES + 1)))
         return self._matches[pattern]
 
     def again(self, paths: Iterable[Path]) -> "ReadFiles":
@@ -84,7 +88,8 @@ class ReadFiles:
 
     def _read(self, path: str) -> Content:
         try:
-            content = state_files.read(Path(path), limit=config_file.LIMIT)
+            with capabilities.taken_up(Capability.CAP_DAC_READ_SEARCH):
+                content = state_files.read(Path(path), limit=config_file.LIMIT)
         except FileUnusable as error:
             return error
         if content is None:

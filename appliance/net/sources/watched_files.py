@@ -10,22 +10,27 @@ class WatchedFiles:
 
     def __init__(self, paths: Paths) -> None:
         self._known = paths.operators_files
-        self._judged = ReadFiles()
+        self.judged = ReadFiles()
+        """What was read for the last judgement."""
         self._watch = UnaskedReload()
 
     def read(self) -> ReadFiles:
         """Return what they hold, which is judged now."""
-        self._judged = self._judged.again(self._known)
-        return self._judged
+        self.judged = self.judged.again(self._known)
+        return self.judged
+
+    def are_as_judged(self) -> bool:
+        """Say whether they hold what was judged last."""
+        return self.judged.again(self._known).digest() == self.judged.digest()
 
     def unasked(self) -> ReadFiles | None:
         """Return what they hold where that has not changed since the last look, and was never judged.
 
         Looked at is what the last judgement has read: it knows which files the others include.
         """
-        self._watch.judged(self._judged.digest())
-        seen = self._judged.again(self._known)
+        self._watch.judged(self.judged.digest())
+        seen = self.judged.again(self._known)
         if not self._watch.settled(seen.digest()):
             return None
-        self._judged = seen
+        self.judged = seen
         return seen

@@ -12,6 +12,7 @@ from typing import Final
 
 from appliance.net.privileges import capabilities
 from appliance.net.privileges.drop_privileges import USER_VARIABLE
+from appliance.net.process.python import NO_USER_SITE
 from appliance.net.supervision.supervisord import EXIT_SIGNALS
 from appliance.wire.lines.succession import REFUSALS
 
@@ -25,7 +26,7 @@ def start(command: Sequence[str], *, environment: Mapping[str, str], refusals: i
     supervisord, or has ended.
     """
     words = [*command, "run", "--take-over"]
-    given = {**environment, REFUSALS: str(refusals)}
+    given = {**environment, REFUSALS: str(refusals), NO_USER_SITE: "1"}
     if os.geteuid() == 0:
         given[USER_VARIABLE] = pwd.getpwuid(0).pw_name  # as which we run: it would become another one
     # Between fork and exec a signal would meet supervisord's handlers, and be lost; `run` blocks them itself.

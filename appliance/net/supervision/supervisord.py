@@ -21,6 +21,7 @@ from appliance.net.process import python
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
 _VRRP: Final = "appliance.programs.vrrp"
+_OWN_SETTINGS: Final = "SUPERVISOR_"  # variables by which supervisord tells a program its name
 _OBEYED_LATE: Final = (signal.SIGTERM, signal.SIGINT)
 
 EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
@@ -152,12 +153,15 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
         """Become a program, with the capabilities that it uses of those that we have for it.
 
+        None for one that is to run by another name than it says, or in another environment than ours: there
+        PYTHONPATH and LD_PRELOAD would choose what runs.
+
         For `vrrp` two of the signals wait on, until its loop serves: if it ended while it still reads its
         modules, an address that a crash has left on the interface would stay there, advertised by nobody.
         """
         late = _OBEYED_LATE if python.module_of(argv) == _VRRP else ()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, set(EXIT_SIGNALS) - set(late))
-        capabilities.hand_over(capabilities.used_by(argv))
+        capabilities.hand_over(capabilities.used_by(argv) if starts_as_ours(filename, argv, env) else ())
         os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
 
     def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature
@@ -175,3 +179,10 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
             if told := self.others.pop(pid, None):
                 told(self.ended)
         return pid, status
+
+
+def starts_as_ours(filename: str, argv: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Return whether the interpreter runs by its own name, and in our environment."""
+    given = {name: value for name, value in env.items() if not name.startswith(_OWN_SETTINGS)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_SETTINGS)}
+    return filename == argv[0] and given == inherited

@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     control = ControlServer(
         paths.worker_control(arguments.program, arguments.generation, arguments.index),
         commands(worker),
-        on_error=lambda command, error: worker.log.error("control-error", command=command, exc_info=error),
+        on_error=lambda command, error: worker.log.error("command-failed", command=command, exc_info=error),
         for_readers={"status", "sessions"},
     )
     _tune_collector()

@@ -234,3 +234,44 @@ def _write(root: Path, secrets: Mapping[str, str]) -> None:
         "auth": {"user": "admin", "password": secrets["stats"], secrets["wrong"]: secrets["wrong"]}
     }
     places.config.write_text(yaml.safe_dump(value))
+
+
+_DUMMIES = {
+    name: f"Zq{number:09}9x"
+    for number, name in enumerate(
+        ("password", "stats", "filed", "token", "user", "argument", "query", "wrong", "hook", "checked")
+    )
+} | {"key": bytes(range(32)).hex()}
+
+
+@pytest.fixture
+def lesser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a directory with an accepted configuration, and a file that is none of the appliance's."""
+    monkeypatch.setattr(support, "machine_parts", lambda _: ())
+    _write(tmp_path, {**_DUMMIES, "password": "Zq00009x"})
+    (tmp_path / "shadow").write_text("root:$6$nobody-shall-see-this\n")
+    return tmp_path
+
+
+@pytest.mark.promise("rights", "the files in the runtime and state directories")
+def test_a_link_in_the_state_directory_is_not_followed(lesser: Path):
+    """Who may write there may name any file, which root may read; a FIFO there holds nobody up."""
+    (lesser / "state" / "events.jsonl").unlink()
+    (lesser / "state" / "events.jsonl").symlink_to(lesser / "shadow")
+    os.mkfifo(lesser / "state" / "events.fifo")
+    done = run(lesser, str(lesser / "t.tar.gz"))
+    assert done.exit_code == 0, done.output
+    assert "nobody-shall-see-this" not in str(contents(lesser / "t.tar.gz"))
+    assert "not in it: events/events.jsonl" in done.output
+
+
+@pytest.mark.needs(root=True)
+@pytest.mark.promise("rights", "the files in the runtime and state directories")
+def test_a_log_of_somebody_else_is_not_read(lesser: Path):
+    """The accepted configuration says where it is, and the appliance's user may write that."""
+    (lesser / "log").write_text((lesser / "shadow").read_text())
+    os.chown(lesser / "state", 65534, 65534)
+    done = run(lesser, str(lesser / "t.tar.gz"))
+    assert done.exit_code == 0, done.output
+    assert "nobody-shall-see-this" not in str(contents(lesser / "t.tar.gz"))
+    assert "no file of the appliance's user" in done.output

@@ -74,8 +74,15 @@ def test_reloads():
 
     assert found["reloads_total"] == {'{result="done"}': 3, '{result="refused"}': 1}
     assert found["last_reload_successful"] == {"": 0}
+    assert found["reload_retry_pending"] == {"": 0}
     assert found["last_reload_timestamp_seconds"] == {"": 180.0}
     assert found["configuration_age_seconds"] == {"": 80.0}
+
+
+def test_a_reload_that_is_tried_again():
+    """An alert can tell it from one that needs somebody."""
+    found = values(observations(answers=reload_answer(again_in=4.0)))
+    assert found["reload_retry_pending"] == {"": 1}
 
 
 def test_take_overs():

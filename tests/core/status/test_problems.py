@@ -78,6 +78,14 @@ def test_a_refused_reload_is_a_problem_with_its_errors():
     )
 
 
+def test_a_reload_that_is_tried_again_is_told_as_that():
+    """A problem as well: the appliance obeys something else than the file until a try comes through."""
+    answers = {name: StatusAnswer() for name in NAMES}
+    answers["reload"] = StatusAnswer(refused=(AnswerProblem(message="health: it is gone"),), again_in=4.0)
+    status = assess(observations(answers=answers), NOW)
+    assert status.problems == ("the last reload was refused for now, and is tried again: health: it is gone",)
+
+
 def test_what_was_set_aside_is_shown_and_no_problem():
     """It is for somebody to look at; the appliance goes on without."""
     status = assess(observations(set_aside=("/var/lib/appliance/last-good.json.damaged",)), NOW)

@@ -400,10 +400,12 @@ IN_USE = AnswerProblem(
 OTHER = AnswerProblem(message="unknown key", path="pools.x.y")
 
 
-def answers(*refused: AnswerProblem, last: LastReload | None = None) -> dict[str, StatusAnswer]:
+def answers(
+    *refused: AnswerProblem, last: LastReload | None = None, again_in: float | None = None
+) -> dict[str, StatusAnswer]:
     """Return what programs answer after a reload that met these problems."""
     good = StatusAnswer(pid=77, started_at=150.0, snapshot=7)
-    bad = replace(good, refused=refused, last=last)
+    bad = replace(good, refused=refused, last=last, again_in=again_in)
     return {"reload": bad, "health": good, "proxy-api": good}
 
 
@@ -433,6 +435,12 @@ FRONTENDS = [
         "serving",
         Decider.CONFIGURATION,
         "The last reload, 10s ago, was refused",
+    ),
+    (
+        {"answers": answers(OTHER, again_in=4.2)},
+        "serving",
+        Decider.CONFIGURATION,
+        "pools.x.y: unknown key. It is tried again by itself, in 4 s",
     ),
     (
         {"workers": counted(current=1000, total=1500)},

@@ -17,8 +17,9 @@ _KEEP = "from appliance.net.privileges import capabilities; capabilities.keep_fr
 _HAND_OVER = """
 import os, sys
 from appliance.net.privileges import capabilities
+from appliance.net.process import python
 if os.fork() == 0:
-    capabilities.hand_over(capabilities.used_by([sys.executable, "-m", sys.argv[1]]))
+    capabilities.hand_over(capabilities.used_by(python.command(sys.argv[1])))
     os.execv("/bin/cat", ["cat", "/proc/self/status"])
 os.wait()
 """

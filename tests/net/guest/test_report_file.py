@@ -42,6 +42,7 @@ def test_nothing_or_garbage_is_none(paths: Paths):
     assert read(paths) is None
 
 
+@pytest.mark.promise("rights", "the files in the runtime and state directories")
 def test_links_are_not_followed(paths: Paths, tmp_path: Path):
     """Root writes it into a folder of the appliance's user, who must not choose what is written to."""
     victim = tmp_path / "victim"

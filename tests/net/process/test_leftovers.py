@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from structlog import get_logger
 from support.machines import nobody
 from support.processes.waiting import wait_until
 
+from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
 from appliance.model.paths import Paths
 from appliance.net.process.leftovers import VRRP, Leftovers
 
@@ -70,6 +71,16 @@ def test_only_those_of_the_directory_are_found(tmp_path: Path, runtime: Path):
     ):
         expected = {ours.pid: "appliance.programs.health", worker.pid: "appliance.programs.worker"}
         assert leftovers(runtime).find() == expected
+
+
+def test_every_program_is_found(tmp_path: Path, runtime: Path):
+    """A program that a configuration can need is in the table, whenever it came into the appliance."""
+    names = {"reload", "worker", *("proxy" if each in PROXIES else each for each in PROGRAMS)}
+    with ExitStack() as running:
+        for name in names:
+            running.enter_context(program(tmp_path, name=name, runtime=runtime))
+        found = leftovers(runtime).find().values()
+        assert {*found} == {f"appliance.programs.{name}" for name in names}
 
 
 def test_programs_are_told_once_and_workers_are_not(tmp_path: Path, runtime: Path):
@@ -137,6 +148,7 @@ _END = """
 import sys
 from pathlib import Path
 from structlog import get_logger
+from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
 from appliance.model.paths import Paths
 from appliance.net.process.leftovers import Leftovers
 left = Leftovers(Paths(runtime=Path(sys.argv[1])), get_logger())

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,16 @@ from gevent import socket
 from structlog.testing import CapturingLogger
 from support.reload.fake_programs import FakeProgram
 
+from appliance.core.rollout.reload_retries import LOSSES, PAUSES
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
+from appliance.net.reloading import reload_refusal
+from appliance.net.reloading.program_clients import Outcome, ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.sources.judging import judge
-from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.control import Answer, AnswerProblem
 
 pytestmark = pytest.mark.sockets
 
@@ -256,6 +259,96 @@ def test_a_program_that_dies_of_it_refuses(house: House):
     assert not house.transaction.reload().ok
     assert house.accepted == 1
     assert house.health.pending is None
+
+
+def _again(house: House, monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """Return the answer to the next try, as soon as its time has come."""
+    due = time.monotonic() + max(PAUSES)
+    with monkeypatch.context() as later:
+        later.setattr(reload_refusal.time, "monotonic", lambda: due)
+        assert house.transaction.is_to_be_tried_again()
+    return house.transaction.try_again()
+
+
+def test_a_refusal_in_passing_is_tried_again(house: House, monkeypatch: pytest.MonkeyPatch):
+    """A program that went away as it prepared is back: the same files are accepted, and nobody had to ask."""
+    house.api.dies_in = "prepare"
+    house.write(weight=2)
+    answer = house.transaction.reload()
+    assert (answer.ok, answer.values) == (False, {"again_in": PAUSES[0]})
+    assert not house.transaction.is_to_be_tried_again()
+    house.api.dies_in = None
+    house.api.start()
+    assert _again(house, monkeypatch).ok
+    assert (house.health.obeys, house.api.obeys) == (house.accepted, house.accepted)
+    assert house.accepted > 1
+    assert house.transaction.again_in is None
+
+
+def test_tries_are_told_once_and_end(house: House, monkeypatch: pytest.MonkeyPatch):
+    """One warning for the refusal, one where it is given up; who asks then has all tries again."""
+    house.api.refuses = AnswerProblem(message="address in use")
+    house.write(weight=2)
+    answer = house.transaction.reload()
+    for pause in PAUSES:
+        assert answer.values == {"again_in": pause}
+        answer = _again(house, monkeypatch)
+    assert (answer.ok, answer.values, house.transaction.again_in) == (False, {}, None)
+    names = [call.args[0] if call.args else call.kwargs["event"] for call in house.log.calls]
+    assert names.count("reload-refused") == names.count("reload-given-up") == 1
+    assert names.count("reload-refused-again") == len(PAUSES) - 1
+    assert house.transaction.reload().values == {"again_in": PAUSES[0]}
+
+
+def test_files_that_cost_a_program_each_time_are_given_up(house: House, monkeypatch: pytest.MonkeyPatch):
+    """It would cost the virtual IPs each time."""
+    house.api.dies_in = "prepare"
+    house.write(weight=2)
+    answer = house.transaction.reload()
+    for pause in PAUSES[: LOSSES - 1]:
+        assert answer.values == {"again_in": pause}
+        house.api.start()
+        answer = _again(house, monkeypatch)
+    assert answer.values == {}
+    assert house.transaction.again_in is None
+
+
+def test_what_is_wrong_in_the_files_is_final(house: House):
+    """Only other files are another reload."""
+    house.write(weight=-1)
+    assert house.transaction.reload().values == {}
+    assert house.transaction.again_in is None
+
+
+def test_files_that_have_changed_meanwhile_are_not_tried(house: House, monkeypatch: pytest.MonkeyPatch):
+    """Nobody has asked for those, and those that were asked for are gone."""
+    house.api.refuses = AnswerProblem(message="address in use")
+    house.write(weight=2)
+    house.transaction.reload()
+    house.write(weight=3)
+    later = time.monotonic() + PAUSES[0]
+    monkeypatch.setattr(reload_refusal.time, "monotonic", lambda: later)
+    assert not house.transaction.is_to_be_tried_again()
+    assert house.transaction.again_in is None
+
+
+def test_what_was_forced_is_forced_again(house: House, monkeypatch: pytest.MonkeyPatch):
+    """Who asked has said what it may cost."""
+    asked: list[bool] = []
+    prepare = ProgramClients.prepare
+
+    def noted(
+        self: ProgramClients, programs: Iterable[str], number: int, *, forced: bool = False
+    ) -> dict[str, Outcome]:
+        asked.append(forced)
+        return prepare(self, programs, number, forced=forced)
+
+    monkeypatch.setattr(ProgramClients, "prepare", noted)
+    house.api.refuses = AnswerProblem(message="address in use")
+    house.write(weight=2)
+    house.transaction.reload(forced=True)
+    _again(house, monkeypatch)
+    assert asked == [True, True]
 
 
 def test_a_program_that_is_down_does_not_stand_in_the_way(house: House):

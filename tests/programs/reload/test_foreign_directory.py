@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from support.peers.backend import Backend
 from support.processes.processes import command_line
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
+
+from appliance.net.process.python import NO_USER_SITE, SAFE_PATH
 
 pytestmark = pytest.mark.programs
 
@@ -68,6 +71,24 @@ def test_no_module_of_the_working_directory_is_imported(hostile: Path):
         inside = [Path(f"/proc/{pid}/cwd").resolve() for pid in appliance.processes()]
         assert set(inside) == {Path.cwd()}
     assert not hostile.exists(), hostile.read_text()
+
+
+@pytest.mark.promise("rights", "the user's own modules, `~/.local`")
+def test_no_module_of_the_user_is_imported(tmp_path: Path):
+    """What lies there is run by every Python of this user; not by a program of ours, nor by a release."""
+    home, ran = tmp_path / "home", tmp_path / "ran"
+    environment = {**os.environ, "HOME": str(home)}
+    python = sys._base_executable  # type: ignore[attr-defined]  # one without a virtual environment, which has none
+    asked = [python, "-c", "import site; print(site.getusersitepackages())"]
+    found = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    Path(found).mkdir(parents=True)
+    (Path(found) / "x.pth").write_text(f"import pathlib; pathlib.Path({str(ran)!r}).touch()\n")
+    for words in ([SAFE_PATH], []):
+        given = environment if words else {**environment, NO_USER_SITE: "1"}
+        subprocess.run([python, *words, "-c", "pass"], env=given, check=True)
+        assert not ran.exists()
+    subprocess.run([python, "-c", "pass"], env=environment, check=True)
+    assert ran.exists()
 
 
 def test_the_demo_imports_no_module_of_the_working_directory(hostile: Path):

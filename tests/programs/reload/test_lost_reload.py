@@ -2,11 +2,16 @@
 
 import contextlib
 import json
+import os
+import signal
+import socket
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 from support.network.ports import free_port
+from support.processes.processes import command_line
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
@@ -150,6 +155,42 @@ def test_a_refused_file_that_is_put_back_is_no_problem_any_more(site: tuple[Appl
     appliance.paths.config.write_text(good)
     assert has_no_problem(appliance)
     assert appliance.wait_for_event("reload-unchanged", lambda event: event["configuration"] == accepted)
+
+
+@pytest.mark.promise("docs/reloading.md", "a reload that is refused in passing is tried again")
+def test_a_port_that_becomes_free_is_taken_without_another_line(site: tuple[Appliance, int]):
+    """Asked for once, while another program had the port; status and command say that it is tried again."""
+    appliance, port = site
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        answer = appliance.reload(config(taken, 3, watch="off"))
+        assert (answer["ok"], answer["again_in"]) == (False, 1.0)
+        told = appliance.command("status", check=False)
+        assert told.returncode == 1
+        assert "the last reload was refused for now, and is tried again" in told.stdout
+        assert "Refused for now" in appliance.command("reload", check=False).stderr
+    wait_until(lambda: str(taken) in appliance.paths.accepted.read_text(), what="it is obeyed", timeout=60.0)
+    assert has_no_problem(appliance)
+    assert appliance.reload(config(port, 3))["ok"] is True
+
+
+def test_new_workers_that_are_killed_cost_no_reload(site: tuple[Appliance, int]):
+    """The reload that they were for is refused, and done a second later with others."""
+    appliance, port = site
+    running, other = {each.pid for each in appliance.workers()}, free_port()
+    asked = threading.Thread(target=appliance.reload, args=(config(other, 3, watch="off"),))
+    asked.start()
+    for pid in wait_until(lambda: _new_workers(appliance, running), what="a worker of the new generation"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    asked.join()
+    wait_until(lambda: str(other) in appliance.paths.accepted.read_text(), what="it is obeyed", timeout=60.0)
+    assert has_no_problem(appliance)
+    assert appliance.reload(config(port, 3))["ok"] is True
+
+
+def _new_workers(appliance: Appliance, running: set[int]) -> set[int]:
+    return {pid for pid in appliance.processes() if "programs.worker" in command_line(pid)} - running
 
 
 def test_who_wants_to_be_asked_is(site: tuple[Appliance, int]):

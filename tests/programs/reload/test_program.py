@@ -32,7 +32,7 @@ api:
 pools:
   masters: {{ servers: {{ master-0: {{ address: "127.0.0.1:6443", weight: {weight} }} }} }}
 log: {{ level: {level} }}
-reload: {{ sockets: {sockets} }}
+reload: {{ sockets: {sockets}, watch: {watch} }}
 """
 
 
@@ -53,9 +53,11 @@ class House:
         self.api = FakeProgram(self.paths, "proxy-api", self.journal, obeys=1)
         self.process: subprocess.Popen[bytes] | None = None
 
-    def write(self, *, weight: int, level: str = "info", sockets: tuple[str, ...] = ()) -> None:
+    def write(
+        self, *, weight: int, level: str = "info", sockets: tuple[str, ...] = (), watch: str = "3s"
+    ) -> None:
         """Write the operator's file, whole."""
-        text = _CONFIG.format(weight=weight, level=level, sockets=json.dumps(sockets))
+        text = _CONFIG.format(weight=weight, level=level, sockets=json.dumps(sockets), watch=watch)
         write_atomically(self.paths.config, text.encode())
 
     def start(self) -> None:
@@ -171,6 +173,23 @@ def test_hang_up_is_a_reload(house: House):
     until(lambda: house.api.obeys == 2)
 
 
+def test_a_program_that_goes_away_meanwhile_costs_no_reload(house: House):
+    """The line is said once, as OpenShift's monitor does; the program is back soon, and obeys it."""
+    house.api.dies_in = "prepare"
+    house.write(weight=2, watch="off")
+    with house.connect() as client:
+        client.sendall(b"reload\n")
+        (answer,) = answers(client, 1)
+    assert (answer["ok"], answer["again_in"]) == (False, 1.0)
+    assert observe(house.paths).answers["reload"].refused
+    house.api.dies_in = None
+    house.api.start()
+    until(lambda: house.api.obeys > 1)
+    until(lambda: house.ask("status").values["refused"] == [])
+    assert house.health.obeys == house.api.obeys
+    assert [each["source"] for each in house.events("reload-started")] == ["socket", "again"]
+
+
 def test_refusals_have_their_place(house: House):
     """An error is answered with path, line, column and message, and the status remembers it."""
     house.write(weight=-1)
@@ -183,7 +202,7 @@ def test_refusals_have_their_place(house: House):
     assert error["path"] == "pools.masters.servers.master-0.weight"
     status = house.ask("status").values
     assert status["snapshot"] == 1
-    assert status["reloads"] == {"done": 0, "unchanged": 0, "refused": 1}
+    assert status["reloads"] == {"done": 0, "unchanged": 0, "refused": 1, "refused-again": 0}
     assert status["last"]["ok"] is False
     assert house.events("reload-refused")
 

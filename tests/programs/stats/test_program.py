@@ -416,6 +416,7 @@ def _post(site: StatsSite, form: dict[str, str], *, user: str, path: str = "/ser
     return status
 
 
+@pytest.mark.promise("rights", "`admin` of the page")
 def test_who_has_authenticated_may_change_servers(configured: StatsSite):
     """With `admin: on`, by the page's own forms alone: another site does not know the token in them."""
     user = "admin:s3cret"

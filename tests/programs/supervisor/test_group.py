@@ -87,6 +87,7 @@ def test_a_member_sees_everything(running: Appliance):
 
 @pytest.mark.promise("docs/security.md", "members of `group` look, and change nothing")
 @pytest.mark.promise("kernel", "who asks at a socket (SO_PEERCRED)")
+@pytest.mark.promise("rights", "control sockets")
 def test_a_member_changes_nothing(running: Appliance):
     """Each refusal says why, and the server stays as it is."""
     done = as_member(running, "maint", "servers/one")

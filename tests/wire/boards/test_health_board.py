@@ -95,6 +95,7 @@ def test_a_part_is_refused(board: HealthBoard, data: st.DataObject):
         health_board.decode(payload[:cut])
 
 
+@pytest.mark.promise("rights", "boards")
 @given(st.binary(max_size=1000))
 def test_garbage_never_escapes(payload: bytes):
     """Any bytes give a board or BoardFormatError."""

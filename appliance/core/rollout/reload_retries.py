@@ -1,0 +1,50 @@
+"""When a reload that was refused in passing is tried again: soon, then later and later, and some times only.
+
+In passing means that nothing is wrong with the files: a program went away while it prepared, a worker was
+killed, somebody else had a port. Who asked may have said it once, as OpenShift's monitor does, so the
+same files are tried again by themselves.
+"""
+
+from collections import Counter
+from typing import Final
+
+PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0)
+"""Seconds before each try: a program is back in one or two, and who has a port may need minutes."""
+
+
+LOSSES: Final = 3
+"""Tries in which one program may be lost: once or twice may be bad luck."""
+
+
+class ReloadRetries:
+    """The tries of one refused reload; `tries` is how many there were, `due_at` when the next one is."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.due_at: float | None = None
+        self._lost: Counter[str] = Counter()
+
+    def forget(self) -> None:
+        """Begin anew: somebody has asked, or nothing is refused any more."""
+        self.tries, self.due_at, self._lost = 0, None, Counter()
+
+    def refused(self, now: float, *, lost: frozenset[str] = frozenset()) -> float | None:
+        """Return the seconds until the next try, None where there were enough.
+
+        A program that is `lost` again and again is lost by the files: no further try costs it once more.
+        """
+        self._lost.update(lost)
+        if self.tries == len(PAUSES) or LOSSES in self._lost.values():
+            self.due_at = None
+            return None
+        pause = PAUSES[self.tries]
+        self.due_at = now + pause
+        return pause
+
+    def is_due(self, now: float) -> bool:
+        """Say whether to try now."""
+        return self.due_at is not None and now >= self.due_at
+
+    def begin(self) -> None:
+        """Count a try that is made now; the next one is due only if this one is refused too."""
+        self.tries, self.due_at = self.tries + 1, None
