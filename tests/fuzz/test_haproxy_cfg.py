@@ -12,6 +12,7 @@ import pytest
 from support.fuzzing.fuzzing import Target, fuzz
 from support.fuzzing.mutation import Mutator
 from support.openshift.openshift_templates import RELEASES, haproxy_cfg
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.tree import plain
@@ -28,7 +29,7 @@ MILLION: Final = 1_000_000
 
 def read(data: bytes) -> None:
     """Read a file; each of its lines that says anything has an outcome, and each of our keys is valid."""
-    found = translate(data, source="haproxy.cfg", environment={"A": "1"})
+    found = translate(data, source="haproxy.cfg", environment={"A": "1"}, read=NO_FILES)
     Config.model_validate(plain(found.root))
     rows = data.decode(errors="replace").split("\n")
     told = {each.place.line for each in found.lines}

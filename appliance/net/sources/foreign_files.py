@@ -59,7 +59,7 @@ def _haproxy(path: Path, files: ReadFiles) -> Translated:
     content = files.content(path)
     if not isinstance(content, bytes) or not content.strip():
         return _nothing(path, content)
-    found = haproxy_reader.translate(content, source=str(path), environment=dict(os.environ))
+    found = haproxy_reader.translate(content, source=str(path), environment=dict(os.environ), read=files.read)
     return Translated(translations=(found,))
 
 

@@ -7,6 +7,7 @@ amount to (`building`), and what would be better than that (`proposals`), which 
 from collections.abc import Mapping
 
 from appliance.translation.haproxy.building import common
+from appliance.translation.haproxy.building.client_networks import ClientNetworks, ReadFile
 from appliance.translation.haproxy.building.frontends import put_frontends
 from appliance.translation.haproxy.building.plan import planned
 from appliance.translation.haproxy.building.pools import put_pools
@@ -21,16 +22,20 @@ from appliance.translation.translation import Translation
 from appliance.translation.tree_builder import TreeBuilder
 
 
-def translate(text: bytes | str, *, source: str, environment: Mapping[str, str]) -> Translation:
+def translate(
+    text: bytes | str, *, source: str, environment: Mapping[str, str], read: ReadFile
+) -> Translation:
     """Return the configuration that haproxy.cfg amounts to, and what became of each line; never raises.
 
-    `source` names the file in places, `environment` has the variables that the file may name. Where a line is
-    refused the configuration lacks what it says.
+    `source` names the file in places, `environment` has the variables that the file may name, `read` returns
+    what a file holds that it names (`src -f FILE`). Where a line is refused the configuration lacks what it
+    says, and what it may have protected.
     """
     report = Report(source)
     variables = Variables(environment, source=source)
     sections = read_sections(lines(text, report, variables), report, variables)
-    plan = planned(sections, report)
+    networks = ClientNetworks(read, on_use=lambda line: report.use(line.number))
+    plan = planned(sections, networks, report)
     build = Build(tree=TreeBuilder(report.place(1)), report=report)
     defaults = common.gathered(plan, sections.found, build)
     put_frontends(plan, defaults, build)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.run.tools import path
-from support.translation.haproxy_files import TIMES, read
+from support.translation.haproxy_files import NO_FILES, TIMES, read
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.haproxy.text.variables import Variables
@@ -162,4 +162,4 @@ def test_what_haproxy_refuses_is_refused(text: str, tmp_path: Path):
     """A file that HAProxy would not start with is refused here, too."""
     status, said = judged(text, tmp_path)
     assert status == 1, said
-    assert translate(text, source="haproxy.cfg", environment=VARIABLES).refused, said
+    assert translate(text, source="haproxy.cfg", environment=VARIABLES, read=NO_FILES).refused, said

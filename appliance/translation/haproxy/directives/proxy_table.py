@@ -18,7 +18,7 @@ from appliance.translation.haproxy.directives import (
     settings,
     stats,
 )
-from appliance.translation.haproxy.directives.section import CheckKind, Kind
+from appliance.translation.haproxy.directives.section import CheckKind, Kind, Level
 from appliance.translation.haproxy.directives.statement import Handler, changed, ignored, refused
 
 
@@ -100,8 +100,10 @@ PROXY: Final[Mapping[str, Directive]] = {
             "stats uri": stats.uri,
             "stats auth": stats.auth,
             "stats admin": stats.admin,
-            "stats http-request": stats.guard,
-            "http-request": stats.request,
+            "stats http-request": rules.request(Level.STATS),
+            "http-request": rules.request(Level.REQUEST),
+            "tcp-request connection": rules.connection(Level.CONNECTION),
+            "tcp-request session": rules.connection(Level.SESSION),
             "acl": rules.acl,
             "stick-table": _TABLES,
             "rate-limit": refused(
@@ -169,8 +171,6 @@ PROXY: Final[Mapping[str, Directive]] = {
             "clitcpka-cnt": settings.probes("clitcpka-cnt"),
             "clitcpka-idle": settings.seconds("clitcpka-idle", most=32767),
             "clitcpka-intvl": settings.seconds("clitcpka-intvl", most=32767),
-            "tcp-request connection": rules.connection,
-            "tcp-request session": rules.connection,
             "monitor-net": refused("clients are not told apart for checks: let them ask the monitor's path"),
         },
     ),

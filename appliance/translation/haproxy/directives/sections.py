@@ -41,6 +41,7 @@ def read_sections(lines: Iterable[Line], report: Report, variables: Variables) -
     reader = _Reader(report, variables)
     for line in lines:
         reader.line(line)
+    reader.end(report.last)
     return reader.sections
 
 
@@ -72,7 +73,14 @@ class _Reader:
             hint = self._report.meant(word, sorted(_HEADERS))
             self._refuse(line, f"{shown(word)} stands before the first section{hint}")
 
+    def end(self, last: int) -> None:
+        """End the section that lines belong to, whose last line is known now."""
+        if isinstance(self._current, Section):
+            found = self._report.refused_guard(self._current.header.number + 1, last)
+            self._current.settings.unguarded = found or self._current.settings.unguarded
+
     def _header(self, line: Line) -> None:
+        self.end(line.number - 1)
         word = line.text(0)
         self._variables.section = line.text(1) or word
         if word in _KINDS:

@@ -1,11 +1,7 @@
 """The directives `stats` of a section: where HAProxy's statistics are seen (configuration.txt, stats ...)."""
 
-from typing import Final
-
 from appliance.model.messages.quoting import printable, shown
 from appliance.translation.haproxy.directives.statement import Statement
-
-_GUARDS: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
 
 
 def enable(statement: Statement) -> None:
@@ -39,7 +35,8 @@ def auth(statement: Statement) -> None:
         return
     _turn_on(statement)
     if stats.auth is not None and stats.auth.place.line > statement.section.header.number:
-        statement.refuse("one user can look: leave the others out", 0)
+        reason = f"one user can look here, and that is {shown(stats.auth.value[0])}: this one cannot"
+        statement.change(reason, 0)
         return
     stats.auth = statement.said((user, password))
 
@@ -55,15 +52,3 @@ def admin(statement: Statement) -> None:
             f"the page cannot change servers: {shown(' '.join(statement.arguments))} cannot be asked; "
             "`appliance drain|maint|ready` does it"
         )
-
-
-def guard(statement: Statement) -> None:
-    """`stats http-request`: who may look."""
-    statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))
-
-
-def request(statement: Statement) -> None:
-    """`http-request`: of no use to TCP, but in a section of statistics it may say who may look."""
-    statement.ignore("it is for HTTP, which is not read here: bytes go through as they are")
-    if statement.argument(0) in _GUARDS:
-        statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))

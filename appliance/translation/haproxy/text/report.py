@@ -12,9 +12,27 @@ from appliance.translation.translation import LineOutcome, Outcome
 _SECRETS: Final = (
     re.compile(r"(?P<before>\bauth\s+[^\s:]+:)(?P<secret>\S+)"),
     re.compile(r"(?P<before>\b(?:password|insecure-password|ca-sign-pass|cluster-secret)\s+)(?P<secret>\S+)"),
+    # What a check says behind its first word (`AUTH ...`, `USER ...`), and all of it where that is no word.
+    re.compile(
+        r"(?P<before>\btcp-check\s+send(?:-lf)?\s+[\"']?+[A-Za-z]*+)"
+        r"(?P<secret>(?!(?:\\[rn]|[\"'])*\s*(?:comment\b|$)).+)"
+    ),
+    re.compile(r"(?P<before>\btcp-check\s+send-binary(?:-lf)?\s+)(?P<secret>.+)"),
+    re.compile(r"(?P<before>authorization|cookie:)(?P<secret>.+)", re.IGNORECASE),
+    re.compile(
+        r"(?P<before>\b(?:pre)?setenv\s+\S*(?:pass|secret|token|auth|key)\S*\s+)(?P<secret>.+)", re.IGNORECASE
+    ),
 )
 _LONGEST_TEXT: Final = 200
 _MOST_HINTS: Final = 200
+_GUARD: Final = re.compile(
+    r"(?:no\s+)?(?:tcp-re|http-re|req|block|acl\b|use_backend|rate-limit|filter|\.(?:if|elif)\b"
+    r"|stats\s+(?:auth|http|scope))"
+)
+"""How lines begin that may keep clients out, also where they are misspelt or cannot be cut into words."""
+
+_UNUSED: Final = "no section uses it: each that could says its own, or there is none"
+
 MOST_ADDRESSES: Final = 10_000
 """Addresses that a file may listen on: each is a socket in every worker."""
 
@@ -27,7 +45,7 @@ class _Told:
     place: FilePosition
     text: str
     outcomes: dict[tuple[Outcome, str | None, FilePosition], None] = field(default_factory=dict)
-    left_out: str | None = None
+    left_out: tuple[Outcome, str] | None = None
 
 
 class Report:
@@ -39,7 +57,7 @@ class Report:
     def __init__(self, source: str) -> None:
         self.source = source
         self._told: dict[int, _Told] = {}
-        self._settings: dict[int, bool] = {}
+        self._settings: dict[int, str | None] = {}
         self._hints = _MOST_HINTS
         self._addresses = MOST_ADDRESSES
 
@@ -77,17 +95,35 @@ class Report:
         place = self._told[number].place if column is None else self.place(number, column)
         self.say(outcome, place, reason)
 
-    def leave_out(self, number: int, reason: str) -> None:
+    def leave_out(self, number: int, reason: str, outcome: Outcome = Outcome.IGNORED) -> None:
         """Note that a line is left out with its section; what was refused in it stays refused."""
-        self._told[number].left_out = reason
+        self._told[number].left_out = (outcome, reason)
 
-    def settle(self, number: int) -> None:
-        """Note that a line is a setting, which has a meaning only if a section uses it."""
-        self._settings.setdefault(number, False)
+    def is_refused(self, number: int) -> bool:
+        """Tell whether a line has been refused so far."""
+        return number in self._told and any(
+            outcome is Outcome.REFUSED for outcome, _, _ in self._told[number].outcomes
+        )
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that was opened."""
+        return max(self._told, default=0)
+
+    def refused_guard(self, first: int, last: int) -> int | None:
+        """Return the first line of some that is refused and may have kept clients out, None without one."""
+        return next((each for each in range(first, last + 1) if self._is_refused_guard(each)), None)
+
+    def _is_refused_guard(self, number: int) -> bool:
+        return self.is_refused(number) and _GUARD.match(self._told[number].text) is not None
+
+    def settle(self, number: int, unused: str = _UNUSED) -> None:
+        """Note that a line is a setting, which has a meaning only if it is used; `unused` is said if not."""
+        self._settings.setdefault(number, unused)
 
     def use(self, number: int) -> None:
         """Note that the setting of a line is used."""
-        self._settings[number] = True
+        self._settings[number] = None
 
     def lines(self) -> tuple[LineOutcome, ...]:
         """Return what became of each line."""
@@ -99,10 +135,10 @@ class Report:
         said = [each for each in told.outcomes if each[0] is not Outcome.KEPT]
         refused = [each for each in said if each[0] is Outcome.REFUSED]
         if told.left_out is not None and not refused:
-            said = [(Outcome.IGNORED, told.left_out, told.place)]
-        if not said and not self._settings.get(number, True):
-            reason = "no section uses it: each that could says its own, or there is none"
-            said = [(Outcome.IGNORED, reason, told.place)]
+            said = [(*told.left_out, told.place)]
+        unused = self._settings.get(number)
+        if not said and unused:
+            said = [(Outcome.IGNORED, unused, told.place)]
         return [
             LineOutcome(place=place, text=told.text, outcome=outcome, reason=reason)
             for outcome, reason, place in said or [(Outcome.KEPT, None, told.place)]
