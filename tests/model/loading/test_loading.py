@@ -315,6 +315,14 @@ def test_everything_that_is_said_of_statistics():
     )
 
 
+def test_all_addresses_of_statistics():
+    """The first is what the section has always had; the others are beside it."""
+    stats = _loaded("stats: { bind: 'localhost:1', also_bind: ['[::1]:2', 'localhost:3'] }").stats
+
+    assert stats is not None
+    assert [each.port for each in stats.binds] == [1, 2, 3]
+
+
 def test_a_password_in_the_configuration():
     """As in HAProxy's `stats auth`; the group that may look is not shown it."""
     made = _loaded("stats: { auth: { user: Username, password: Password } }")

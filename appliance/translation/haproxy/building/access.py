@@ -172,8 +172,10 @@ class _Lists:
         elif rule.verb in _ASKING:
             raise ConditionError("who may look is asked for here by `stats auth USER:PASSWORD`")
         elif self._unknown:
-            number = self._unknown[0].line.number
-            raise ConditionError(f"this rejects whom line {number} accepts by what cannot be asked here")
+            before = self._unknown[0].line.texts
+            raise ConditionError(
+                f"this rejects whom {shown(' '.join(before))} accepts, which cannot be asked"
+            )
         elif self._rest is not None:
             self._deny_rest(self._rest, found)
         elif found and not condition.negated:

@@ -171,7 +171,8 @@ class _Planner:
         """Return why nobody can be served by a section, None where somebody can."""
         unguarded = section.settings.unguarded or (target.settings.unguarded if target else None)
         if unguarded:
-            return f"line {unguarded}, which is refused, may say who may connect: the section is left out"
+            name = self._report.line_name(unguarded)
+            return f"{name}, which is refused, may say who may connect: the section is left out"
         if self._mode(section) == "http":
             return None
         if target is None:
@@ -245,12 +246,12 @@ class _Planner:
     def _refuse_http(self, section: Section) -> None:
         said = section.settings.texts["mode"]
         own = said.place.line > section.header.number
+        why = "" if own else f" by {self._report.line_name(said.place.line)}"
         self._report.say(
             Outcome.REFUSED,
             said.place if own else section.header.at(1),
-            f"the {section.kind} {shown(section.name)} runs in `mode http`"
-            f"{'' if own else f' by line {said.place.line}'}: HTTP is not read here; write `mode tcp`, which "
-            "leaves HTTP and TLS to the servers",
+            f"the {section.kind} {shown(section.name)} runs in `mode http`{why}: HTTP is not read here; "
+            "write `mode tcp`, which leaves HTTP and TLS to the servers",
         )
 
     def _leave_out(self, section: Section, reason: str) -> None:

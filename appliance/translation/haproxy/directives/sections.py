@@ -36,12 +36,16 @@ class Sections:
     proxies: list[Section] = field(default_factory=list)
 
 
-def read_sections(lines: Iterable[Line], report: Report, variables: Variables) -> Sections:
-    """Return what the sections say; what a line cannot say is refused in the report."""
+def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
+    """Return what the sections of all files say; what a line cannot say is refused in the report.
+
+    A section ends with its file, and what `defaults` say goes on.
+    """
     reader = _Reader(report, variables)
-    for line in lines:
-        reader.line(line)
-    reader.end(report.last)
+    for lines in files:
+        for line in lines:
+            reader.line(line)
+        reader.end(report.last)
     return reader.sections
 
 
@@ -78,6 +82,7 @@ class _Reader:
         if isinstance(self._current, Section):
             found = self._report.refused_guard(self._current.header.number + 1, last)
             self._current.settings.unguarded = found or self._current.settings.unguarded
+        self._current = ""
 
     def _header(self, line: Line) -> None:
         self.end(line.number - 1)
@@ -133,7 +138,8 @@ class _Reader:
             return True
         first = self._names.setdefault(section.name, line)
         if first is not line:
-            self._refuse(line, f"line {first.number} has servers of this name already", 1)
+            name = self._report.line_name(first.number)
+            self._refuse(line, f"{name} has servers of this name already", 1)
         return first is line
 
     def _directive(self, line: Line, section: Section) -> None:

@@ -1,6 +1,11 @@
-"""Gathers what became of each line, until the last one that has a word to say has spoken."""
+"""Gathers what became of each line, until the last one that has a word to say has spoken.
+
+Lines of several files have numbers one behind the other until all is said, as if it were one file; `located`
+makes a place in the right file of them.
+"""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -49,21 +54,56 @@ class _Told:
 
 
 class Report:
-    """The lines of one file, in their order.
+    """The lines of haproxy.cfg, in their order, be it one file or several.
 
     A line is kept unless something else is said of it; whoever does not understand a line must refuse it.
     """
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self) -> None:
+        self._sources: list[str] = []
+        self._ends = [0]
+        self._characters = 0
         self._told: dict[int, _Told] = {}
         self._settings: dict[int, str | None] = {}
         self._hints = _MOST_HINTS
         self._addresses = MOST_ADDRESSES
 
+    @property
+    def source(self) -> str:
+        """The name of the file that was begun last."""
+        return self._sources[-1]
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether there is more than one file."""
+        return len(self._sources) > 1
+
+    def begin(self, source: str, characters: str) -> int:
+        """Begin a file; return the number of the line before its first."""
+        before = self._ends[-1]
+        self._sources.append(source)
+        self._ends.append(before + characters.count("\n") + 1)
+        self._characters += len(characters)
+        return before
+
+    def has_room(self, most: int) -> bool:
+        """Tell whether all files so far have no more characters than that."""
+        return self._characters <= most
+
     def place(self, number: int, column: int = 1) -> FilePosition:
-        """Return a place in this file."""
+        """Return a place in the file that was begun last."""
         return FilePosition(line=number, column=column, source=self.source)
+
+    def located(self, place: FilePosition) -> FilePosition:
+        """Return the same place as its own file has it."""
+        at = bisect_left(self._ends, place.line) - 1
+        line = place.line - self._ends[at]
+        return FilePosition(line=line, column=place.column, source=self._sources[at])
+
+    def line_name(self, number: int) -> str:
+        """Return how a line is named in a sentence."""
+        place = self.located(self.place(number))
+        return f"line {place.line} of {place.source}" if self.is_of_several else f"line {place.line}"
 
     def meant(self, word: str, known: Iterable[str]) -> str:
         """Return `: did you mean ...?` for a word that is unknown, "" where none is like it.
@@ -140,7 +180,7 @@ class Report:
         if not said and unused:
             said = [(Outcome.IGNORED, unused, told.place)]
         return [
-            LineOutcome(place=place, text=told.text, outcome=outcome, reason=reason)
+            LineOutcome(place=self.located(place), text=told.text, outcome=outcome, reason=reason)
             for outcome, reason, place in said or [(Outcome.KEPT, None, told.place)]
         ]
 

@@ -147,7 +147,7 @@ def test_an_accept_that_changes_nothing():
         ),
         (
             ["tcp-request content accept if HTTP", "tcp-request content reject"],
-            "line 7 accepts by what cannot be",
+            "`tcp-request content accept if HTTP` accepts, which cannot be asked",
         ),
         (
             [
