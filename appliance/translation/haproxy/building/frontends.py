@@ -51,7 +51,7 @@ def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defau
 def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
     section = front.section
     if front.pool is not None:
-        said = section.settings.texts.get("default_backend")
+        said = section.settings.backend
         build.put(
             (*path, "pool"), plan.pool_name(front.pool.name), said.place if said else section.header.place
         )

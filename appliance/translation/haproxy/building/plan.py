@@ -141,7 +141,7 @@ class _Planner:
         return False
 
     def _elsewhere(self, section: Section) -> bool:
-        return "default_backend" in section.settings.texts
+        return section.settings.backend is not None
 
     def _mode(self, section: Section) -> str:
         said = section.settings.texts.get("mode")
@@ -198,7 +198,7 @@ class _Planner:
 
     def _target(self, section: Section) -> Section | None:
         """Return the section whose servers take the clients of one: the default backend, or its own."""
-        said = section.settings.texts.get("default_backend")
+        said = section.settings.backend
         if said is None:
             return section if section.kind is Kind.LISTEN else None
         self._report.use(said.place.line)

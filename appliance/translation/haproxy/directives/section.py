@@ -140,6 +140,11 @@ class Settings:
     stats: StatsSettings = field(default_factory=StatsSettings)
     unguarded: int | None = None
 
+    @property
+    def backend(self) -> Said[str] | None:
+        """The backend of all connections: the first `use_backend` takes them, then `default_backend`."""
+        return self.texts.get("use_backend") or self.texts.get("default_backend")
+
     def handed_on(self) -> "Settings":
         """Return what a section behind begins with, which it can change for itself."""
         return Settings(

@@ -80,7 +80,10 @@ class _Reader:
     def end(self, last: int) -> None:
         """End the section that lines belong to, whose last line is known now."""
         if isinstance(self._current, Section):
-            found = self._report.refused_guard(self._current.header.number + 1, last)
+            header = self._current.header.number
+            found = self._report.refused_guard(header + 1, last)
+            if self._report.is_refused(header):
+                found = header  # it names defaults that are not known, which may keep clients out
             self._current.settings.unguarded = found or self._current.settings.unguarded
         self._current = ""
 

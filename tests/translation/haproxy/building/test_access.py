@@ -375,6 +375,14 @@ def test_what_is_refused_in_a_backend_leaves_its_frontends_out(line: str):
     assert found.config.api is None
 
 
+def test_unknown_defaults_may_keep_clients_out():
+    """A section that names them is left out; it is not known what they say."""
+    found = read(f"{TIMES}listen l from nowhere\n  bind *:1\n  server s 10.0.0.1:1\n")
+
+    assert len(found.refused) == 1
+    assert found.config.api is None
+
+
 @pytest.mark.parametrize(
     "line",
     ["tcp-request connection reject", "tcp-request content reject", "http-request deny", 'acl lan src "$X"'],

@@ -375,6 +375,14 @@ def test_backends():
     assert http.outcome("default_backend") is Outcome.IGNORED
     used = read(f"{TIMES}frontend f\n  bind *:1\n  use_backend b\nbackend b\n{SERVER}")
     assert used.frontend().pool == "b"
+    first = read(
+        f"{TIMES}frontend f\n  bind *:1\n  default_backend c\n  use_backend b\n  use_backend c\n"
+        f"backend b\n{SERVER}backend c\n{SERVER}"
+    )
+    assert first.frontend().pool == "b"
+    assert first.outcome("use_backend c") is Outcome.IGNORED
+    assert first.outcome("default_backend c") is Outcome.IGNORED
+    assert read(f"{TIMES}frontend f\n  bind *:1\n  use_backend\n").refused
     assert read(f"{TIMES}frontend f\n  bind *:1\n  default_backend\n").refused
 
 
