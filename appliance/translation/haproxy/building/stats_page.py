@@ -6,6 +6,7 @@ All addresses have the same user and clients, as there is one page: sections tha
 from collections.abc import Sequence
 
 from appliance.model.config.values.http import path as http_path
+from appliance.model.messages.quoting import printable
 from appliance.translation.haproxy.building.monitors import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.values import Build, Placed
@@ -61,6 +62,8 @@ class _Page:
             self._answer(front.section, front.section.settings.texts["monitor-uri"])
 
     def _add_path(self, uri: Said[str]) -> None:
+        reason = f"the figures are at `{printable(uri.value)};csv`, and at /metrics and /api/v1/status"
+        self._build.report.tell(Outcome.CHANGED, uri.place.line, reason, None)
         try:
             self._build.tree.append(("stats", "uri"), http_path(uri.value), uri.place)
         except ValueError as error:

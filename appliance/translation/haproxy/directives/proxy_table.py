@@ -263,6 +263,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         Place.BACKENDS,
         {
             "option redispatch": settings.redispatch,
+            "redispatch": settings.redispatch,
             "option allbackups": settings.flag("allbackups"),
             "option srvtcpka": settings.flag("srvtcpka"),
             "option log-health-checks": ignored("each change of a server's state is logged, with its check"),

@@ -1,7 +1,11 @@
 """The directives `stats` of a section: where HAProxy's statistics are seen (configuration.txt, stats ...)."""
 
-from appliance.model.messages.quoting import printable, shown
+from typing import Final
+
+from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
+
+_UNSEEN: Final = "HAProxy shows statistics in `mode http` alone, and no section in it that is served has this"
 
 
 def enable(statement: Statement) -> None:
@@ -12,18 +16,19 @@ def enable(statement: Statement) -> None:
 def _turn_on(statement: Statement) -> None:
     """Note the first line that turns the statistics on."""
     stats = statement.section.settings.stats
-    stats.on = stats.on or statement.said(value=True)
+    if stats.on is None:
+        statement.report.settle(statement.line.number, _UNSEEN)
+        stats.on = statement.said(value=True)
 
 
 def uri(statement: Statement) -> None:
     """`stats uri PATH`, which turns them on too."""
-    said = statement.read(str)
-    if said:
-        statement.change(
-            f"the figures are at `{printable(said.value)};csv`, and at /metrics and /api/v1/status"
-        )
-        statement.section.settings.stats.uri = said
-        _turn_on(statement)
+    if not statement.arguments:
+        statement.refuse("a value is missing")
+        return
+    statement.report.settle(statement.line.number, _UNSEEN)
+    statement.section.settings.stats.uri = statement.said(statement.argument(0))
+    _turn_on(statement)
 
 
 def auth(statement: Statement) -> None:
@@ -38,6 +43,7 @@ def auth(statement: Statement) -> None:
         reason = f"one user can look here, and that is {shown(stats.auth.value[0])}: this one cannot"
         statement.change(reason, 0)
         return
+    statement.report.settle(statement.line.number, _UNSEEN)
     stats.auth = statement.said((user, password))
 
 

@@ -142,6 +142,15 @@ def test_statistics():
     assert unused.outcome("stats enable") is Outcome.IGNORED
 
 
+def test_statistics_in_tcp():
+    """HAProxy shows none there, and neither do we; nothing is said of an address that nobody has."""
+    found = read(f"{TIMES}listen l\n  bind *:1\n  stats uri /x\n  stats auth a:b\n  stats enable\n{SERVER}")
+    assert found.config.stats is None
+    for words in ("stats uri", "stats auth"):
+        assert found.outcome(words) is Outcome.IGNORED
+        assert "in `mode http` alone" in str(found.line(words).reason)
+
+
 def statistics(*lines: str) -> Read:
     """Return what a section with statistics at port 9000 becomes."""
     body = "".join(f"  {each}\n" for each in lines)
