@@ -50,6 +50,46 @@ HAPROXY_CFG: Final = Target(
 )
 
 
+RULES: Final = b"""defaults
+  timeout client 1m
+frontend f
+  bind :1
+  acl lan src -f /etc/lan
+  tcp-request connection reject if !lan !{ src 10.0.0.0/8 }
+  tcp-request content accept if { src 192.0.2.0/24 } or lan
+  tcp-request content reject unless { src -m ip -- 10.0.0.1/8 }
+  default_backend b
+backend b
+  tcp-request content reject if { src -f /etc/lan 2001:db8::/32 }
+  server s 10.0.0.1:1
+listen stats
+  bind :2
+  mode http
+  stats uri /lb?stats
+  stats auth a:b
+  monitor-uri /healthz
+  http-request deny unless { src -f /etc/lan }
+"""
+NETWORKS: Final = b"# nodes\n\n  10.0.0.0/8\r\n192.0.2.7/24\n10.0.0.0/255.0.0.0\n2001:db8::1\n"
+
+
+def read_rules(data: bytes) -> None:
+    """Read a file whose rules name a list, both of them damaged."""
+    rules, _, networks = data.partition(b"\0")
+    found = translate(rules, source="haproxy.cfg", environment={}, read=lambda _: networks)
+    Config.model_validate(plain(found.root))
+
+
+ACCESS_RULES: Final = Target(
+    name="haproxy-access-rules", run=read_rules, seeds=(RULES + b"\0" + NETWORKS,), words=HAPROXY_CFG.words
+)
+
+
+def test_no_rule_and_no_list_breaks_the_reader(fuzz_seconds: float, fuzz_seed: int):
+    """Every damaged pair is read to its end."""
+    assert fuzz(ACCESS_RULES, seconds=fuzz_seconds, seed=fuzz_seed) > len(ACCESS_RULES.seeds)
+
+
 def test_no_file_breaks_the_reader(fuzz_seconds: float, fuzz_seed: int):
     """Every damaged file is read to its end."""
     assert fuzz(HAPROXY_CFG, seconds=fuzz_seconds, seed=fuzz_seed) > len(HAPROXY_CFG.seeds)

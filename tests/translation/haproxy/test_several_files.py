@@ -1,6 +1,8 @@
 """Several files as one configuration, read one behind the other: what goes on from each to the next."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.translation.haproxy_files import NO_FILES, TIMES
 
 from appliance.model.config.configuration import Config
@@ -105,6 +107,17 @@ def test_all_files_together_have_a_limit():
         "b.cfg:1:1: the file is larger than 1 MiB, with those before it",
         "c.cfg:1:1: the file is larger than 1 MiB, with those before it",
     ]
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_any_bytes(first: bytes, second: bytes):
+    """Each place is in its own file, whatever they hold."""
+    texts = {"a.cfg": TIMES.encode() + first, "b.cfg": second}
+    files = [ConfigurationFile(source=name, text=text) for name, text in texts.items()]
+    found = translate_all(files, environment={}, read=NO_FILES)
+
+    rows = {name: text.decode(errors="replace").count("\n") + 1 for name, text in texts.items()}
+    assert [each for each in found.lines if not 1 <= each.place.line <= rows[str(each.place.source)]] == []
 
 
 def test_files_without_a_word():
