@@ -71,6 +71,7 @@ def _admits(found: Read, name: str, client: str) -> bool:
     )
 
 
+@pytest.mark.promise("docs/foreign-files.md", "the same clients may connect as with HAProxy")
 def test_the_same_clients_may_connect(tmp_path: Path):
     """Each list lets in whom HAProxy lets in, by its rules in frontends and backends."""
     networks = tmp_path / "networks"
@@ -113,6 +114,7 @@ def _theirs(port: int, target: str) -> tuple[int, bool]:
     return answer.status, text.startswith("# pxname")
 
 
+@pytest.mark.promise("docs/foreign-files.md", "statistics are where HAProxy's are")
 @pytest.mark.parametrize("lines", _PAGES)
 def test_statistics_answer_where_haproxys_do(lines: tuple[str, ...], tmp_path: Path):
     """What HAProxy shows is shown there, in the same form; what it keeps back nobody sees."""
