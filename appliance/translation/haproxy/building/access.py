@@ -13,7 +13,12 @@ from ipaddress import ip_network
 from typing import Final, NamedTuple
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.building.client_networks import ClientNetworks, Condition, ConditionError
+from appliance.translation.haproxy.building.client_networks import (
+    ClientNetworks,
+    Condition,
+    ConditionError,
+    ListError,
+)
 from appliance.translation.haproxy.building.values import Placed
 from appliance.translation.haproxy.directives.rules import ACCEPTING
 from appliance.translation.haproxy.directives.section import Level, Rule, Section
@@ -99,7 +104,7 @@ def _level(
         try:
             lists.add(rule, networks.condition(rule, owner.acls))
         except ConditionError as error:
-            if not lists.puts_off(rule):
+            if isinstance(error, ListError) or not lists.puts_off(rule):
                 report.say(outcome, rule.line.place, str(error))
                 understood = False
     lists.end(report)

@@ -27,6 +27,10 @@ class ConditionError(Exception):
     """A condition that is not one of networks, or that a rule cannot have."""
 
 
+class ListError(ConditionError):
+    """A file of networks that cannot be read as one; HAProxy would not start with it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """Networks that a rule is about, or all but them; no networks at all is everybody."""
@@ -41,7 +45,7 @@ class ClientNetworks:
     def __init__(self, read: ReadFile, on_use: Callable[[Line], None]) -> None:
         self._read = read
         self._on_use = on_use
-        self._files: dict[str, tuple[str, ...] | ConditionError] = {}
+        self._files: dict[str, tuple[str, ...] | ListError] = {}
         self._left = MOST_NETWORKS
 
     def condition(self, rule: Rule, acls: Mapping[str, list[Line]]) -> Condition:
@@ -82,11 +86,11 @@ class ClientNetworks:
         if path not in self._files:
             try:
                 self._files[path] = tuple(_listed(path, self._read))
-            except ConditionError as error:
+            except ListError as error:
                 self._files[path] = error
         found = self._files[path]
-        if isinstance(found, ConditionError):
-            raise ConditionError(str(found))
+        if isinstance(found, ListError):
+            raise ListError(str(found))
         return found
 
 
@@ -160,13 +164,13 @@ def _network(text: str) -> str:
 
 def _listed(path: str, read: ReadFile) -> Iterator[str]:
     if not path.startswith("/"):
-        raise ConditionError(f"the file {shown(path)}: write its whole path, from `/` on")
+        raise ListError(f"the file {shown(path)}: write its whole path, from `/` on")
     try:
         text = read(path).decode()
     except OSError as error:
-        raise ConditionError(f"the file {shown(path)} cannot be read: {error.strerror}") from None
+        raise ListError(f"the file {shown(path)} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConditionError(f"the file {shown(path)} is not UTF-8") from None
+        raise ListError(f"the file {shown(path)} is not UTF-8") from None
     for number, line in enumerate(text.split("\n"), 1):
         value = line.lstrip(" \t").rstrip("\r")
         if value and not value.startswith("#"):
@@ -177,4 +181,4 @@ def _network_at(value: str, place: str) -> str:
     try:
         return _network(value)
     except ConditionError as error:
-        raise ConditionError(f"{place}: {error}") from None
+        raise ListError(f"{place}: {error}") from None

@@ -182,7 +182,7 @@ class _Planner:
         return None
 
     def _obeys_no_http(self, section: Section, target: Section) -> bool:
-        """Tell whether no rule of HTTP says who may connect in TCP, where HAProxy goes on without a word."""
+        """Tell whether no rule of HTTP says who may connect; in TCP HAProxy warns of it, and lets all in."""
         owners = (section,) if target is section else (section, target)
         rules = [rule for owner in owners for rule in owner.rules.get(Level.REQUEST, ())]
         keeping_out = [rule for rule in rules if rule.verb in _KEEPING_OUT]

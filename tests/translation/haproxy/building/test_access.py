@@ -119,6 +119,7 @@ def test_an_accept_that_changes_nothing():
         (["tcp-request connection reject if { src_port 1 }"], "networks of clients are"),
         (["tcp-request connection reject if { src }"], "`src` needs networks"),
         (["tcp-request connection reject if { src -f /etc/x }"], "`/etc/x` cannot be read: No such file"),
+        (["tcp-request connection accept if { src -f /etc/x }"], "`/etc/x` cannot be read: No such file"),
         (["tcp-request connection reject if { src -f lists/x }"], "write its whole path"),
         (["tcp-request connection reject if { src -f }"], "write its whole path"),
         (["tcp-request connection reject if { src -m str 10.0.0.1 }"], "`-m` is not understood"),
