@@ -171,6 +171,8 @@ class _Planner:
         """Return why nobody can be served by a section, None where somebody can."""
         unguarded = section.settings.unguarded or (target.settings.unguarded if target else None)
         if unguarded:
+            # What is refused besides is told at once.
+            access(section, target, self._networks, self._report)
             name = self._report.line_name(unguarded)
             return f"{name}, which is refused, may say who may connect: the section is left out"
         if self._mode(section) == "http":

@@ -376,6 +376,15 @@ def test_what_is_refused_in_a_backend_leaves_its_frontends_out(line: str):
     assert found.config.api is None
 
 
+def test_all_that_is_refused_of_a_frontend_is_told_at_once():
+    """Also where one line is enough to leave it out."""
+    found = frontend(
+        "tcp-request connection track-sc0 src", "tcp-request connection reject if { sc0_conn_rate gt 10 }"
+    )
+
+    assert len(found.refused) == 2
+
+
 def test_unknown_defaults_may_keep_clients_out():
     """A section that names them is left out; it is not known what they say."""
     found = read(f"{TIMES}listen l from nowhere\n  bind *:1\n  server s 10.0.0.1:1\n")
