@@ -1,5 +1,6 @@
 """What each section becomes, and its name: a frontend, a pool, an answer, the statistics, or nothing."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -226,7 +227,7 @@ class _Planner:
         if lists is None:
             self._leave_out(section, _NOT_SAID)
             return _nothing(section, name)
-        shown_to = self._page_access(section, target, lists) if pages else None
+        shown_to = self._page_access(section, target, lists) if self._shows_all(pages) else None
         if shown_to is not None:
             self._shown.update(each.name for each in pages)
             return Front(section=section, name=name, role=Role.STATS, pages=pages, access=shown_to)
@@ -237,6 +238,13 @@ class _Planner:
         self._leave_out(section, _NOT_SHOWN)
         self._report.leave_out(section.header.number, _NOT_SHOWN, Outcome.CHANGED)
         return _nothing(section, name)
+
+    def _shows_all(self, pages: Sequence[Section]) -> bool:
+        """Tell whether there is a page that shows all sections to all who may look."""
+        scopes = [each.settings.stats.scope for each in pages]
+        for said in filter(None, scopes):
+            self._report.say(Outcome.CHANGED, said.place, "no part of the sections is shown: " + _NOT_SHOWN)
+        return bool(pages) and not any(scopes)
 
     def _page_access(self, section: Section, target: Section | None, lists: Access) -> Access | None:
         """Return who may look at statistics; None where that cannot be said, or is not who may connect."""

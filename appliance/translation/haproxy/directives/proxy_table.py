@@ -100,6 +100,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "stats uri": stats.uri,
             "stats auth": stats.auth,
             "stats admin": stats.admin,
+            "stats scope": stats.scope,
             "stats http-request": rules.request(Level.STATS),
             "http-request": rules.request(Level.REQUEST),
             "tcp-request connection": rules.connection(Level.CONNECTION),
@@ -110,7 +111,7 @@ PROXY: Final[Mapping[str, Directive]] = {
                 "connections are not limited by their rate: leave it out, and write `maxconn`"
             ),
             **_each(
-                "stats hide-version, stats realm, stats refresh, stats scope, stats show-desc,"
+                "stats hide-version, stats realm, stats refresh, stats show-desc,"
                 "stats show-legends, stats show-node, stats show-modules, stats show-version",
                 _PAGE,
             ),

@@ -102,6 +102,7 @@ class StatsSettings:
     on: Said[bool] | None = None
     uri: Said[str] | None = None
     auth: Said[tuple[str, str]] | None = None
+    scope: Said[str] | None = None
     admin: Said[bool] | None = None
 
 

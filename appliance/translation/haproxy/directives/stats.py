@@ -47,6 +47,13 @@ def auth(statement: Statement) -> None:
     stats.auth = statement.said((user, password))
 
 
+def scope(statement: Statement) -> None:
+    """`stats scope NAME`: only some sections are shown, which also turns the statistics on."""
+    statement.report.settle(statement.line.number, _UNSEEN)
+    statement.section.settings.stats.scope = statement.said(statement.argument(0))
+    _turn_on(statement)
+
+
 def admin(statement: Statement) -> None:
     """`stats admin if CONDITION`: servers can be changed from the page."""
     stats = statement.section.settings.stats

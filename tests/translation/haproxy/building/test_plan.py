@@ -222,6 +222,7 @@ def test_a_password_that_is_refused_closes_the_page(line: str):
         "http-request deny unless x",
         "http-request auth realm r unless x",
         "http-request redirect location / unless x",
+        "stats scope .",
     ],
 )
 def test_guarded_statistics(line: str):
