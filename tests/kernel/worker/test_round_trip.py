@@ -40,7 +40,7 @@ _FILES: Final = {
     **{f"openshift-{name}": haproxy_cfg(each) for name, each in RELEASES.items()},
 }
 
-HAPROXY_REFUSES: Final = {"everything-once", "old-keywords", "openshift3-article"}
+HAPROXY_REFUSES: Final = {"doors-left-open", "everything-once", "old-keywords", "openshift3-article"}
 """What HAProxy 2.6 does not take: there is nothing to compare with."""
 
 WE_REFUSE: Final = {"http-mode", "sni-routing", "tcp-dialogue"}

@@ -29,6 +29,8 @@ _OF_TCP: Final = (Level.CONNECTION, Level.SESSION, Level.CONTENT)
 _OF_PAGE: Final = (Level.REQUEST, Level.STATS)
 _WAITS: Final = "it accepts what would be accepted anyway: nothing waits for the first bytes here"
 _CHANGES_NOTHING: Final = "no rule behind it rejects anybody whom it accepts: it changes nothing"
+_SILENT: Final = "silent-drop"
+_NOT_SILENT: Final = "the connection is closed, so that a client does not wait for an answer"
 _SAY_WHO_IS_REJECTED: Final = "write who is rejected: `tcp-request connection reject if ...`"
 _WHEN: Final = (("if",), ("unless",))
 _ASKING: Final = frozenset({"auth", "redirect"})
@@ -103,6 +105,8 @@ def _level(
         report.use(rule.line.number)
         try:
             lists.add(rule, networks.condition(rule, owner.acls))
+            if rule.verb == _SILENT:
+                report.say(Outcome.CHANGED, rule.line.place, _NOT_SILENT)
         except ConditionError as error:
             if isinstance(error, ListError) or not lists.puts_off(rule):
                 report.say(outcome, rule.line.place, str(error))

@@ -102,6 +102,12 @@ def test_what_lists_can_say(lines: list[str], allow: list[str], deny: list[str])
     assert lists(*lines) == (allow, deny)
 
 
+def test_a_drop_that_is_not_silent():
+    """Nobody gets through, and a client learns so."""
+    found = frontend(f"tcp-request connection silent-drop if {{ src {A} }}")
+    assert found.outcome("tcp-request") is Outcome.CHANGED
+
+
 def test_an_accept_that_changes_nothing():
     """Nobody is rejected behind it: it is ignored."""
     found = frontend(f"tcp-request connection accept if {{ src {A} }}")
