@@ -80,7 +80,7 @@ def _with(paths: Paths, file: Path) -> Paths:
     """
     if str(file) == _STANDARD_INPUT:
         return replace(paths, config=Path(_NAME))
-    alone = replace(paths, config=file, haproxy=None, keepalived=None)
+    alone = replace(paths, config=file, haproxy=(), keepalived=None)
     return replace(paths, config=file) if file.exists() else alone
 
 

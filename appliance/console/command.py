@@ -156,9 +156,11 @@ class Appliance(click.Group):
 @click.option(
     "--haproxy",
     type=click.Path(path_type=Path, readable=False),
+    multiple=True,
     envvar=HAPROXY_VARIABLE,
     show_envvar=True,
-    help="A haproxy.cfg to obey beside the configuration, or without any.",
+    help="A haproxy.cfg, or a directory of them, to obey beside the configuration, or without any; may be "
+    "given again, as HAProxy's -f.",
 )
 @click.option(
     "--keepalived",
@@ -184,7 +186,7 @@ def main(
     config: Path,
     runtime_dir: Path,
     state_dir: Path,
-    haproxy: Path | None,
+    haproxy: tuple[Path, ...],
     keepalived: Path | None,
     reload_sockets: tuple[Path, ...],
 ) -> None:

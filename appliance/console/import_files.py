@@ -43,7 +43,8 @@ def import_files(
 
     Each entry has the line that it came from as a comment. The report says of every line whether it was kept,
     changed, ignored or refused, and why; then what could be better than it was there. Either file will do:
-    appliance --keepalived FILE import.
+    appliance --keepalived FILE import. HAPROXY may be a directory, as for `haproxy -f`; several are
+    appliance --haproxy A --haproxy B import.
 
     Exits 0 when no line is refused and `appliance check` accepts the YAML, else 1; 2 where a file cannot be
     read or is there already.
@@ -51,17 +52,20 @@ def import_files(
     JSON: ok, counts, lines (file, line, column, text, outcome, reason), problems (as those of check),
     proposals (name, message, file, line, example).
     """
-    foreign = ForeignFiles(haproxy=haproxy or paths.haproxy, keepalived=keepalived or paths.keepalived)
+    foreign = ForeignFiles(
+        haproxy=(haproxy,) if haproxy else paths.haproxy, keepalived=keepalived or paths.keepalived
+    )
     if not foreign.paths:
         raise click.UsageError("nothing to import: name a haproxy.cfg, or a keepalived.conf by --keepalived")
     targets = [each for each in (output, report) if each]
     _refuse_taken(targets, force=force)
-    result = _result(foreign)
-    _give(result.yaml, output, foreign.paths)
+    files = ReadFiles()
+    result = _result(foreign, files)
+    _give(result.yaml, output, files.paths)
     values = msgspec.json.format(msgspec.json.encode(import_report.as_values(result)), indent=2).decode()
     text = f"{values}\n" if as_json else import_report.as_text(result)
     if report:
-        _give(text, report, foreign.paths)
+        _give(text, report, files.paths)
     else:
         click.echo(text, nl=False, err=True)
     if not result.ok:
@@ -76,8 +80,8 @@ def _refuse_taken(targets: Sequence[Path], *, force: bool) -> None:
             raise click.UsageError(f"{each} is {found}, not a file")
 
 
-def _result(foreign: ForeignFiles) -> ImportResult:
-    found = translated(foreign, ReadFiles())
+def _result(foreign: ForeignFiles, files: ReadFiles) -> ImportResult:
+    found = translated(foreign, files)
     if found.problems:
         raise click.UsageError("; ".join(map(str, found.problems)))
     return import_result(found.translations)

@@ -11,7 +11,7 @@ STATE_VARIABLE: Final = "APPLIANCE_STATE_DIR"
 HAPROXY_VARIABLE: Final = "APPLIANCE_HAPROXY"
 KEEPALIVED_VARIABLE: Final = "APPLIANCE_KEEPALIVED"
 RELOAD_SOCKETS_VARIABLE: Final = "APPLIANCE_RELOAD_SOCKETS"
-"""Paths of sockets, with `:` between them."""
+"""Paths of sockets, with `:` between them, as in HAPROXY_VARIABLE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Paths:
     config: Path = Path("/etc/appliance/appliance.yaml")
     runtime: Path = Path("/run/appliance")
     state: Path = Path("/var/lib/appliance")
-    haproxy: Path | None = None
+    haproxy: tuple[Path, ...] = ()
     keepalived: Path | None = None
     reload_sockets: tuple[Path, ...] = ()
 
@@ -37,12 +37,14 @@ class Paths:
             "config": environment.get(CONFIG_VARIABLE),
             "runtime": environment.get(RUNTIME_VARIABLE),
             "state": environment.get(STATE_VARIABLE),
-            "haproxy": environment.get(HAPROXY_VARIABLE),
             "keepalived": environment.get(KEEPALIVED_VARIABLE),
         }
-        sockets = environment.get(RELOAD_SOCKETS_VARIABLE, "").split(":")
         places = {name: Path(value) for name, value in given.items() if value}
-        return cls(**places, reload_sockets=tuple(Path(each) for each in sockets if each))
+        return cls(
+            **places,
+            haproxy=_several(environment.get(HAPROXY_VARIABLE, "")),
+            reload_sockets=_several(environment.get(RELOAD_SOCKETS_VARIABLE, "")),
+        )
 
     def environment(self) -> dict[str, str]:
         """Return the variables that give a child these places; "" is for one that there is not."""
@@ -50,7 +52,7 @@ class Paths:
             CONFIG_VARIABLE: str(self.config),
             RUNTIME_VARIABLE: str(self.runtime),
             STATE_VARIABLE: str(self.state),
-            HAPROXY_VARIABLE: str(self.haproxy or ""),
+            HAPROXY_VARIABLE: ":".join(map(str, self.haproxy)),
             KEEPALIVED_VARIABLE: str(self.keepalived or ""),
             RELOAD_SOCKETS_VARIABLE: ":".join(map(str, self.reload_sockets)),
         }
@@ -61,7 +63,7 @@ class Paths:
             config=self.config.absolute(),
             runtime=self.runtime.absolute(),
             state=self.state.absolute(),
-            haproxy=self.haproxy.absolute() if self.haproxy else None,
+            haproxy=tuple(each.absolute() for each in self.haproxy),
             keepalived=self.keepalived.absolute() if self.keepalived else None,
             reload_sockets=tuple(each.absolute() for each in self.reload_sockets),
         )
@@ -69,7 +71,7 @@ class Paths:
     @property
     def operators_files(self) -> tuple[Path, ...]:
         """What the operator writes, as far as it is named outside of our YAML."""
-        return (self.config, *(each for each in (self.haproxy, self.keepalived) if each))
+        return (self.config, *self.haproxy, *([self.keepalived] if self.keepalived else []))
 
     @property
     def reload_socket(self) -> Path:
@@ -227,3 +229,7 @@ class Paths:
     def worker_heartbeat(self, program: str, generation: int, index: int) -> Path:
         """Return the heartbeat of one worker."""
         return self.runtime / f"worker-{program}-{generation}-{index}.heartbeat"
+
+
+def _several(text: str) -> tuple[Path, ...]:
+    return tuple(Path(each) for each in text.split(":") if each)

@@ -35,6 +35,7 @@ class WebAccess:
     """
 
     allowed: NetworkSet | None
+    denied: NetworkSet | None
     credentials: bytes | None
     context: ssl.SSLContext | None
     certificate: bytes
@@ -43,6 +44,8 @@ class WebAccess:
 
     def allows(self, peer: bytes) -> bool:
         """Say whether a client may connect, by its packed address."""
+        if self.denied is not None and peer in self.denied:
+            return False
         return self.allowed is None or peer in self.allowed
 
     def after(self, former: "WebAccess | None") -> "WebAccess":
@@ -65,6 +68,7 @@ def web_access(stats: Stats) -> WebAccess:
     certificate = _content(stats.certificate, stats.key)
     return WebAccess(
         allowed=NetworkSet(stats.allow) if stats.allow else None,
+        denied=NetworkSet(stats.deny) if stats.deny else None,
         credentials=_credentials(stats),
         context=_context(stats.certificate, stats.key) if stats.certificate and stats.key else None,
         certificate=certificate,

@@ -27,7 +27,7 @@ class WebListeners:
     def reserve(self, stats: Stats) -> tuple[BindProblem, ...]:
         """Bind for a snapshot; return what stands in the way, and then nothing has changed."""
         self.abort()
-        found = self._held.reserve([stats.bind])
+        found = self._held.reserve(stats.binds)
         if not isinstance(found, ReservedBinds):
             return found
         self._reserved = found

@@ -19,9 +19,11 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.status import Status
+from appliance.model.snapshot.stats import Stats
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes, ForeignFormError, MalformedFormError
 from appliance.stats.figures import Figures, LatestFigures
+from appliance.stats.monitor import serves
 from appliance.stats.page.page import HOME, STATIC, page, static
 from appliance.stats.servers import NotDone
 from appliance.wire.exposition import Exposition, Format, Metric, wanted_format
@@ -44,7 +46,7 @@ _ALWAYS: Final = (
 _PAGES: Final = ("/", HOME, "/stats", "/haproxy")
 """Paths of the page: what `stats uri` of HAProxy is in the files that people have."""
 
-_CSV: Final = "csv"
+_CSV: Final = ";csv"
 _HTML: Final = "text/html; charset=utf-8"
 _READ: Final = frozenset({"GET", "HEAD"})
 
@@ -60,7 +62,7 @@ class Response:
 
 
 class Pages:
-    """The application. `access` returns what holds now.
+    """The application. `access` and `stats` return what holds now.
 
     `on_denied` is told of clients without the right password. `changes` is what forms of the page ask for.
     """
@@ -69,6 +71,7 @@ class Pages:
         self,
         figures: LatestFigures,
         access: Callable[[], WebAccess],
+        stats: Callable[[], Stats],
         changes: Changes,
         *,
         on_denied: Callable[[str], None],
@@ -76,6 +79,7 @@ class Pages:
         self._changes = changes
         self._figures = figures
         self._access = access
+        self._stats = stats
         self._on_denied = on_denied
         self._expositions = {form: Exposition(form) for form in Format}
         self._pages: Mapping[str, Callable[[Environment], Response]] = {
@@ -95,6 +99,9 @@ class Pages:
         return [] if environment["REQUEST_METHOD"] == "HEAD" else [response.body]
 
     def _answer(self, environment: Environment) -> Response:
+        target = _target(environment)
+        if target == self._stats().respond and environment["REQUEST_METHOD"] in _READ:
+            return self._monitor()
         if not self._access().admits(environment.get("HTTP_AUTHORIZATION", "")):
             if environment.get("HTTP_AUTHORIZATION"):
                 self._on_denied(environment.get("REMOTE_ADDR", ""))
@@ -104,13 +111,20 @@ class Pages:
             return self._change(environment, path)
         if environment["REQUEST_METHOD"] not in _READ:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, ("Allow", "GET, HEAD"))
-        path, *options = path.split(";")  # HAProxy's options follow its path: `/haproxy_stats;csv;norefresh`
-        if _CSV in options:
+        # HAProxy's options follow its path, also where that has a query: `/haproxy?stats;csv;norefresh`.
+        if _CSV in target:
             return self._csv()
-        page = self._pages.get(path)
-        if page is not None:
-            return page(environment)
-        return _refusal(HTTPStatus.NOT_FOUND)
+        page = self._pages.get(path.partition(";")[0])
+        if page is None and any(map(target.startswith, self._stats().paths)):
+            page = self._page
+        return page(environment) if page is not None else _refusal(HTTPStatus.NOT_FOUND)
+
+    def _monitor(self) -> Response:
+        """Answer as HAProxy does for `monitor-uri`, without a password: whoever asks learns this alone."""
+        if serves(self._figures.get().status, self._stats().needs):
+            return Response(type="text/html", body=_monitored("200 OK", "Service ready."))
+        body = _monitored("503 Service Unavailable", "No server is available.")
+        return Response(status=HTTPStatus.SERVICE_UNAVAILABLE, type="text/html", body=body)
 
     def _metrics(self, environment: Environment) -> Response:
         form = wanted_format(environment.get("HTTP_ACCEPT", ""))
@@ -152,6 +166,16 @@ class Pages:
         return Response(
             type="text/plain", body=self._figures.page("csv", lambda each: csv_text(each.rows).encode())
         )
+
+
+def _target(environment: Environment) -> str:
+    """Return what was asked for, with its query, as HAProxy compares it."""
+    path, query = environment.get("PATH_INFO", ""), environment.get("QUERY_STRING", "")
+    return f"{path}?{query}" if query else path
+
+
+def _monitored(title: str, text: str) -> bytes:
+    return f"<html><body><h1>{title}</h1>\n{text}\n</body></html>\n".encode()
 
 
 def _metrics(figures: Figures) -> Iterator[Metric]:

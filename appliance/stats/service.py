@@ -56,6 +56,7 @@ class StatsService:
         self._pages = Pages(
             self._figures,
             self._current_access,
+            self._current_stats,
             Changes(paths, self._figures, log),
             on_denied=lambda client: log.warning("access-denied", client=client),
         )
@@ -98,9 +99,9 @@ class StatsService:
             return
         # A password or a certificate may have changed in its file: what was read in `prepare` holds.
         self._access = prepared.access.after(self._access)
+        former, self._stats = self._stats, prepared.stats
         self._listeners.commit()
-        self._follow_socket(prepared.stats.socket)
-        self._stats = prepared.stats
+        self._follow_socket(prepared.stats.socket, former=former)
         self._figures.forget()
 
     def abort(self) -> None:
@@ -109,12 +110,12 @@ class StatsService:
 
     def close(self) -> None:
         """Serve nothing."""
-        self._follow_socket(None)
+        self._follow_socket(None, former=self._stats)
         self._listeners.close()
         self._stats = self._access = None
 
-    def _follow_socket(self, path: str | None) -> None:
-        if self._stats is not None and self._stats.socket == path and self._socket is not None:
+    def _follow_socket(self, path: str | None, *, former: Stats | None) -> None:
+        if former is not None and former.socket == path and self._socket is not None:
             return
         if self._socket is not None:
             self._socket.close()
@@ -131,6 +132,11 @@ class StatsService:
 
     def _server(self, listener: socket.socket) -> WebServer:
         return WebServer(listener, self._pages, self._current_access, ErrorLog(self._log))
+
+    def _current_stats(self) -> Stats:
+        if self._stats is None:
+            raise RuntimeError("asked though nothing is served")
+        return self._stats
 
     def _current_access(self) -> WebAccess:
         if self._access is None:

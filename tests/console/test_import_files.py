@@ -150,6 +150,22 @@ def test_the_yaml_is_no_more_readable_than_the_files(run: Run, here: Path):
     assert (here / "out.yaml").stat().st_mode & 0o777 == 0o640
 
 
+def test_several_files_of_haproxys(run: Run, here: Path):
+    """As HAProxy's `-f`, again and again, with directories; the YAML is no more readable than any of them."""
+    folder = here / "conf.d"
+    folder.mkdir()
+    (folder / "more.cfg").write_text("listen more\n  bind :1\n  server s 192.0.2.9:1 check\n")
+    (folder / "more.cfg").chmod(0o640)
+
+    result = run("--haproxy", "haproxy.cfg", "--haproxy", "conf.d", "import", "-o", "out.yaml")
+
+    assert result.exit_code == 0
+    text = (here / "out.yaml").read_text()
+    assert ("main:" in text, "more:" in text, "more.cfg:3" in text) == (True, True, True)
+    assert (here / "out.yaml").stat().st_mode & 0o777 == 0o640
+    assert "more.cfg:3" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -112,10 +112,12 @@ def test_openshifts_own_template_needs_two_changes(name: str, file: str):
     changed = changed.replace(f"#   value: /etc/{name}/{file}", f"  value: /etc/{name}/{file}")
     containers = yaml.safe_load(changed)["spec"]["containers"]
     environment = {each["name"]: each["value"] for each in containers[0]["env"]}
+    foreign = Path(f"/etc/{name}/{file}")
     assert Paths.from_environment(environment) == Paths(
         config=Path(f"/etc/{name}/appliance.yaml"),
         reload_sockets=(Path(environment["APPLIANCE_RELOAD_SOCKETS"]),),
-        **{name: Path(f"/etc/{name}/{file}")},
+        haproxy=(foreign,) if name == "haproxy" else (),
+        keepalived=foreign if name == "keepalived" else None,
     )
 
 

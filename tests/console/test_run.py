@@ -14,9 +14,9 @@ pytestmark = pytest.mark.pure
 def test_programs_find_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Foreign files and sockets are named absolutely: a program may have another working directory."""
     monkeypatch.chdir(tmp_path)
-    given = Paths(haproxy=Path("haproxy.cfg"), reload_sockets=(Path("a.sock"), Path("/run/b.sock")))
+    given = Paths(haproxy=(Path("haproxy.cfg"),), reload_sockets=(Path("a.sock"), Path("/run/b.sock")))
 
     found = Paths.from_environment(environment(given, snapshot()))
 
-    assert (found.haproxy, found.keepalived) == (tmp_path / "haproxy.cfg", None)
+    assert (found.haproxy, found.keepalived) == ((tmp_path / "haproxy.cfg",), None)
     assert found.reload_sockets == (tmp_path / "a.sock", Path("/run/b.sock"))

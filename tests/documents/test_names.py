@@ -47,7 +47,8 @@ _FOREIGN_OPTIONS: Final = {
 
 _NO_EVENTS: Final = {
     *("proxy-api", "proxy-ingress", "kube-api", "machine-config", "kube-apiserver", "api-int"),
-    *("no-new-privileges", "systemd-analyze", "kube-vip", "hard-stop-after"),
+    *("no-new-privileges", "systemd-analyze", "kube-vip", "hard-stop-after", "accept-proxy", "monitor-uri"),
+    "http-request",
 }
 """Programs, names in examples, tools, and words of HAProxy."""
 

@@ -9,6 +9,7 @@ from unicodedata import category
 
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import plain
@@ -35,7 +36,8 @@ def translations(data: bytes) -> tuple[Translation, Translation]:
     def given(_: str) -> bytes:
         return keepalived
 
-    return haproxy_reader.translate(haproxy, source="h.cfg", environment={}), keepalived_reader.translate(
+    cfg = haproxy_reader.translate(haproxy, source="h.cfg", environment={}, read=NO_FILES)
+    return cfg, keepalived_reader.translate(
         "k.conf",
         read=given,
         matching=lambda _: (),

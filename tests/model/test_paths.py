@@ -30,21 +30,25 @@ def test_environment_moves_the_roots_and_passes_them_on():
 
 def test_foreign_files_and_sockets_are_passed_on():
     """A program looks at the files that `run` was told, and listens where it was told."""
-    paths = Paths(haproxy=Path("/h.cfg"), keepalived=Path("/k.conf"), reload_sockets=(Path("/a"), Path("/b")))
+    paths = Paths(
+        haproxy=(Path("/h.cfg"), Path("/conf.d")),
+        keepalived=Path("/k.conf"),
+        reload_sockets=(Path("/a"), Path("/b")),
+    )
 
     assert Paths.from_environment(paths.environment()) == paths
-    assert paths.operators_files == (paths.config, Path("/h.cfg"), Path("/k.conf"))
+    assert paths.operators_files == (paths.config, Path("/h.cfg"), Path("/conf.d"), Path("/k.conf"))
 
 
 def test_relative_places_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A program has another working directory than whoever named the places."""
     monkeypatch.chdir(tmp_path)
-    given = Paths(config=Path("c"), runtime=Path("r"), state=Path("s"), haproxy=Path("h"))
+    given = Paths(config=Path("c"), runtime=Path("r"), state=Path("s"), haproxy=(Path("h"), Path("d")))
 
     found = replace(given, reload_sockets=(Path("a"),), keepalived=Path("k")).absolute()
 
     assert [each.parent for each in (found.config, found.runtime, found.state)] == [tmp_path] * 3
-    assert (found.haproxy, found.keepalived) == (tmp_path / "h", tmp_path / "k")
+    assert (found.haproxy, found.keepalived) == ((tmp_path / "h", tmp_path / "d"), tmp_path / "k")
     assert found.reload_sockets == (tmp_path / "a",)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import pytest
 from support.openshift.openshift_templates import RELEASES, haproxy_cfg, keepalived_conf
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Problem
@@ -56,7 +57,7 @@ class Case:
     def translation(self) -> Translation:
         """Read it."""
         if self.is_haproxy:
-            return haproxy.translate(self.text, source="haproxy.cfg", environment={})
+            return haproxy.translate(self.text, source="haproxy.cfg", environment={}, read=NO_FILES)
         return keepalived.translate(
             "keepalived.conf",
             read=self._read,
@@ -74,7 +75,7 @@ class Case:
 
 @cache
 def _beside(release: str) -> Translation:
-    return haproxy.translate(haproxy_cfg(RELEASES[release]), source=_BESIDE, environment={})
+    return haproxy.translate(haproxy_cfg(RELEASES[release]), source=_BESIDE, environment={}, read=NO_FILES)
 
 
 def _matching(pattern: str) -> list[str]:

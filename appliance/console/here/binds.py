@@ -40,6 +40,8 @@ def wanted_binds(snapshot: Snapshot) -> Iterator[tuple[Path, Bind]]:
                 yield (group.name, "frontends", frontend.name, "bind", at), bind
     if snapshot.stats:
         yield ("stats", "bind"), snapshot.stats.bind
+        for at, bind in enumerate(snapshot.stats.more_binds):
+            yield ("stats", "also_bind", at), bind
 
 
 def _ports_of_ours(paths: Paths) -> frozenset[int]:

@@ -92,7 +92,7 @@ class SourceSection(Section):
     """
 
     haproxy: FilePath | None = Field(default=None, examples=["/etc/haproxy/haproxy.cfg"])
-    """File of HAProxy: its frontends, pools and timeouts. APPLIANCE_HAPROXY or --haproxy set outside wins."""
+    """HAProxy's file, or a directory of its files. APPLIANCE_HAPROXY or --haproxy set outside wins."""
     keepalived: FilePath | None = Field(default=None, examples=["/etc/keepalived/keepalived.conf"])
     """File of keepalived: its virtual IPs. APPLIANCE_KEEPALIVED or --keepalived set outside wins."""
 

@@ -8,7 +8,10 @@ from appliance.model.config.section import Section
 from appliance.model.config.values.addresses import endpoint
 from appliance.model.config.values.field_types import (
     Address,
+    Addresses,
     FilePath,
+    HttpPath,
+    HttpPaths,
     Networks,
     SocketPath,
     StatsPassword,
@@ -42,12 +45,22 @@ class StatsSection(Section):
 
     bind: Address = written("localhost:29445", endpoint)
     """Address to listen on, as OpenShift's HAProxy does: /metrics, /haproxy_stats, /api/v1/status."""
+    also_bind: Addresses = Field(default=(), examples=[["10.0.0.2:9000"]])
+    """Further addresses to listen on, for the same clients."""
+    uri: HttpPaths = Field(default=(), examples=[["/haproxy?stats"]])
+    """Where the page is beside /haproxy_stats: what begins with one of these (HAProxy's stats uri)."""
+    respond: HttpPath | None = Field(default=None, examples=["/healthz"])
+    """Path that is answered with 200 without a password while workers accept (HAProxy's monitor-uri)."""
+    needs: str | None = Field(default=None, examples=["masters"])
+    """Pool without which `respond` answers 503: one server up is enough (HAProxy's monitor fail)."""
     auth: StatsAuthSection | None = None
     """Who may see it; everybody who can connect if nothing is said."""
     tls: StatsTlsSection | None = None
     """TLS instead of plain HTTP."""
     allow: Networks = Field(default=(), examples=[["127.0.0.0/8", "::1", "10.0.0.0/24"]])
     """Networks that may connect; none given is everybody. A reload holds for open connections, too."""
+    deny: Networks = Field(default=(), examples=[["10.0.0.66"]])
+    """Networks that may not connect, even where `allow` has them."""
     socket: SocketPath | None = Field(default=None, examples=["/var/lib/haproxy/run/haproxy.sock"])
     """Unix socket that takes HAProxy's commands, for its owner alone: show stat, set server, and others."""
     admin: Literal["on", "off"] = Field(default="off")

@@ -254,12 +254,17 @@ def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
 def _stats(given: StatsSection) -> Stats:
     return Stats(
         bind=_bind(given.bind),
+        more_binds=tuple(map(_bind, given.also_bind)),
+        paths=given.uri,
+        respond=given.respond,
+        needs=given.needs,
         user=given.auth.user if given.auth else None,
         password_file=given.auth.password_file if given.auth else None,
         password=given.auth.password if given.auth else None,
         certificate=given.tls.certificate if given.tls else None,
         key=given.tls.key if given.tls else None,
         allow=given.allow,
+        deny=given.deny,
         socket=given.socket,
         admin=given.admin == "on",
     )

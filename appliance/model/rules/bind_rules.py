@@ -39,6 +39,8 @@ def _binds(config: Config) -> Iterator[_WrittenBind]:
             yield _WrittenBind(path=(*path, "bind", index), endpoint=endpoint)
     if config.stats is not None:
         yield _WrittenBind(path=("stats", "bind"), endpoint=config.stats.bind)
+        for index, endpoint in enumerate(config.stats.also_bind):
+            yield _WrittenBind(path=("stats", "also_bind", index), endpoint=endpoint)
 
 
 def _clashes(config: Config) -> Iterator[Finding]:

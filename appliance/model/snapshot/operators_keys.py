@@ -22,6 +22,8 @@ _ROUTERS: Final = {
     "family": ("addresses",),
 }
 _STATS: Final = {
+    "more_binds": ("also_bind",),
+    "paths": ("uri",),
     "user": ("auth", "user"),
     "password": ("auth", "password"),
     "password_file": ("auth", "password_file"),

@@ -79,7 +79,7 @@ def _unbindable_stats(wanted: Snapshot) -> Iterator[AnswerProblem]:
     if wanted.stats is None:
         return
     probe = Listeners()
-    reserved = probe.reserve([wanted.stats.bind])
+    reserved = probe.reserve(wanted.stats.binds)
     if not isinstance(reserved, ReservedBinds):
         yield from (AnswerProblem(message=str(each), path="stats.bind") for each in reserved)
     probe.keep_only(())

@@ -1,16 +1,20 @@
 """haproxy.cfg and keepalived.conf, read and translated: which ones, and what of them could not be read."""
 
+import glob
 import os
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 from typing import Final
 
 from appliance.model.document.tree import Node
 from appliance.model.messages.problems import Problem
+from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.read_files import Content, ReadFiles
 from appliance.translation.haproxy import reader as haproxy_reader
+from appliance.translation.haproxy.reader import ConfigurationFile
 from appliance.translation.keepalived import reader as keepalived_reader
 from appliance.translation.translation import Translation
 
@@ -20,15 +24,15 @@ GROUPS: Final = ("api", "ingress")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignFiles:
-    """The files beside our YAML, None where there is none."""
+    """The files beside our YAML; those of HAProxy may be directories, as its `-f` takes them."""
 
-    haproxy: Path | None = None
+    haproxy: tuple[Path, ...] = ()
     keepalived: Path | None = None
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Those that there are."""
-        return tuple(each for each in (self.haproxy, self.keepalived) if each)
+        return (*self.haproxy, *([self.keepalived] if self.keepalived else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,18 +59,39 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
     )
 
 
-def _haproxy(path: Path, files: ReadFiles) -> Translated:
-    content = files.content(path)
-    if not isinstance(content, bytes) or not content.strip():
-        return _nothing(path, content)
-    found = haproxy_reader.translate(content, source=str(path), environment=dict(os.environ))
+def _haproxy(given: Sequence[Path], files: ReadFiles) -> Translated:
+    """Read the files one behind the other, as HAProxy does: only together they have to say something."""
+    contents = {part: content for each in given for part, content in _contents(each, files)}
+    read = [
+        ConfigurationFile(source=str(path), text=content)
+        for path, content in contents.items()
+        if isinstance(content, bytes)
+    ]
+    if len(read) < len(contents) or not any(each.text.strip() for each in read):
+        unusable = {path: content for path, content in contents.items() if not isinstance(content, bytes)}
+        return Translated(problems=tuple(starmap(_nothing, (unusable or contents).items())))
+    found = haproxy_reader.translate_all(read, environment=dict(os.environ), read=files.read)
     return Translated(translations=(found,))
+
+
+def _contents(path: Path, files: ReadFiles) -> Sequence[tuple[Path, Content]]:
+    """Return a file, or those that HAProxy takes of a directory: `.cfg` and not hidden, in their order."""
+    try:
+        if not path.is_dir():
+            return [(path, files.content(path))]
+        matching = files.matching(f"{glob.escape(str(path))}/*.cfg")
+        parts = [found for each in matching if (found := Path(each)).is_file()]
+    except OSError as error:
+        return [(path, FileUnusable(error.strerror))]
+    if not parts:
+        return [(path, FileUnusable("no file of this directory ends in `.cfg`"))]
+    return [(each, files.content(each)) for each in parts]
 
 
 def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Translated:
     content = files.content(path)
     if not isinstance(content, bytes) or not content.strip():
-        return _nothing(path, content)
+        return Translated(problems=(_nothing(path, content),))
     found = keepalived_reader.translate(
         str(path),
         read=files.read,
@@ -78,9 +103,9 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
     return Translated(translations=(found,))
 
 
-def _nothing(path: Path, content: Content) -> Translated:
+def _nothing(path: Path, content: Content) -> Problem:
     why = "the file is empty" if isinstance(content, bytes) else f"cannot be read: {content}"
-    return Translated(problems=(Problem(message=why, source=str(path)),))
+    return Problem(message=why, source=str(path))
 
 
 def _keys(node: Node) -> Iterable[str]:

@@ -139,7 +139,7 @@ def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
     source = document.value.get("source") if document else None
     said = source if isinstance(source, dict) else {}
     return ForeignFiles(
-        haproxy=paths.haproxy or _path(said.get("haproxy")),
+        haproxy=paths.haproxy or tuple(filter(None, [_path(said.get("haproxy"))])),
         keepalived=paths.keepalived or _path(said.get("keepalived")),
     )
 

@@ -51,6 +51,11 @@ class ReadFiles:
         found = self._contents[name] = self._read(name)
         return found
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that could be read so far."""
+        return tuple(Path(name) for name, found in self._contents.items() if isinstance(found, bytes))
+
     def read(self, path: str) -> bytes:
         """Return what a file held, as `content`; raises OSError."""
         found = self.content(path)

@@ -84,7 +84,7 @@ def _machine_config(pool: _Pool) -> Iterator[Proposal]:
     if MACHINE_CONFIG_PORT not in pool.ports | {port for front in pool.fronts for port in front.ports}:
         return
     for front in pool.fronts:
-        if not front.section.access:
+        if not (front.access.allow or front.access.deny):
             yield Proposal(
                 name="machine-config-allow",
                 message=(

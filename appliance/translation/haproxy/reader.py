@@ -4,9 +4,12 @@ The steps: lines and words (`text`), what each directive says of its section (`d
 amount to (`building`), and what would be better than that (`proposals`), which is never mixed in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from appliance.model.document.tree import Entry, Node
 from appliance.translation.haproxy.building import common
+from appliance.translation.haproxy.building.client_networks import ClientNetworks, ReadFile
 from appliance.translation.haproxy.building.frontends import put_frontends
 from appliance.translation.haproxy.building.plan import planned
 from appliance.translation.haproxy.building.pools import put_pools
@@ -21,20 +24,67 @@ from appliance.translation.translation import Translation
 from appliance.translation.tree_builder import TreeBuilder
 
 
-def translate(text: bytes | str, *, source: str, environment: Mapping[str, str]) -> Translation:
-    """Return the configuration that haproxy.cfg amounts to, and what became of each line; never raises.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationFile:
+    """A haproxy.cfg, or a part of one; `source` names it in places."""
 
-    `source` names the file in places, `environment` has the variables that the file may name. Where a line is
-    refused the configuration lacks what it says.
+    source: str
+    text: bytes | str
+
+
+def translate(
+    text: bytes | str, *, source: str, environment: Mapping[str, str], read: ReadFile
+) -> Translation:
+    """Return what `translate_all` makes of one file."""
+    only = ConfigurationFile(source=source, text=text)
+    return translate_all([only], environment=environment, read=read)
+
+
+def translate_all(
+    files: Sequence[ConfigurationFile], *, environment: Mapping[str, str], read: ReadFile
+) -> Translation:
+    """Return the configuration that files amount to, and what became of each line; never raises.
+
+    There is at least one, in the order in which HAProxy is given them. `environment` has the variables that
+    they may name, `read` returns what a file holds that they name (`src -f FILE`). Where a line is refused
+    the configuration lacks what it says, and what it may have protected.
     """
-    report = Report(source)
-    variables = Variables(environment, source=source)
-    sections = read_sections(lines(text, report, variables), report, variables)
-    plan = planned(sections, report)
+    report = Report()
+    variables = Variables(environment, source="")
+    every = (lines(each.text, each.source, report, variables) for each in files)
+    sections = read_sections(every, report, variables)
+    networks = ClientNetworks(read, on_use=lambda line: report.use(line.number))
+    plan = planned(sections, networks, report)
     build = Build(tree=TreeBuilder(report.place(1)), report=report)
     defaults = common.gathered(plan, sections.found, build)
     put_frontends(plan, defaults, build)
     put_pools(plan, sections.found, defaults, build)
     common.put_defaults(defaults, sections.found, build)
     put_stats(plan, build)
-    return Translation(root=build.tree.root, lines=report.lines(), proposals=proposals(plan))
+    found = Translation(root=build.tree.root, lines=report.lines(), proposals=proposals(plan))
+    return _located(found, report) if report.is_of_several else found
+
+
+def _located(found: Translation, report: Report) -> Translation:
+    """Return the same with each place in its own file; those of lines are so already."""
+    return replace(
+        found,
+        root=_node_located(found.root, report),
+        proposals=tuple(
+            replace(each, place=report.located(each.place)) if each.place else each
+            for each in found.proposals
+        ),
+    )
+
+
+def _node_located(node: Node, report: Report) -> Node:
+    place = report.located(node.place)
+    if isinstance(node.value, dict):
+        entries = {
+            key: Entry(place=report.located(each.place), node=_node_located(each.node, report))
+            for key, each in node.value.items()
+        }
+        return Node(place=place, value=entries)
+    if isinstance(node.value, list):
+        return Node(place=place, value=[_node_located(each, report) for each in node.value])
+    return Node(place=place, value=node.value)

@@ -175,7 +175,7 @@ def _waiting(folder: Path, kind: Kind) -> Appliance:
     made.paths = replace(
         made.paths,
         config=folder / "appliance.yaml",
-        haproxy=foreign if foreign.suffix == ".cfg" else None,
+        haproxy=(foreign,) if foreign.suffix == ".cfg" else (),
         reload_sockets=(folder / "haproxy-master.sock",),
     )
     return made

@@ -286,22 +286,41 @@ def test_everything_that_is_said_of_statistics():
     text = """
     stats:
       bind: "[::1]:80"
+      also_bind: ["127.0.0.1:81"]
+      uri: ["/haproxy?stats", /]
+      respond: /healthz
+      needs: p
       auth: { user: admin, password_file: /p }
       tls: { certificate: /c, key: /k }
       allow: [10.0.0.0/8]
+      deny: [10.0.0.1]
       socket: /run/h.sock
       admin: on
+    pools: { p: { servers: {} } }
     """
     assert _loaded(text).stats == Stats(
         bind=Bind(host="::1", port=80),
+        more_binds=(Bind(host="127.0.0.1", port=81),),
+        paths=("/haproxy?stats", "/"),
+        respond="/healthz",
+        needs="p",
         user="admin",
         password_file="/p",  # noqa: S106  # a path
         certificate="/c",
         key="/k",
         allow=("10.0.0.0/8",),
+        deny=("10.0.0.1/32",),
         socket="/run/h.sock",
         admin=True,
     )
+
+
+def test_all_addresses_of_statistics():
+    """The first is what the section has always had; the others are beside it."""
+    stats = _loaded("stats: { bind: 'localhost:1', also_bind: ['[::1]:2', 'localhost:3'] }").stats
+
+    assert stats is not None
+    assert [each.port for each in stats.binds] == [1, 2, 3]
 
 
 def test_a_password_in_the_configuration():
@@ -319,6 +338,9 @@ def test_a_password_in_the_configuration():
         ("{ auth: { user: a } }", "stats.auth", "needs `password_file` or `password`"),
         ("{ auth: { user: a, password: '' } }", "stats.auth.password", "printable characters"),
         ("{ auth: { user: 'a:b', password: p } }", "stats.auth.user", "without a colon"),
+        ("{ respond: /x, needs: nobody }", "stats.needs", "unknown pool `nobody`"),
+        ("{ needs: p }\npools: { p: { servers: {} } }", "stats.needs", "belongs to `respond`"),
+        ("{ also_bind: ['localhost:29445'] }", "stats.also_bind[0]", "is taken already by stats.bind"),
     ],
 )
 def test_who_may_change_servers_has_said_who_it_is(settings: str, path: str, words: str):
@@ -334,6 +356,7 @@ def test_who_may_change_servers_has_said_who_it_is(settings: str, path: str, wor
         ("{ bind: 'localhost:1' }", []),
         ("{ bind: '127.0.0.1:1', auth: { user: a, password: b } }", []),
         ("{ bind: '[::]:1' }", ["stats.bind"]),
+        ("{ also_bind: ['[::]:1', 'localhost:2'] }", ["stats.also_bind[0]"]),
         ("{ bind: 'lb.example.com:1', allow: [10.0.0.0/8] }", []),
         ("{ bind: '[::]:1', auth: { user: a, password: b } }", ["stats.auth"]),
         ("{ bind: '[::]:1', auth: { user: a, password: b }, tls: { certificate: /c, key: /k } }", []),

@@ -181,13 +181,13 @@ def test_stale_sockets_go(paths: Paths):
 
 def test_a_first_file_that_somebody_else_writes_is_waited_for(paths: Paths):
     """Nothing is accepted but how to wait; it is no last-good copy, and the next start waits again."""
-    waiting = replace(paths, haproxy=paths.config.parent / "haproxy.cfg")
+    waiting = replace(paths, haproxy=(paths.config.parent / "haproxy.cfg",))
     paths.config.write_text("reload: { sockets: [/run/lb-test.sock] }\n")
     for _ in range(2):
         start = started(waiting)
         assert start.snapshot.awaited is True
         assert start.snapshot.reload.sockets == ("/run/lb-test.sock",)
-        assert start.errors[0].message == f"{waiting.haproxy}: cannot be read: No such file or directory"
+        assert start.errors[0].message == f"{waiting.haproxy[0]}: cannot be read: No such file or directory"
         assert not paths.last_good.exists()
         note = read_degraded(paths)
         assert note is not None

@@ -1,6 +1,7 @@
 """haproxy.cfg and keepalived.conf beside our YAML, read and judged together."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
                 (tmp_path / name).write_text(text)
         return Paths(
             config=tmp_path / "c.yaml",
-            haproxy=None if haproxy is None else tmp_path / "haproxy.cfg",
+            haproxy=() if haproxy is None else (tmp_path / "haproxy.cfg",),
             keepalived=None if keepalived is None else tmp_path / "keepalived.conf",
         )
 
@@ -74,7 +75,7 @@ def test_the_yaml_says_what_the_files_cannot(write: Write):
     """Log and drain time come from it, and so may the names of the files."""
     paths = write(haproxy=HAPROXY)
     said = "log: { level: debug }\npools: { masters: { panic: 50% } }\n"
-    snapshot = judge(write(yaml=f"{said}source: {{ haproxy: {paths.haproxy} }}\n"), number=1).snapshot
+    snapshot = judge(write(yaml=f"{said}source: {{ haproxy: {paths.haproxy[0]} }}\n"), number=1).snapshot
     assert snapshot is not None
     assert (snapshot.log.level, snapshot.pools[0].panic) == ("debug", 0.5)
 
@@ -156,12 +157,95 @@ def test_sockets_or_files_from_outside_have_it_wait(tmp_path: Path):
     """With a socket from outside somebody will ask, whatever is written for."""
     for paths in (
         Paths(config=tmp_path / "c.yaml", reload_sockets=(tmp_path / "a.sock",)),
-        Paths(config=tmp_path / "c.yaml", haproxy=tmp_path / "haproxy.cfg"),
+        Paths(config=tmp_path / "c.yaml", haproxy=(tmp_path / "haproxy.cfg",)),
         Paths(config=tmp_path / "c.yaml", keepalived=tmp_path / "keepalived.conf"),
     ):
         found = first_to_come(paths, number=4)
         assert found is not None
         assert (found.awaited, found.number) == (True, 4)
+
+
+LISTEN = "listen {0}\n  bind :{1}\n  server s 192.0.2.1:1 check\n"
+
+
+def parts(folder: Path) -> Path:
+    """Write a directory as HAProxy takes them, with files that it leaves alone; return it."""
+    folder.mkdir()
+    (folder / "sub.cfg").mkdir()
+    for name, text in (
+        ("20-b.cfg", LISTEN.format("b", 2)),
+        ("10-a.cfg", HAPROXY),
+        ("B.cfg", LISTEN.format("c", 3)),
+        ("x.conf", "nonsense\n"),
+        (".hidden.cfg", "nonsense\n"),
+        ("sub.cfg/y.cfg", "nonsense\n"),
+    ):
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_several_files_and_directories(tmp_path: Path, write: Write):
+    """They are read as HAProxy does: in the order in which they are given, of a directory by name."""
+    more = tmp_path / "more.cfg"
+    more.write_text(LISTEN.format("d", 4))
+    paths = replace(write(), haproxy=(parts(tmp_path / "conf.d"), more))
+    snapshot = judge(paths, number=1).snapshot
+    assert snapshot is not None
+    assert [each.name for each in snapshot.groups[0].frontends] == ["main", "b", "c", "d"]
+    (error,) = judge(replace(paths, haproxy=(more, tmp_path / "absent.cfg")), number=1).errors
+    assert error.message.endswith("absent.cfg: cannot be read: No such file or directory")
+
+
+def test_a_directory_without_a_file_of_haproxys(tmp_path: Path, write: Write):
+    """It says nothing, and somebody means it to."""
+    empty = tmp_path / "conf.d"
+    empty.mkdir()
+    (error,) = judge(replace(write(), haproxy=(empty,)), number=1).errors
+    assert error.message.endswith("conf.d: cannot be read: no file of this directory ends in `.cfg`")
+
+
+def test_files_that_say_nothing_together(tmp_path: Path, write: Write):
+    """One of several may be empty, as with HAProxy, but not all."""
+    for name in ("a.cfg", "b.cfg"):
+        (tmp_path / name).write_text("\n")
+    paths = replace(write(), haproxy=(tmp_path / "a.cfg", tmp_path / "b.cfg"))
+    assert [each.message.rpartition("/")[2] for each in judge(paths, number=1).errors] == [
+        "a.cfg: the file is empty",
+        "b.cfg: the file is empty",
+    ]
+    (tmp_path / "b.cfg").write_text(HAPROXY)
+    assert judge(paths, number=1).snapshot is not None
+
+
+def test_a_directory_that_may_not_be_looked_at(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch):
+    """It is an error of the file, whatever the system says."""
+
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    (error,) = judge(replace(write(), haproxy=(tmp_path / "conf.d",)), number=1).errors
+    assert error.message.endswith("conf.d: cannot be read: Permission denied")
+
+
+def test_files_of_a_directory_are_watched(tmp_path: Path, write: Write):
+    """Also one that comes, and lists of networks that a file names."""
+    folder, networks = parts(tmp_path / "conf.d"), tmp_path / "networks"
+    networks.write_text("10.0.0.0/8\n")
+    rule = f"  tcp-request connection reject unless {{ src -f {networks} }}\n"
+    (folder / "B.cfg").write_text(LISTEN.format("c", 3) + rule)
+    paths = replace(write(), haproxy=(folder,))
+    watched = WatchedFiles(paths)
+    judge(paths, watched.read(), number=1)
+    assert [watched.unasked(), watched.unasked()] == [None, None]
+    for change in (lambda: (folder / "C.cfg").write_text("\n"), lambda: networks.write_text("10.0.0.0/9\n")):
+        change()
+        assert watched.unasked() is None, "it may still be written"
+        found = watched.unasked()
+        assert found is not None
+        snapshot = judge(paths, found, number=1).snapshot
+        assert snapshot is not None
+    assert snapshot.groups[0].frontends[-1].allow == ("10.0.0.0/9",)
 
 
 def test_included_files_are_watched(tmp_path: Path, write: Write):

@@ -27,7 +27,7 @@ class HaproxyPod:
         appliance.paths.config.unlink()
         self.file, self.socket = root / "haproxy.cfg", root / "haproxy-master.sock"
         appliance.paths = dataclasses.replace(
-            appliance.paths, haproxy=self.file, reload_sockets=(self.socket,)
+            appliance.paths, haproxy=(self.file,), reload_sockets=(self.socket,)
         )
 
     def render(self, *servers: int, more: str = "") -> None:

@@ -61,6 +61,36 @@ def ask_master(site: StatsSite) -> None:
     client.close()
 
 
+@pytest.mark.promise("docs/monitoring.md", "`respond` beside the page says whether connections are served")
+def test_the_monitor_beside_the_page(configured: StatsSite):
+    """At each address, without a password: 200 while workers accept and the pool has a server up."""
+    other = free_port()
+    section = {
+        "also_bind": [f"127.0.0.1:{other}"],
+        "respond": "/healthz",
+        "auth": {"user": "admin", "password": "s3cret"},
+    }
+    assert configured.cluster.appliance.reload(configured.config(**section, needs="masters"))["ok"]
+    for port in (configured.port, other):
+        wait_until(lambda port=port: status(port) == 200, what="it serves")
+    assert refusal(f"http://127.0.0.1:{other}/haproxy?stats") == 401
+
+    config = configured.config(**section, needs="gone")
+    server = {"address": f"127.0.0.1:{free_port()}"}
+    config["pools"] = {**config["pools"], "gone": {"servers": {"none": server}, "check": {"type": "tcp"}}}
+    assert configured.cluster.appliance.reload(config)["ok"]
+    wait_until(lambda: status(other) == 503, what="no server of its pool is up")
+
+
+def status(port: int) -> int:
+    """Return what the monitor beside the page answers."""
+    client = HTTPConnection("127.0.0.1", port, timeout=30)
+    client.request("GET", "/healthz")
+    found = client.getresponse().status
+    client.close()
+    return found
+
+
 @pytest.mark.promise("docs/monitoring.md", "Prometheus reads our metrics")
 def test_prometheus_reads_metrics(site: StatsSite):
     """In its text format, and in OpenMetrics where it asks for that; connections are counted."""

@@ -20,6 +20,7 @@ from support.peers.backend import Backend
 from support.peers.haproxy import HAProxy
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.import_result import import_result
@@ -157,7 +158,7 @@ def test_connections_end_for_the_same_reasons():
         ports, own = ({name: free_port() for name in sorted(names)} for _ in range(2))
         haproxy = stack.enter_context(HAProxy(_text(ports, server.port, full)))
         imported = import_result(
-            [translate(_text(own, server.port, full), source="haproxy.cfg", environment={})]
+            [translate(_text(own, server.port, full), source="haproxy.cfg", environment={}, read=NO_FILES)]
         )
         assert imported.ok, imported.problems
         config = yaml.safe_load(imported.yaml)
@@ -187,7 +188,7 @@ def test_limits_hold_back_the_same_connections():
         ports, own = ({name: free_port() for name in ("few", "queue")} for _ in range(2))
         stack.enter_context(HAProxy(_limited(ports, server.port)))
         imported = import_result(
-            [translate(_limited(own, server.port), source="haproxy.cfg", environment={})]
+            [translate(_limited(own, server.port), source="haproxy.cfg", environment={}, read=NO_FILES)]
         )
         assert imported.ok, imported.problems
         config = yaml.safe_load(imported.yaml)

@@ -1,5 +1,8 @@
 """haproxy.cfg in tests: what a text becomes, with short ways to look at it."""
 
+import errno
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from appliance.model.config.configuration import Config
@@ -11,6 +14,22 @@ from appliance.translation.translation import LineOutcome, Outcome, Translation
 
 TIMES = "defaults\n  timeout connect 10s\n  timeout client 1m\n  timeout server 1m\n"
 """What stands before the sections that a test is about, so that nothing is said of missing times."""
+
+
+class Files:
+    """Files by their paths; any other is missing."""
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self._contents = contents
+
+    def __call__(self, path: str) -> bytes:
+        """Return what a file holds; raises OSError."""
+        if path not in self._contents:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return self._contents[path]
+
+
+NO_FILES = Files({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +82,11 @@ class Read:
         return [each.name for each in self.found.proposals]
 
 
-def read(text: str, **environment: str) -> Read:
-    """Return what a text becomes; a last line break is added."""
+def read(text: str, *, files: Mapping[str, bytes] | None = None, **environment: str) -> Read:
+    """Return what a text becomes, which may name some files; a last line break is added."""
     whole = text if text.endswith("\n") else f"{text}\n"
-    return Read(text=whole, found=translate(whole, source="haproxy.cfg", environment=environment))
+    found = translate(whole, source="haproxy.cfg", environment=environment, read=Files(files or {}))
+    return Read(text=whole, found=found)
 
 
 def backend(*lines: str, server: str = "server s 10.0.0.1:6443 check") -> Read:
@@ -75,7 +95,7 @@ def backend(*lines: str, server: str = "server s 10.0.0.1:6443 check") -> Read:
     return read(f"{TIMES}frontend f\n  bind *:6443\n  default_backend b\nbackend b\n{body}")
 
 
-def frontend(*lines: str, bind: str = "bind *:6443") -> Read:
+def frontend(*lines: str, bind: str = "bind *:6443", files: Mapping[str, bytes] | None = None) -> Read:
     """Return what a frontend `f` with these lines becomes, with a backend `b` behind it."""
     body = "".join(f"  {each}\n" for each in (bind, *lines, "default_backend b") if each)
-    return read(f"{TIMES}frontend f\n{body}backend b\n  server s 10.0.0.1:6443 check\n")
+    return read(f"{TIMES}frontend f\n{body}backend b\n  server s 10.0.0.1:6443 check\n", files=files)

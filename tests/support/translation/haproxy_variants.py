@@ -69,9 +69,12 @@ def binds(text: str) -> Iterator[Endpoint]:
 def statistics(text: str) -> frozenset[Endpoint]:
     """Return the binds of sections that show statistics, which tests of the program `stats` look at."""
     sections = re.split(r"^(?=\w)", text, flags=re.MULTILINE)
-    proxies = (each for each in sections if each.startswith(("listen", "frontend")))
-    shown = (each for each in proxies if re.search(r"^\s+stats\s", each, re.MULTILINE))
-    return frozenset(bind for each in shown for bind in binds(each))
+    shown = [each for each in sections if re.search(r"^\s+stats\s", each, re.MULTILINE)]
+    behind = {each.split()[1] for each in shown if each.startswith("backend")}
+    forwards = re.compile(r"^\s+default_backend\s+(\S+)", re.MULTILINE)
+    shown += [each for each in sections if behind & set(forwards.findall(each))]
+    proxies = (each for each in shown if each.startswith(("listen", "frontend")))
+    return frozenset(bind for each in proxies for bind in binds(each))
 
 
 def _shorter(found: re.Match[str]) -> str:

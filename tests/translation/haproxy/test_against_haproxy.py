@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from support.run.tools import path
-from support.translation.haproxy_files import TIMES, read
+from support.translation.haproxy_files import NO_FILES, TIMES, read
 
-from appliance.translation.haproxy.reader import translate
+from appliance.translation.haproxy.reader import ConfigurationFile, translate, translate_all
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.text.words import WordError, cut
 
@@ -162,4 +162,30 @@ def test_what_haproxy_refuses_is_refused(text: str, tmp_path: Path):
     """A file that HAProxy would not start with is refused here, too."""
     status, said = judged(text, tmp_path)
     assert status == 1, said
-    assert translate(text, source="haproxy.cfg", environment=VARIABLES).refused, said
+    assert translate(text, source="haproxy.cfg", environment=VARIABLES, read=NO_FILES).refused, said
+
+
+PART = "{0} {1}\n  bind 127.0.0.1:{2}\n  server s 10.0.0.1:1\n"
+PARTS = (
+    {"a": TIMES, "b": PART.format("listen", "l", 1)},
+    {"a": f"{TIMES}listen l\n", "b": "  bind 127.0.0.1:1\n"},
+    {"a": f"{TIMES}.if 1\n", "b": ".endif\n"},
+    {"a": PART.format("listen", "l", 1), "b": PART.format("listen", "l", 2)},
+    {"a": "", "b": PART.format("listen", "l", 1)},
+    {"a": "global\n  setenv P 1\n", "b": 'listen l\n  bind "127.0.0.1:$P"\n  server s 10.0.0.1:1\n'},
+    {"b": f"{TIMES}listen l", "a": "\n"},
+)
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_several_files_are_read_alike(parts: dict[str, str], tmp_path: Path):
+    """What HAProxy takes in this order of files is taken here, and what it refuses is refused."""
+    arguments = []
+    for name, text in parts.items():
+        (tmp_path / name).write_text(text)
+        arguments += ["-f", str(tmp_path / name)]
+    command = [str(path("haproxy")), "-c", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    files = [ConfigurationFile(source=name, text=text) for name, text in parts.items()]
+    found = translate_all(files, environment={}, read=NO_FILES)
+    assert (done.returncode == 0) is (found.refused == ()), done.stderr

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.run.tiers import examples
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.model.document.tree import Node, plain
 from appliance.model.messages.problems import FilePosition
@@ -95,17 +96,17 @@ def assert_complete(text: str, found: Translation) -> None:
 @given(file)
 def test_any_words(text: str):
     """Words of HAProxy in any order are understood or refused, line by line."""
-    assert_complete(text, translate(text, source="haproxy.cfg", environment={"A": "1"}))
+    assert_complete(text, translate(text, source="haproxy.cfg", environment={"A": "1"}, read=NO_FILES))
 
 
 @given(st.text(max_size=300))
 def test_any_text(text: str):
     """Text that is nothing of HAProxy's is refused, line by line."""
-    found = translate(text, source="haproxy.cfg", environment={})
+    found = translate(text, source="haproxy.cfg", environment={}, read=NO_FILES)
     assert {each.outcome for each in found.lines} <= set(Outcome)
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes(data: bytes):
     """Bytes that are no text are refused where they stand."""
-    translate(data, source="haproxy.cfg", environment={})
+    translate(data, source="haproxy.cfg", environment={}, read=NO_FILES)

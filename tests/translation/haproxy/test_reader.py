@@ -1,6 +1,7 @@
 """haproxy.cfg as a whole: the configuration that comes out, and a word on each of its lines."""
 
 import pytest
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.tree import plain
@@ -28,7 +29,7 @@ backend masters
 
 def test_a_file_becomes_a_configuration():
     """Frontends, pools and timeouts are those of the file; each line has its outcome."""
-    found = translate(SMALL, source="haproxy.cfg", environment={})
+    found = translate(SMALL, source="haproxy.cfg", environment={}, read=NO_FILES)
     config = Config.model_validate(plain(found.root))
     assert config.api is not None
     assert [str(each) for each in config.api.frontends["api"].bind] == ["0.0.0.0:6443"]
@@ -41,6 +42,6 @@ def test_a_file_becomes_a_configuration():
 
 def test_an_empty_file_is_an_empty_configuration():
     """That is OpenShift's first moment: nothing is said, and nothing is wrong."""
-    found = translate(b"", source="haproxy.cfg", environment={})
+    found = translate(b"", source="haproxy.cfg", environment={}, read=NO_FILES)
     assert plain(found.root) == {}
     assert found.lines == ()

@@ -119,6 +119,7 @@ Networks = Annotated[
     _Listed,
 ]
 HttpPath = Annotated[str, PlainValidator(http.path), _pattern("^/[!-~]*$")]
+HttpPaths = Annotated[tuple[HttpPath, ...], _Listed]
 HashPart = Literal["source", "source-port", "destination", "destination-port"]
 HashParts = Annotated[tuple[HashPart, ...], _Listed]
 HttpMethod = Annotated[str, PlainValidator(http.method), _pattern("^[A-Z]+$")]

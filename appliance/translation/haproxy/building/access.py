@@ -1,26 +1,39 @@
-"""Who may connect: `acl` and `tcp-request connection` as lists of networks, where they say exactly that.
+"""Who may connect: rules of a frontend and of its backend as lists of networks, where they say just that.
 
-HAProxy goes through the rules, and the first one that fits decides; who fits none may connect. With us who is
-in `deny` may not, and if there is an `allow`, only those in it may. What these two cannot say exactly is
-refused.
+HAProxy goes through the rules of a level, and the first one that fits decides; who fits none gets through.
+Each level has to be passed: connection, session and content of the frontend, then content of the backend.
+With us who is in `deny` may not connect, and if there is an `allow`, only those in it may. What these two
+cannot say exactly is refused, and nobody may connect then: no output is more open than the file.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Final
+from ipaddress import ip_network
+from typing import Final, NamedTuple
 
-from appliance.model.config.values.addresses import network
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.building.values import Build, Placed
-from appliance.translation.haproxy.directives.section import Rule, Section
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.building.client_networks import (
+    ClientNetworks,
+    Condition,
+    ConditionError,
+    ListError,
+)
+from appliance.translation.haproxy.building.values import Placed
+from appliance.translation.haproxy.directives.rules import ACCEPTING
+from appliance.translation.haproxy.directives.section import Level, Rule, Section
+from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import Outcome
 
-_FLAGS: Final = frozenset({"-m", "ip", "-n", "--"})
-_Network = IPv4Network | IPv6Network
-
-_ORS: Final = frozenset({"or", "||"})
+_OF_TCP: Final = (Level.CONNECTION, Level.SESSION, Level.CONTENT)
+_OF_PAGE: Final = (Level.REQUEST, Level.STATS)
+_WAITS: Final = "it accepts what would be accepted anyway: nothing waits for the first bytes here"
+_CHANGES_NOTHING: Final = "no rule behind it rejects anybody whom it accepts: it changes nothing"
+_SILENT: Final = "silent-drop"
+_NOT_SILENT: Final = "the connection is closed, so that a client does not wait for an answer"
+_SAY_WHO_IS_REJECTED: Final = "write who is rejected: `tcp-request connection reject if ...`"
+_WHEN: Final = (("if",), ("unless",))
+_ASKING: Final = frozenset({"auth", "redirect"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,87 +44,205 @@ class Access:
     deny: list[Placed[str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Condition:
-    """Networks that a rule is about, or all but them; no networks at all is everybody."""
-
-    networks: tuple[str, ...]
-    negated: bool
-
-
-class _ConditionError(Exception):
-    """A condition that is not one of networks."""
+def access(
+    section: Section, target: Section | None, networks: ClientNetworks, report: Report
+) -> Access | None:
+    """Return who may connect to a section whose clients go to a target; None where that cannot be said."""
+    found = [
+        _level(rules, owner, networks, report, Outcome.REFUSED) for rules, owner in _passed(section, target)
+    ]
+    return _all(found, report)
 
 
-def access(section: Section, build: Build) -> Access:
-    """Return the lists of a section; its rules and `acl` lines get their outcomes."""
+def page_access(
+    section: Section, target: Section | None, networks: ClientNetworks, report: Report
+) -> Access | None:
+    """Return who may look at the statistics of a section by rules of HTTP; None as `access`."""
+    owners = [section] if target is None or target is section else [section, target]
+    found = [
+        _level(rules, owner, networks, report, Outcome.CHANGED)
+        for owner in owners
+        for level in _OF_PAGE
+        if (rules := owner.rules.get(level))
+    ]
+    return _all(found, report)
+
+
+def both(one: Access, other: Access, report: Report) -> Access | None:
+    """Return who passes both; None, with a word, where that is nobody."""
+    allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
+    if one.allow and not allow:
+        reason = "nobody could connect: what is accepted here is rejected by other rules"
+        report.say(Outcome.REFUSED, other.allow[0].place, reason)
+        return None
+    return Access(allow=allow, deny=one.deny + other.deny)
+
+
+def _passed(section: Section, target: Section | None) -> Iterator[tuple[Sequence[Rule], Section]]:
+    for level in _OF_TCP:
+        if rules := section.rules.get(level):
+            yield rules, section
+    if target is not None and target is not section and (rules := target.rules.get(Level.CONTENT)):
+        yield rules, target
+
+
+def _all(found: Iterable[Access | None], report: Report) -> Access | None:
+    lists: Access | None = Access()
+    for each in found:
+        if each is None or lists is None:
+            return None
+        lists = both(lists, each, report)
+    return lists
+
+
+def _level(
+    rules: Sequence[Rule], owner: Section, networks: ClientNetworks, report: Report, outcome: Outcome
+) -> Access | None:
+    """Return the lists of one level; rules that they cannot say get an outcome, and the lists are None."""
     lists = _Lists()
-    used: set[str] = set()
-    for rule in section.access:
+    understood = True
+    for rule in rules:
+        report.use(rule.line.number)
         try:
-            condition = _condition(rule, section.acls, used)
-            lists.add(rule, condition)
-        except _ConditionError as error:
-            build.report.say(Outcome.REFUSED, rule.line.place, str(error))
-    lists.end(build)
-    _tell_acls(section, used, build)
-    return lists.access
+            lists.add(rule, networks.condition(rule, owner.acls))
+            if rule.verb == _SILENT:
+                report.say(Outcome.CHANGED, rule.line.place, _NOT_SILENT)
+        except ConditionError as error:
+            if isinstance(error, ListError) or not lists.puts_off(rule):
+                report.say(outcome, rule.line.place, str(error))
+                understood = False
+    lists.end(report)
+    return lists.access if understood else None
+
+
+class _Network(NamedTuple):
+    """A network as numbers, as lists may be long; `bits` are those of its prefix."""
+
+    version: int
+    length: int
+    bits: int
+    host_bits: int
+
+    @property
+    def first(self) -> int:
+        return self.bits << self.host_bits
+
+    @property
+    def last(self) -> int:
+        return ((self.bits + 1) << self.host_bits) - 1
+
+
+class _Networks:
+    """Networks by their kind and length, of which there are few, however many networks there are."""
+
+    def __init__(self, networks: Iterable[_Network] = ()) -> None:
+        self._bits: dict[tuple[int, int], set[int]] = {}
+        for each in networks:
+            self.add(each)
+
+    def __contains__(self, network: _Network) -> bool:
+        return network.bits in self._bits.get((network.version, network.length), ())
+
+    def add(self, network: _Network) -> None:
+        self._bits.setdefault((network.version, network.length), set()).add(network.bits)
+
+    def cover(self, network: _Network) -> bool:
+        """Tell whether a network is one of these, or lies within one."""
+        return any(
+            network.bits >> (network.length - length) in bits
+            for (version, length), bits in self._bits.items()
+            if version == network.version and length <= network.length
+        )
 
 
 class _Lists:
-    """The lists so far. `_open` is whether who fits no rule so far is still undecided."""
+    """The lists so far, of clients that no rule so far has accepted or rejected.
+
+    `_open` is whether there are any, and `_rest` the networks that alone are left, None for no such limit.
+    """
 
     def __init__(self) -> None:
         self.access = Access()
         self._accepted: list[Placed[str]] = []
-        self._covering: set[_Network] = set()
-        self._within: set[_Network] = set()
+        self._accepting: list[Rule] = []
+        self._unknown: list[Rule] = []
+        self._networks = _Networks()
+        self._starts: dict[int, list[int]] = {4: [], 6: []}
+        self._rest: list[Placed[str]] | None = None
         self._open = True
+        self._matters = False
 
-    def add(self, rule: Rule, condition: _Condition) -> None:
-        place = rule.line.place
-        found = [Placed(value=each, place=place) for each in condition.networks]
+    def add(self, rule: Rule, condition: Condition) -> None:
+        found = [Placed(value=each, place=rule.line.place) for each in condition.networks]
         if not self._open:
-            raise _ConditionError("no connection comes to this rule: leave it out")
-        if rule.verb == "accept":
-            self._accept(condition, found)
-        elif not condition.networks:
-            self._close()
-        elif condition.negated:
-            self._accepted += found
-            self._close()
-        else:
+            raise ConditionError("no connection comes to this rule: leave it out")
+        if rule.verb in ACCEPTING:
+            self._accept(rule, condition, found)
+        elif rule.verb in _ASKING:
+            raise ConditionError("who may look is asked for here by `stats auth USER:PASSWORD`")
+        elif self._unknown:
+            before = self._unknown[0].line.texts
+            raise ConditionError(
+                f"this rejects whom {shown(' '.join(before))} accepts, which cannot be asked"
+            )
+        elif self._rest is not None:
+            self._deny_rest(self._rest, found)
+        elif found and not condition.negated:
             self._deny(found)
-
-    def end(self, build: Build) -> None:
-        if self._open and self._accepted:
-            place = self._accepted[0].place
-            reason = "no rule behind it rejects anybody whom it accepts: it changes nothing"
-            build.report.say(Outcome.IGNORED, place, reason)
-
-    def _accept(self, condition: _Condition, found: list[Placed[str]]) -> None:
-        if not condition.networks:
-            self._open = False
-        elif condition.negated:
-            raise _ConditionError("write who is rejected: `tcp-request connection reject if ...`")
         else:
-            self._accepted += found
-            for each in found:
-                network = ip_network(each.value)
-                self._within.add(network)
-                self._covering.update(_around(network))
+            self._allow(found)
 
-    def _close(self) -> None:
-        """Nobody else may connect: those accepted so far are the `allow` list."""
-        if not self._accepted:
-            raise _ConditionError("nobody could connect: leave the frontend out, or say who may")
-        self.access.allow = self._accepted
+    def puts_off(self, rule: Rule) -> bool:
+        """Tell whether a rule that is not understood can wait: it accepts, so only one that rejects minds."""
+        if rule.verb not in ACCEPTING or not self._open or rule.condition[:1] not in _WHEN:
+            return False
+        self._unknown.append(rule)
+        return True
+
+    def end(self, report: Report) -> None:
+        for rule in self._unknown:
+            report.say(Outcome.IGNORED, rule.line.place, _WAITS)
+        for rule in self._accepting if not self._matters else ():
+            report.say(Outcome.IGNORED, rule.line.place, _CHANGES_NOTHING)
+
+    def _accept(self, rule: Rule, condition: Condition, found: list[Placed[str]]) -> None:
+        if not found:
+            self._open = False
+            return
+        if self._rest is not None:
+            raise ConditionError(_SAY_WHO_IS_REJECTED)
+        self._accepting.append(rule)
+        if condition.negated:
+            self._rest = found
+            return
+        self._accepted += found
+        for each in found:
+            network = _network(each)
+            self._networks.add(network)
+            insort(self._starts[network.version], network.first)
+
+    def _allow(self, found: list[Placed[str]]) -> None:
+        """Reject all but those accepted so far, and networks that are left to the rules behind this one."""
+        if self.access.allow:
+            raise ConditionError("a rule before it says who may connect: write one `acl` with all networks")
+        if not self._accepted and not found:
+            raise ConditionError("nobody could connect: leave the frontend out, or say who may")
+        self.access.allow = self._accepted + found
+        self._matters = True
+        self._open = bool(found)
+
+    def _deny_rest(self, rest: list[Placed[str]], found: list[Placed[str]]) -> None:
+        """Reject those whom no rule has accepted that accepts all others."""
+        if found:
+            raise ConditionError(_SAY_WHO_IS_REJECTED)
+        self._deny(rest)
+        self._matters = True
         self._open = False
 
     def _deny(self, found: list[Placed[str]]) -> None:
         for each in found:
-            if self._overlaps(ip_network(each.value)):
-                raise _ConditionError(
+            if self._overlaps(_network(each)):
+                raise ConditionError(
                     f"{shown(each.value)} overlaps with what was accepted before: write the rejecting "
                     "rules first, without what is accepted"
                 )
@@ -119,85 +250,20 @@ class _Lists:
 
     def _overlaps(self, network: _Network) -> bool:
         """Tell whether a network has clients in common with those accepted: it lies around one, or within."""
-        return network in self._covering or any(each in self._within for each in _around(network))
+        starts = self._starts[network.version]
+        at = bisect_left(starts, network.first)
+        around_one = at < len(starts) and starts[at] <= network.last
+        return around_one or self._networks.cover(network)
 
 
-def _condition(rule: Rule, acls: Mapping[str, list[Line]], used: set[str]) -> _Condition:
-    """Read `if A`, `if A || B`, `if !A`, `unless A`; raises _ConditionError for what no networks say."""
-    if not rule.condition:
-        return _Condition(networks=(), negated=False)
-    word, *rest = rule.condition
-    if word not in {"if", "unless"} or not rest:
-        raise _ConditionError(f"{shown(word)}: `if` or `unless` and a condition are needed")
-    terms = _terms(rest)
-    negations = {negated for negated, _ in terms}
-    if len(negations) > 1 or (negations == {True} and len(terms) > 1):
-        raise _ConditionError("write one `acl` with all networks, and ask for that one alone")
-    networks = tuple(each for _, term in terms for each in _networks(term, acls, used))
-    return _Condition(networks=networks, negated=(negations == {True}) is not (word == "unless"))
+def _common(one: Sequence[Placed[str]], other: Sequence[Placed[str]]) -> list[Placed[str]]:
+    """Return the networks of two lists that both have, or that lie in one of the other's."""
+    ones, others = (_Networks(map(_network, some)) for some in (one, other))
+    found = [each for each in one if others.cover(_network(each))]
+    return found + [each for each in other if _network(each) not in ones and ones.cover(_network(each))]
 
 
-def _terms(words: Sequence[str]) -> list[tuple[bool, tuple[str, ...]]]:
-    """Return the terms that are joined by `or`: whether `!` stands before, and the words of each."""
-    terms: list[tuple[bool, tuple[str, ...]]] = []
-    at, negated = 0, False
-    while at < len(words):
-        word = words[at]
-        if word in _ORS:
-            at += 1
-            continue
-        if terms and words[at - 1] not in _ORS and not negated:
-            raise _ConditionError(
-                "conditions that must all hold are not understood: write one `acl` of networks"
-            )
-        if word == "!":
-            negated, at = True, at + 1
-            continue
-        if word.startswith("!"):
-            negated, word = True, word[1:]
-        if word == "{":
-            end = words.index("}", at) if "}" in words[at:] else len(words)
-            terms.append((negated, tuple(words[at + 1 : end])))
-            at = end
-        else:
-            terms.append((negated, (word,)))
-        at, negated = at + 1, False
-    if not terms:
-        raise _ConditionError("a condition is missing")
-    return terms
-
-
-def _networks(term: tuple[str, ...], acls: Mapping[str, list[Line]], used: set[str]) -> list[str]:
-    if len(term) == 1 and term[0] in acls:
-        used.add(term[0])
-        return [each for line in acls[term[0]] for each in _of_source(line.texts[2:])]
-    return _of_source(term)
-
-
-def _of_source(words: Sequence[str]) -> list[str]:
-    """Return the networks of `src 10.0.0.0/8 192.0.2.1`."""
-    if not words or words[0] != "src":
-        raise _ConditionError(
-            f"{shown(' '.join(words))} is not asked: networks of clients are (`src 10.0.0.0/24`)"
-        )
-    values = [each for each in words[1:] if each not in _FLAGS]
-    try:
-        found = [network(each) for each in values]
-    except ValueError as error:
-        raise _ConditionError(str(error)) from None
-    if not found:
-        raise _ConditionError("`src` needs networks")
-    return found
-
-
-def _around(network: _Network) -> Iterator[_Network]:
-    """Yield a network and all that it lies in: at most 129, so that long lists take no long time."""
-    return (network.supernet(new_prefix=length) for length in range(network.prefixlen, -1, -1))
-
-
-def _tell_acls(section: Section, used: set[str], build: Build) -> None:
-    for name, lines in section.acls.items():
-        for line in lines:
-            if name not in used:
-                reason = "no rule that is obeyed asks for it"
-                build.report.say(Outcome.IGNORED, line.place, reason)
+def _network(placed: Placed[str]) -> _Network:
+    found = ip_network(placed.value)
+    host_bits = found.max_prefixlen - found.prefixlen
+    return _Network(found.version, found.prefixlen, int(found.network_address) >> host_bits, host_bits)

@@ -1,17 +1,16 @@
 """Sections that take clients as our frontends, in `ingress` and `api`."""
 
+from dataclasses import replace
 from typing import Final
 
-from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import path as http_path
 from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
 from appliance.translation.haproxy.building import common
-from appliance.translation.haproxy.building.access import Access, access
+from appliance.translation.haproxy.building.access import Access
 from appliance.translation.haproxy.building.monitors import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.values import Build, Placed
 from appliance.translation.haproxy.directives.section import Section
-from appliance.translation.haproxy.values.endpoints import ANY_IPV4, ANY_IPV6
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
 
@@ -30,10 +29,10 @@ def put_frontends(plan: Plan, defaults: common.Defaults, build: Build) -> None:
 def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defaults, build: Build) -> None:
     section = front.section
     build.put(path, {}, section.header.place)
-    for endpoint in listened(section, build):
+    for endpoint in front.binds:
         build.tree.append((*path, "bind"), str(endpoint.value), endpoint.place)
     _put_target(path, front, plan, build)
-    lists = access(section, build)
+    lists = replace(front.access)
     _open_machine_config(front, lists, build)
     for key, networks in (("allow", lists.allow), ("deny", lists.deny)):
         for network in networks:
@@ -52,7 +51,7 @@ def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defau
 def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
     section = front.section
     if front.pool is not None:
-        said = section.settings.texts.get("default_backend")
+        said = section.settings.backend
         build.put(
             (*path, "pool"), plan.pool_name(front.pool.name), said.place if said else section.header.place
         )
@@ -76,30 +75,6 @@ def _tell_unanswered(section: Section, build: Build) -> None:
         build.report.say(Outcome.IGNORED, uri.place, reason)
     for rule in section.failures:
         build.report.say(Outcome.IGNORED, rule.line.place, reason)
-
-
-def listened(section: Section, build: Build) -> list[Placed[Endpoint]]:
-    """Return the addresses of a section: `[::]` takes IPv4 too, so that it alone stands for both families."""
-    wide = {each.port for bind in section.binds for each in bind.endpoints if each.host == ANY_IPV6}
-    found: dict[Endpoint, Placed[Endpoint]] = {}
-    for bind in section.binds:
-        for endpoint in bind.endpoints:
-            place = bind.place
-            if endpoint.host == ANY_IPV4 and endpoint.port in wide:
-                reason = f"`{Endpoint(host=ANY_IPV6, port=endpoint.port)}` takes IPv4 too: it stands for both"
-                build.report.say(Outcome.CHANGED, place, reason)
-                continue
-            if bind.ipv6_only and endpoint.host == ANY_IPV6 and not _has_ipv4(section, endpoint.port):
-                reason = "`::` takes IPv4 too: name the IPv6 address itself, such as `2001:db8::1:443`"
-                build.report.say(Outcome.REFUSED, place, reason)
-            found.setdefault(endpoint, Placed(value=endpoint, place=place))
-    return list(found.values())
-
-
-def _has_ipv4(section: Section, port: int) -> bool:
-    return any(
-        each.host == ANY_IPV4 and each.port == port for bind in section.binds for each in bind.endpoints
-    )
 
 
 def _open_machine_config(front: Front, lists: Access, build: Build) -> None:

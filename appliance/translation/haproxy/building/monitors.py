@@ -21,6 +21,8 @@ def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | Non
     """Return the name of the pool that an answer needs, None where it needs none."""
     needed: Placed[str] | None = None
     for rule in section.failures:
+        for line in (line for word in rule.condition for line in section.acls.get(word, ())):
+            build.report.use(line.number)
         name = _backend(rule, section.acls)
         pool = plan.pool_name(name or section.name)
         if name is None:

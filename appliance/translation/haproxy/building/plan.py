@@ -1,17 +1,28 @@
 """What each section becomes, and its name: a frontend, a pool, an answer, the statistics, or nothing."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Kind, Said, Section
+from appliance.translation.haproxy.building.access import Access, access, both, page_access
+from appliance.translation.haproxy.building.client_networks import ClientNetworks
+from appliance.translation.haproxy.building.listened_addresses import listened
+from appliance.translation.haproxy.building.values import Placed
+from appliance.translation.haproxy.directives.section import Kind, Level, Said, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.names import Names
 from appliance.translation.translation import Outcome
 
 INGRESS_PORTS: Final = frozenset({80, 443})
+
+_KEEPING_OUT: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop"})
+_NO_BIND: Final = "no `bind` that holds: nobody can connect, and the section is left out"
+_NOT_SAID: Final = "who may connect cannot be said as strictly: the section is left out"
+_NOT_SHOWN: Final = "who may look cannot be said as strictly: the statistics are left out"
 
 
 class Role(StrEnum):
@@ -25,17 +36,23 @@ class Role(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Front:
-    """A section that takes clients; `pool` is the section with its servers."""
+    """A section that takes clients.
+
+    `pool` is the section with its servers, `pages` are those whose statistics it shows.
+    """
 
     section: Section
     name: str
     role: Role
     pool: Section | None = None
+    binds: tuple[Placed[Endpoint], ...] = ()
+    pages: tuple[Section, ...] = ()
+    access: Access = field(default_factory=Access)
 
     @property
     def ports(self) -> frozenset[int]:
         """The ports that it listens on."""
-        return frozenset(each.port for bind in self.section.binds for each in bind.endpoints)
+        return frozenset(each.value.port for each in self.binds)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,17 +94,22 @@ class Plan:
         return bool(front.ports & INGRESS_PORTS)
 
 
-def planned(sections: Sections, report: Report) -> Plan:
-    """Return the plan; sections that cannot be served are refused, and those that do nothing left out."""
-    return _Planner(sections, report).plan()
+def planned(sections: Sections, networks: ClientNetworks, report: Report) -> Plan:
+    """Return the plan; sections that cannot be served are refused, and those that do nothing left out.
+
+    Left out is also what a refused line protects: nothing is served to more clients than the file has it.
+    """
+    return _Planner(sections, networks, report).plan()
 
 
 class _Planner:
-    def __init__(self, sections: Sections, report: Report) -> None:
+    def __init__(self, sections: Sections, networks: ClientNetworks, report: Report) -> None:
         self._report = report
+        self._networks = networks
         self._sections = [each for each in sections.proxies if not self._is_disabled(each)]
         self._backends = {each.name: each for each in self._sections if each.kind.has_servers}
         self._plan = Plan()
+        self._shown: set[str] = set()
 
     def plan(self) -> Plan:
         pools, fronts = Names(), Names()
@@ -120,7 +142,7 @@ class _Planner:
         return False
 
     def _elsewhere(self, section: Section) -> bool:
-        return "default_backend" in section.settings.texts
+        return section.settings.backend is not None
 
     def _mode(self, section: Section) -> str:
         said = section.settings.texts.get("mode")
@@ -130,25 +152,56 @@ class _Planner:
         return said.value
 
     def _front(self, section: Section, name: str) -> Front:
-        if not section.binds:
-            self._leave_out(section, "no `bind` that holds: nobody can connect, and the section is left out")
-            return Front(section=section, name=name, role=Role.NOTHING)
-        target = self._target(section)
+        binds = listened(section, self._report)
+        target = self._target(section) if binds else None
+        reason = self._why_not(section, target) if binds else _NO_BIND
+        if reason is not None:
+            self._leave_out(section, reason)
+        elif self._mode(section) == "http":
+            return replace(self._of_http(section, target, name), binds=binds)
+        elif target is not None and self._obeys_no_http(section, target):
+            lists = access(section, target, self._networks, self._report)
+            if lists is not None:
+                return Front(
+                    section=section, name=name, role=Role.FORWARD, pool=target, binds=binds, access=lists
+                )
+            self._leave_out(section, _NOT_SAID)
+        return _nothing(section, name)
+
+    def _why_not(self, section: Section, target: Section | None) -> str | None:
+        """Return why nobody can be served by a section, None where somebody can."""
+        unguarded = section.settings.unguarded or (target.settings.unguarded if target else None)
+        if unguarded:
+            # What is refused besides is told at once.
+            access(section, target, self._networks, self._report)
+            name = self._report.line_name(unguarded)
+            return f"{name}, which is refused, may say who may connect: the section is left out"
         if self._mode(section) == "http":
-            return Front(section=section, name=name, role=self._http_role(section, target))
+            return None
         if target is None:
-            self._leave_out(
-                section, "no backend: every connection would be closed, and the section is left out"
-            )
-            return Front(section=section, name=name, role=Role.NOTHING)
+            return "no backend: every connection would be closed, and the section is left out"
         if self._plan.pool_name(target.name) is None:
-            self._leave_out(section, f"its backend {shown(target.name)} cannot be served")
-            return Front(section=section, name=name, role=Role.NOTHING)
-        return Front(section=section, name=name, role=Role.FORWARD, pool=target)
+            return f"its backend {shown(target.name)} cannot be served"
+        return None
+
+    def _obeys_no_http(self, section: Section, target: Section) -> bool:
+        """Tell whether no rule of HTTP says who may connect; in TCP HAProxy warns of it, and lets all in."""
+        owners = (section,) if target is section else (section, target)
+        rules = [rule for owner in owners for rule in owner.rules.get(Level.REQUEST, ())]
+        keeping_out = [rule for rule in rules if rule.verb in _KEEPING_OUT]
+        for rule in keeping_out:
+            reason = (
+                f"in `mode tcp` HAProxy does not do it, with a warning: nobody is kept out; write "
+                f"`{Level.CONNECTION} reject` by `src`, or leave it out"
+            )
+            self._report.say(Outcome.REFUSED, rule.line.place, reason)
+        if keeping_out:
+            self._leave_out(section, _NOT_SAID)
+        return not keeping_out
 
     def _target(self, section: Section) -> Section | None:
         """Return the section whose servers take the clients of one: the default backend, or its own."""
-        said = section.settings.texts.get("default_backend")
+        said = section.settings.backend
         if said is None:
             return section if section.kind is Kind.LISTEN else None
         self._report.use(said.place.line)
@@ -161,23 +214,54 @@ class _Planner:
         hint = self._report.meant(said.value, self._backends)
         self._report.say(Outcome.REFUSED, said.place, f"there is no backend {shown(said.value)}{hint}")
 
-    def _http_role(self, section: Section, target: Section | None) -> Role:
+    def _of_http(self, section: Section, target: Section | None, name: str) -> Front:
+        """Return what answers in HTTP: statistics, a monitor, or both at one address."""
         served = target is not None and bool(target.servers or target.template)
-        stats = section.settings.stats.on or (target.settings.stats.on if target else None)
-        if served or not (stats or "monitor-uri" in section.settings.texts):
+        owners = [section] if target is None or target is section else [section, target]
+        pages = tuple(each for each in owners if each.settings.stats.on)
+        monitor = "monitor-uri" in section.settings.texts
+        if served or not (pages or monitor):
             self._refuse_http(section)
-            return Role.NOTHING
-        return Role.RESPOND if "monitor-uri" in section.settings.texts else Role.STATS
+            return _nothing(section, name)
+        lists = access(section, target, self._networks, self._report)
+        if lists is None:
+            self._leave_out(section, _NOT_SAID)
+            return _nothing(section, name)
+        shown_to = self._page_access(section, target, lists) if self._shows_all(pages) else None
+        if shown_to is not None:
+            self._shown.update(each.name for each in pages)
+            return Front(section=section, name=name, role=Role.STATS, pages=pages, access=shown_to)
+        if monitor:
+            for on in filter(None, (each.settings.stats.on for each in pages)):
+                self._report.say(Outcome.CHANGED, on.place, _NOT_SHOWN)
+            return Front(section=section, name=name, role=Role.RESPOND, access=lists)
+        self._leave_out(section, _NOT_SHOWN)
+        self._report.leave_out(section.header.number, _NOT_SHOWN, Outcome.CHANGED)
+        return _nothing(section, name)
+
+    def _shows_all(self, pages: Sequence[Section]) -> bool:
+        """Tell whether there is a page that shows all sections to all who may look."""
+        scopes = [each.settings.stats.scope for each in pages]
+        for said in filter(None, scopes):
+            self._report.say(Outcome.CHANGED, said.place, "no part of the sections is shown: " + _NOT_SHOWN)
+        return bool(pages) and not any(scopes)
+
+    def _page_access(self, section: Section, target: Section | None, lists: Access) -> Access | None:
+        """Return who may look at statistics; None where that cannot be said, or is not who may connect."""
+        found = page_access(section, target, self._networks, self._report)
+        if found is not None and "monitor-uri" in section.settings.texts and (found.allow or found.deny):
+            found = None
+        return both(lists, found, self._report) if found is not None else None
 
     def _refuse_http(self, section: Section) -> None:
         said = section.settings.texts["mode"]
         own = said.place.line > section.header.number
+        why = "" if own else f" by {self._report.line_name(said.place.line)}"
         self._report.say(
             Outcome.REFUSED,
             said.place if own else section.header.at(1),
-            f"the {section.kind} {shown(section.name)} runs in `mode http`"
-            f"{'' if own else f' by line {said.place.line}'}: HTTP is not read here; write `mode tcp`, which "
-            "leaves HTTP and TLS to the servers",
+            f"the {section.kind} {shown(section.name)} runs in `mode http`{why}: HTTP is not read here; "
+            "write `mode tcp`, which leaves HTTP and TLS to the servers",
         )
 
     def _leave_out(self, section: Section, reason: str) -> None:
@@ -192,15 +276,12 @@ class _Planner:
                 self._report.say(Outcome.CHANGED, section.header.at(1), reason)
 
     def _unused(self) -> None:
-        """Note that backends without servers that nothing forwards to are no pools: they hold statistics."""
+        """Leave out backends without servers, which are no pools, unless frontends show their statistics."""
         for section in self._backends.values():
-            pool = self._plan.pool_name(section.name) is not None
-            if section.kind is Kind.BACKEND and not pool and not section.servers and not section.template:
-                used = section.settings.stats.on is not None
-                for line in (section.header, *section.lines):
-                    if used and line is section.header:
-                        continue
-                    self._report.leave_out(
-                        line.number,
-                        "this backend has no servers, only the statistics, which have a key of their own",
-                    )
+            used = self._plan.pool_name(section.name) is not None or section.name in self._shown
+            if section.kind is Kind.BACKEND and not used and not section.servers and not section.template:
+                self._leave_out(section, "this backend has no servers, and no statistics that are shown")
+
+
+def _nothing(section: Section, name: str) -> Front:
+    return Front(section=section, name=name, role=Role.NOTHING)

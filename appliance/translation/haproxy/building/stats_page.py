@@ -1,53 +1,105 @@
-"""Sections that show HAProxy's statistics as our section `stats`, which has one address."""
+"""Sections that show HAProxy's statistics as our section `stats`: at each of their addresses and paths.
 
-from typing import Final
+All addresses have the same user and clients, as there is one page: sections that ask others are left out.
+"""
 
-from appliance.model.config.values.addresses import Endpoint
-from appliance.translation.haproxy.building.access import access
-from appliance.translation.haproxy.building.frontends import listened
+from collections.abc import Sequence
+
+from appliance.model.config.values.http import path as http_path
+from appliance.model.messages.quoting import printable
+from appliance.translation.haproxy.building.monitors import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
-from appliance.translation.haproxy.building.values import Build
-from appliance.translation.haproxy.directives.section import Section, StatsSettings
+from appliance.translation.haproxy.building.values import Build, Placed
+from appliance.translation.haproxy.directives.section import Said, Section, StatsSettings
 from appliance.translation.translation import Outcome
-
-_HERE: Final = "localhost"
-_MOVED: Final = f"{_HERE}:29445"
 
 
 def put_stats(plan: Plan, build: Build) -> None:
-    """Put the address of the first section with statistics; the others are told where it is."""
-    first: Front | None = None
-    for front in plan.fronts:
-        if front.role is Role.STATS:
-            _put_page(front, first, build)
-            first = first or front
-        elif front.role is Role.RESPOND:
-            _tell_moved(front.section, build)
+    """Put the page of the first section with statistics, and what others add to it."""
+    fronts = [each for each in plan.fronts if each.role is Role.STATS]
+    page: _Page | None = None
+    for front in fronts:
+        for section in front.pages:
+            _take(section.settings.stats, build)
+        if page is None:
+            page = _Page(front, plan, build)
+        elif _who(front) == _who(page.first):
+            page.add(front)
+        else:
+            reason = (
+                f"statistics have one user and one list of clients, those of `{page.first.section.name}`: "
+                "these are left out"
+            )
+            build.report.say(Outcome.CHANGED, front.section.header.place, reason)
 
 
-def _put_page(front: Front, first: Front | None, build: Build) -> None:
-    section = front.section
+class _Page:
+    """The page, as far as it was put; `_monitor` is what is answered beside it."""
+
+    def __init__(self, first: Front, plan: Plan, build: Build) -> None:
+        self.first = first
+        self._plan = plan
+        self._build = build
+        self._monitor: Said[str] | None = None
+        build.put(("stats",), {}, first.section.header.place)
+        bind, *_ = first.binds
+        build.put(("stats", "bind"), str(bind.value), bind.place)
+        for key, networks in (("allow", first.access.allow), ("deny", first.access.deny)):
+            for network in networks:
+                build.tree.append(("stats", key), network.value, network.place)
+        _put_user(_settings(first), build)
+        self.add(first)
+
+    def add(self, front: Front) -> None:
+        """Have the page at the addresses and paths of another section, too."""
+        for bind in front.binds:
+            if bind is not self.first.binds[0]:
+                self._build.tree.append(("stats", "also_bind"), str(bind.value), bind.place)
+        for section in front.pages:
+            if section.settings.stats.uri:
+                self._add_path(section.settings.stats.uri)
+        if "monitor-uri" in front.section.settings.texts:
+            self._answer(front.section, front.section.settings.texts["monitor-uri"])
+
+    def _add_path(self, uri: Said[str]) -> None:
+        reason = f"the figures are at `{printable(uri.value)};csv`, and at /metrics and /api/v1/status"
+        self._build.report.tell(Outcome.CHANGED, uri.place.line, reason, None)
+        try:
+            self._build.tree.append(("stats", "uri"), http_path(uri.value), uri.place)
+        except ValueError as error:
+            self._build.report.say(Outcome.REFUSED, uri.place, str(error))
+
+    def _answer(self, section: Section, uri: Said[str]) -> None:
+        build = self._build
+        build.report.use(uri.place.line)
+        needed = needed_pool(section, self._plan, build)
+        if self._monitor is not None and (self._monitor.value != uri.value or needed):
+            reason = f"`{self._monitor.value}` is answered beside the statistics: give this a port of its own"
+            build.report.say(Outcome.REFUSED, uri.place, reason)
+            return
+        try:
+            build.put(("stats", "respond"), http_path(uri.value), uri.place)
+        except ValueError as error:
+            build.report.say(Outcome.REFUSED, uri.place, str(error))
+            return
+        self._monitor = uri
+        if needed:
+            build.put(("stats", "needs"), needed.value, needed.place)
+
+
+def _who(front: Front) -> object:
+    """Return who may do what, to compare it."""
     stats = _settings(front)
-    _take(stats, build)
-    if first is not None:
-        reason = f"there is one address for statistics, that of `{first.section.name}`"
-        build.report.say(Outcome.CHANGED, section.binds[0].place, reason)
-        return
-    endpoint, *others = listened(section, build)
-    lists = access(section, build)
-    # What our keys cannot say of who may look must not open the page to everybody.
-    hidden = [each for each in (stats.guarded, *lists.deny) if each]
-    address = Endpoint(host=_HERE, port=endpoint.value.port) if hidden else endpoint.value
-    for each in hidden:
-        reason = f"this cannot be asked, so the statistics are at `{address}` alone"
-        build.report.say(Outcome.CHANGED, each.place, reason)
-    build.put(("stats",), {}, section.header.place)
-    build.put(("stats", "bind"), str(address), endpoint.place)
-    for network in lists.allow:
-        build.tree.append(("stats", "allow"), network.value, network.place)
-    _put_user(stats, build)
-    for other in others:
-        build.report.say(Outcome.CHANGED, other.place, f"there is one address for statistics, `{address}`")
+    return (
+        stats.auth and stats.auth.value,
+        stats.auth is not None and stats.admin is not None,
+        _values(front.access.allow),
+        _values(front.access.deny),
+    )
+
+
+def _values(networks: Sequence[Placed[str]]) -> frozenset[str]:
+    return frozenset(each.value for each in networks)
 
 
 def _put_user(stats: StatsSettings, build: Build) -> None:
@@ -64,24 +116,12 @@ def _put_user(stats: StatsSettings, build: Build) -> None:
 
 
 def _settings(front: Front) -> StatsSettings:
-    own = front.section.settings.stats
-    return own if own.on or front.pool is None else front.pool.settings.stats
+    """Return the statistics whose user holds for all of a front: the first that ask for one, if any do."""
+    every = [each.settings.stats for each in front.pages]
+    return next((each for each in every if each.auth), every[0])
 
 
 def _take(stats: StatsSettings, build: Build) -> None:
-    for said in (stats.on, stats.uri, stats.auth, stats.guarded, stats.admin):
+    for said in (stats.on, stats.uri, stats.auth, stats.admin):
         if said:
             build.report.use(said.place.line)
-
-
-def _tell_moved(section: Section, build: Build) -> None:
-    """Note where the page is of a section whose `monitor-uri` is answered: one port has one of the two."""
-    on = section.settings.stats.on
-    if on is None:
-        return
-    _take(section.settings.stats, build)
-    build.put(("stats",), {}, on.place)
-    build.put(("stats", "bind"), _MOVED, on.place)
-    _put_user(section.settings.stats, build)
-    reason = f"this port answers `monitor-uri` alone, so the statistics are at {_MOVED}"
-    build.report.say(Outcome.CHANGED, on.place, reason)

@@ -15,13 +15,15 @@ def balance(statement: Statement) -> None:
     name = statement.argument(0)
     plain, _, inside = name.partition("(")
     known = _ALGORITHMS.get(plain)
-    if plain in _BY_CONTENT:
+    if not statement.arguments:
+        _same("roundrobin")(statement, "")  # as HAProxy takes it
+    elif plain in _BY_CONTENT:
         statement.refuse(
             f"{shown(plain)} reads HTTP, not read here: `balance source` keeps clients at their servers",
             0,
         )
     elif known is None:
-        hint = statement.report.meant(plain, _ALGORITHMS) or f": write one of {listed(_ALGORITHMS)}"
+        hint = statement.report.meant(plain, _SERVED) or f": write one of {listed(_SERVED)}"
         statement.refuse(f"{shown(name)} is no algorithm{hint}", 0)
     else:
         known(statement, inside.rstrip(")"))
@@ -74,3 +76,5 @@ _ALGORITHMS: Final[Mapping[str, Callable[[Statement, str], None]]] = {
     "first": _first,
     "hash": _hash,
 }
+
+_SERVED: Final = tuple(name for name, known in _ALGORITHMS.items() if known is not _first)

@@ -32,6 +32,8 @@ def bind(statement: Statement) -> None:
         return
     options = _Options(ipv6=any(each.host == ANY_IPV6 for each in said.value))
     keywords.take_all(statement, options, _KEYWORDS, start=1)
+    if statement.report.is_refused(statement.line.number):
+        return  # a listener without what is refused of it, such as TLS or its interface, would be another one
     statement.section.binds.append(
         Bind(
             place=said.place,

@@ -19,7 +19,7 @@ from appliance.translation.haproxy.directives import (
     stats,
     talking_checks,
 )
-from appliance.translation.haproxy.directives.section import CheckKind, Kind
+from appliance.translation.haproxy.directives.section import CheckKind, Kind, Level
 from appliance.translation.haproxy.directives.statement import Handler, changed, ignored, refused
 
 
@@ -101,15 +101,18 @@ PROXY: Final[Mapping[str, Directive]] = {
             "stats uri": stats.uri,
             "stats auth": stats.auth,
             "stats admin": stats.admin,
-            "stats http-request": stats.guard,
-            "http-request": stats.request,
+            "stats scope": stats.scope,
+            "stats http-request": rules.request(Level.STATS),
+            "http-request": rules.request(Level.REQUEST),
+            "tcp-request connection": rules.connection(Level.CONNECTION),
+            "tcp-request session": rules.connection(Level.SESSION),
             "acl": rules.acl,
             "stick-table": _TABLES,
             "rate-limit": refused(
                 "connections are not limited by their rate: leave it out, and write `maxconn`"
             ),
             **_each(
-                "stats hide-version, stats realm, stats refresh, stats scope, stats show-desc,"
+                "stats hide-version, stats realm, stats refresh, stats show-desc,"
                 "stats show-legends, stats show-node, stats show-modules, stats show-version",
                 _PAGE,
             ),
@@ -170,8 +173,6 @@ PROXY: Final[Mapping[str, Directive]] = {
             "clitcpka-cnt": settings.probes("clitcpka-cnt"),
             "clitcpka-idle": settings.seconds("clitcpka-idle", most=32767),
             "clitcpka-intvl": settings.seconds("clitcpka-intvl", most=32767),
-            "tcp-request connection": rules.connection,
-            "tcp-request session": rules.connection,
             "monitor-net": refused("clients are not told apart for checks: let them ask the monitor's path"),
         },
     ),
@@ -265,6 +266,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         Place.BACKENDS,
         {
             "option redispatch": settings.redispatch,
+            "redispatch": settings.redispatch,
             "option allbackups": settings.flag("allbackups"),
             "option srvtcpka": settings.flag("srvtcpka"),
             "option log-health-checks": ignored("each change of a server's state is logged, with its check"),

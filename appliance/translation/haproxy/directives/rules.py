@@ -1,14 +1,23 @@
-"""Directives with conditions: `acl`, `tcp-request`, `monitor fail`; judged when their section ends."""
+"""Directives with conditions, `acl` and `tcp-request` among them; they are judged with their section."""
 
 from typing import Final
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Kind, Rule
-from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.directives.section import Kind, Level, Rule
+from appliance.translation.haproxy.directives.statement import Handler, Statement
+
+ACCEPTING: Final = frozenset({"accept", "allow"})
+"""Verbs that end the rules of a level for a client that comes through."""
+
+_TCP: Final = frozenset({"accept", "reject", "silent-drop"})
+_HTTP: Final = frozenset({"allow", "deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
+_WHEN: Final = frozenset({"if", "unless"})
 
 _BY_CONTENT: Final = (
     "what clients send is not looked at: `tcp-request connection accept|reject` by `src` is what can be said"
 )
+_UNASKED: Final = "no rule that is obeyed asks for it"
+_UNREACHED: Final = "nobody comes to this rule: no section that is served has it"
 
 
 def _in_defaults(statement: Statement) -> bool:
@@ -19,6 +28,12 @@ def _in_defaults(statement: Statement) -> bool:
     return True
 
 
+def _add(statement: Statement, level: Level, condition: tuple[str, ...]) -> None:
+    rule = Rule(line=statement.line, verb=statement.argument(0), condition=condition)
+    statement.section.rules.setdefault(level, []).append(rule)
+    statement.report.settle(statement.line.number, _UNREACHED)
+
+
 def acl(statement: Statement) -> None:
     """`acl NAME CRITERION ...`; lines of one name add up."""
     if _in_defaults(statement):
@@ -27,27 +42,51 @@ def acl(statement: Statement) -> None:
         statement.refuse("a name and a criterion are needed: `acl NAME src 10.0.0.0/24`")
         return
     statement.section.acls.setdefault(statement.argument(0), []).append(statement.line)
+    statement.report.settle(statement.line.number, _UNASKED)
 
 
-def connection(statement: Statement) -> None:
-    """`tcp-request connection|session accept|reject [if|unless CONDITION]`."""
+def connection(level: Level) -> Handler:
+    """Return the handler of `tcp-request connection|session accept|reject [if|unless CONDITION]`."""
+
+    def handle(statement: Statement) -> None:
+        if statement.section.kind is Kind.BACKEND:
+            # HAProxy does not start with it, so nobody was ever rejected by it.
+            statement.refuse(f"HAProxy refuses it in a backend, too: `{Level.CONTENT}` may stand here")
+        elif not _in_defaults(statement) and _is_done(statement):
+            _add(statement, level, statement.arguments[1:])
+
+    return handle
+
+
+def _is_done(statement: Statement) -> bool:
     verb = statement.argument(0)
-    if _in_defaults(statement):
-        return
-    if verb not in {"accept", "reject"}:
+    if verb not in _TCP:
         statement.refuse(f"{shown(verb)} is not done: `accept` and `reject` are", 0)
-        return
-    statement.section.access.append(Rule(line=statement.line, verb=verb, condition=statement.arguments[1:]))
+    return verb in _TCP
 
 
 def content(statement: Statement) -> None:
-    """`tcp-request content`: an `accept` alone refuses nobody, and waits for what is not looked at here."""
-    if statement.argument(0) == "accept":
-        statement.ignore("it accepts what would be accepted anyway: nothing waits for the first bytes here")
-    elif statement.argument(0) == "reject" and "src" in statement.arguments:
-        statement.refuse("write `tcp-request connection reject`, which needs no content", 0)
-    else:
+    """`tcp-request content accept|reject [if|unless CONDITION]`."""
+    if _in_defaults(statement):
+        return
+    if statement.argument(0) not in _TCP:
         statement.refuse(_BY_CONTENT, 0)
+        return
+    _add(statement, Level.CONTENT, statement.arguments[1:])
+
+
+def request(level: Level) -> Handler:
+    """Return the handler of `http-request`: of no use to TCP, but it may say who may look at statistics."""
+
+    def handle(statement: Statement) -> None:
+        if statement.argument(0) not in _HTTP:
+            statement.ignore("it is for HTTP, which is not read here: bytes go through as they are")
+        elif not _in_defaults(statement):
+            words = statement.arguments
+            at = next((at for at, word in enumerate(words) if word in _WHEN), len(words))
+            _add(statement, level, words[at:])
+
+    return handle
 
 
 def monitor_fail(statement: Statement) -> None:

@@ -114,13 +114,35 @@ class StatsSettings:
     on: Said[bool] | None = None
     uri: Said[str] | None = None
     auth: Said[tuple[str, str]] | None = None
-    guarded: Said[str] | None = None
+    scope: Said[str] | None = None
     admin: Said[bool] | None = None
+
+
+class Level(StrEnum):
+    """Where rules stand: each level is gone through by itself, and a client has to pass them all."""
+
+    CONNECTION = "tcp-request connection"
+    SESSION = "tcp-request session"
+    CONTENT = "tcp-request content"
+    REQUEST = "http-request"
+    STATS = "stats http-request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A line that has a condition: `tcp-request connection`, `monitor fail`. `condition` are its words."""
+
+    line: Line
+    verb: str
+    condition: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """What a `defaults` section hands on. Times are milliseconds, 0 for none."""
+    """What a `defaults` section hands on. Times are milliseconds, 0 for none.
+
+    `unguarded` is the first refused line that may have kept clients out: what it protects is not served.
+    """
 
     times: dict[str, Said[int]] = field(default_factory=dict)
     numbers: dict[str, Said[int]] = field(default_factory=dict)
@@ -129,6 +151,12 @@ class Settings:
     check: CheckSettings = field(default_factory=CheckSettings)
     server: ServerOptions = field(default_factory=ServerOptions)
     stats: StatsSettings = field(default_factory=StatsSettings)
+    unguarded: int | None = None
+
+    @property
+    def backend(self) -> Said[str] | None:
+        """The backend of all connections: the first `use_backend` takes them, then `default_backend`."""
+        return self.texts.get("use_backend") or self.texts.get("default_backend")
 
     def handed_on(self) -> "Settings":
         """Return what a section behind begins with, which it can change for itself."""
@@ -140,6 +168,7 @@ class Settings:
             check=replace(self.check, inherited=True),
             server=self.server.copy(),
             stats=replace(self.stats),
+            unguarded=self.unguarded,
         )
 
 
@@ -163,15 +192,6 @@ class Server:
     options: ServerOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """A line that has a condition: `tcp-request connection`, `monitor fail`. `condition` are its words."""
-
-    line: Line
-    verb: str
-    condition: tuple[str, ...]
-
-
 @dataclass(slots=True, kw_only=True)
 class Section:
     """A section, as far as it was read."""
@@ -184,6 +204,6 @@ class Section:
     binds: list[Bind] = field(default_factory=list)
     servers: dict[str, Server] = field(default_factory=dict)
     acls: dict[str, list[Line]] = field(default_factory=dict)
-    access: list[Rule] = field(default_factory=list)
+    rules: dict[Level, list[Rule]] = field(default_factory=dict)
     failures: list[Rule] = field(default_factory=list)
     template: bool = False

@@ -36,11 +36,16 @@ class Sections:
     proxies: list[Section] = field(default_factory=list)
 
 
-def read_sections(lines: Iterable[Line], report: Report, variables: Variables) -> Sections:
-    """Return what the sections say; what a line cannot say is refused in the report."""
+def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
+    """Return what the sections of all files say; what a line cannot say is refused in the report.
+
+    A section ends with its file, and what `defaults` say goes on.
+    """
     reader = _Reader(report, variables)
-    for line in lines:
-        reader.line(line)
+    for lines in files:
+        for line in lines:
+            reader.line(line)
+        reader.end(report.last)
     return reader.sections
 
 
@@ -72,7 +77,18 @@ class _Reader:
             hint = self._report.meant(word, sorted(_HEADERS))
             self._refuse(line, f"{shown(word)} stands before the first section{hint}")
 
+    def end(self, last: int) -> None:
+        """End the section that lines belong to, whose last line is known now."""
+        if isinstance(self._current, Section):
+            header = self._current.header.number
+            found = self._report.refused_guard(header + 1, last)
+            if self._report.is_refused(header):
+                found = header  # it names defaults that are not known, which may keep clients out
+            self._current.settings.unguarded = found or self._current.settings.unguarded
+        self._current = ""
+
     def _header(self, line: Line) -> None:
+        self.end(line.number - 1)
         word = line.text(0)
         self._variables.section = line.text(1) or word
         if word in _KINDS:
@@ -125,7 +141,8 @@ class _Reader:
             return True
         first = self._names.setdefault(section.name, line)
         if first is not line:
-            self._refuse(line, f"line {first.number} has servers of this name already", 1)
+            name = self._report.line_name(first.number)
+            self._refuse(line, f"{name} has servers of this name already", 1)
         return first is line
 
     def _directive(self, line: Line, section: Section) -> None:

@@ -83,7 +83,9 @@ def use_backend(statement: Statement) -> None:
             "own, or leave it to the ingress controller behind"
         )
         return
-    default_backend(statement)
+    said = statement.read(str)
+    if said:
+        statement.section.settings.texts.setdefault("use_backend", said)
 
 
 def redispatch(statement: Statement) -> None:

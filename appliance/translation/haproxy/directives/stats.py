@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from appliance.model.messages.quoting import printable, shown
+from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
 
-_GUARDS: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
+_UNSEEN: Final = "HAProxy shows statistics in `mode http` alone, and no section in it that is served has this"
 
 
 def enable(statement: Statement) -> None:
@@ -16,18 +16,19 @@ def enable(statement: Statement) -> None:
 def _turn_on(statement: Statement) -> None:
     """Note the first line that turns the statistics on."""
     stats = statement.section.settings.stats
-    stats.on = stats.on or statement.said(value=True)
+    if stats.on is None:
+        statement.report.settle(statement.line.number, _UNSEEN)
+        stats.on = statement.said(value=True)
 
 
 def uri(statement: Statement) -> None:
     """`stats uri PATH`, which turns them on too."""
-    said = statement.read(str)
-    if said:
-        statement.change(
-            f"the figures are at `{printable(said.value)};csv`, and at /metrics and /api/v1/status"
-        )
-        statement.section.settings.stats.uri = said
-        _turn_on(statement)
+    if not statement.arguments:
+        statement.refuse("a value is missing")
+        return
+    statement.report.settle(statement.line.number, _UNSEEN)
+    statement.section.settings.stats.uri = statement.said(statement.argument(0))
+    _turn_on(statement)
 
 
 def auth(statement: Statement) -> None:
@@ -39,9 +40,18 @@ def auth(statement: Statement) -> None:
         return
     _turn_on(statement)
     if stats.auth is not None and stats.auth.place.line > statement.section.header.number:
-        statement.refuse("one user can look: leave the others out", 0)
+        reason = f"one user can look here, and that is {shown(stats.auth.value[0])}: this one cannot"
+        statement.change(reason, 0)
         return
+    statement.report.settle(statement.line.number, _UNSEEN)
     stats.auth = statement.said((user, password))
+
+
+def scope(statement: Statement) -> None:
+    """`stats scope NAME`: only some sections are shown, which also turns the statistics on."""
+    statement.report.settle(statement.line.number, _UNSEEN)
+    statement.section.settings.stats.scope = statement.said(statement.argument(0))
+    _turn_on(statement)
 
 
 def admin(statement: Statement) -> None:
@@ -55,15 +65,3 @@ def admin(statement: Statement) -> None:
             f"the page cannot change servers: {shown(' '.join(statement.arguments))} cannot be asked; "
             "`appliance drain|maint|ready` does it"
         )
-
-
-def guard(statement: Statement) -> None:
-    """`stats http-request`: who may look."""
-    statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))
-
-
-def request(statement: Statement) -> None:
-    """`http-request`: of no use to TCP, but in a section of statistics it may say who may look."""
-    statement.ignore("it is for HTTP, which is not read here: bytes go through as they are")
-    if statement.argument(0) in _GUARDS:
-        statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))

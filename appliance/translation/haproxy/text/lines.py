@@ -57,25 +57,32 @@ class _Block:
         return self.within and self.branch is _Branch.HOLDS
 
 
-def lines(text: bytes | str, report: Report, variables: Variables) -> Iterator[Line]:
-    """Yield the lines that hold, one by one: what a line does to `variables` counts for those behind it."""
+def lines(text: bytes | str, source: str, report: Report, variables: Variables) -> Iterator[Line]:
+    """Yield the lines of a file that hold, one by one.
+
+    What a line does to `variables` counts for those behind it, also in the files behind this one.
+    """
     characters = text.decode(errors="replace") if isinstance(text, bytes) else text
-    if len(characters) > LARGEST_FILE:
-        report.open(1, characters[:LONGEST_LINE].partition("\n")[0])
-        message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
-        report.say(Outcome.REFUSED, report.place(1), message)
+    before = report.begin(source, characters)
+    variables.source, variables.section = source, ""
+    if not report.has_room(LARGEST_FILE):
+        report.open(before + 1, characters[:LONGEST_LINE].partition("\n")[0])
+        others = ", with those before it" if report.is_of_several else ""
+        message = f"the file is larger than {LARGEST_FILE >> 20} MiB{others}"
+        report.say(Outcome.REFUSED, report.place(before + 1), message)
         return
-    yield from _Reader(report, variables).lines(characters)
+    yield from _Reader(report, variables, before).lines(characters)
 
 
 class _Reader:
     """Reads line by line; `_blocks` are the conditional blocks around it, each with its first line."""
 
-    def __init__(self, report: Report, variables: Variables) -> None:
+    def __init__(self, report: Report, variables: Variables, before: int) -> None:
         self._report = report
         self._variables = variables
         self._blocks: list[_Block] = []
-        self._number = 0
+        self._before = before
+        self._number = before
 
     def lines(self, characters: str) -> Iterator[Line]:
         *whole, rest = characters.split("\n")
@@ -90,7 +97,7 @@ class _Reader:
 
     def _line(self, text: str) -> Iterator[Line]:
         self._number += 1
-        self._variables.line = self._number
+        self._variables.line = self._number - self._before
         bare = text.partition("\0")[0].strip(" \t\v\f\r")
         if not bare or bare.startswith("#"):
             return

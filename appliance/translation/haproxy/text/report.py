@@ -1,6 +1,11 @@
-"""Gathers what became of each line, until the last one that has a word to say has spoken."""
+"""Gathers what became of each line, until the last one that has a word to say has spoken.
+
+Lines of several files have numbers one behind the other until all is said, as if it were one file; `located`
+makes a place in the right file of them.
+"""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,9 +17,27 @@ from appliance.translation.translation import LineOutcome, Outcome
 _SECRETS: Final = (
     re.compile(r"(?P<before>\bauth\s+[^\s:]+:)(?P<secret>\S+)"),
     re.compile(r"(?P<before>\b(?:password|insecure-password|ca-sign-pass|cluster-secret)\s+)(?P<secret>\S+)"),
+    # What a check says behind its first word (`AUTH ...`, `USER ...`), and all of it where that is no word.
+    re.compile(
+        r"(?P<before>\btcp-check\s+send(?:-lf)?\s+[\"']?+[A-Za-z]*+)"
+        r"(?P<secret>(?!(?:\\[rn]|[\"'])*\s*(?:comment\b|$)).+)"
+    ),
+    re.compile(r"(?P<before>\btcp-check\s+send-binary(?:-lf)?\s+)(?P<secret>.+)"),
+    re.compile(r"(?P<before>authorization|cookie:)(?P<secret>.+)", re.IGNORECASE),
+    re.compile(
+        r"(?P<before>\b(?:pre)?setenv\s+\S*(?:pass|secret|token|auth|key)\S*\s+)(?P<secret>.+)", re.IGNORECASE
+    ),
 )
 _LONGEST_TEXT: Final = 200
 _MOST_HINTS: Final = 200
+_GUARD: Final = re.compile(
+    r"(?:no\s+)?(?:tcp-re|http-re|req|block|acl\b|use_backend|rate-limit|filter|\.(?:if|elif)\b"
+    r"|stats\s+(?:auth|http|scope))"
+)
+"""How lines begin that may keep clients out, also where they are misspelt or cannot be cut into words."""
+
+_UNUSED: Final = "no section uses it: each that could says its own, or there is none"
+
 MOST_ADDRESSES: Final = 10_000
 """Addresses that a file may listen on: each is a socket in every worker."""
 
@@ -27,25 +50,60 @@ class _Told:
     place: FilePosition
     text: str
     outcomes: dict[tuple[Outcome, str | None, FilePosition], None] = field(default_factory=dict)
-    left_out: str | None = None
+    left_out: tuple[Outcome, str] | None = None
 
 
 class Report:
-    """The lines of one file, in their order.
+    """The lines of haproxy.cfg, in their order, be it one file or several.
 
     A line is kept unless something else is said of it; whoever does not understand a line must refuse it.
     """
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    def __init__(self) -> None:
+        self._sources: list[str] = []
+        self._ends = [0]
+        self._characters = 0
         self._told: dict[int, _Told] = {}
-        self._settings: dict[int, bool] = {}
+        self._settings: dict[int, str | None] = {}
         self._hints = _MOST_HINTS
         self._addresses = MOST_ADDRESSES
 
+    @property
+    def source(self) -> str:
+        """The name of the file that was begun last."""
+        return self._sources[-1]
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether there is more than one file."""
+        return len(self._sources) > 1
+
+    def begin(self, source: str, characters: str) -> int:
+        """Begin a file; return the number of the line before its first."""
+        before = self._ends[-1]
+        self._sources.append(source)
+        self._ends.append(before + characters.count("\n") + 1)
+        self._characters += len(characters)
+        return before
+
+    def has_room(self, most: int) -> bool:
+        """Tell whether all files so far have no more characters than that."""
+        return self._characters <= most
+
     def place(self, number: int, column: int = 1) -> FilePosition:
-        """Return a place in this file."""
+        """Return a place in the file that was begun last."""
         return FilePosition(line=number, column=column, source=self.source)
+
+    def located(self, place: FilePosition) -> FilePosition:
+        """Return the same place as its own file has it."""
+        at = bisect_left(self._ends, place.line) - 1
+        line = place.line - self._ends[at]
+        return FilePosition(line=line, column=place.column, source=self._sources[at])
+
+    def line_name(self, number: int) -> str:
+        """Return how a line is named in a sentence."""
+        place = self.located(self.place(number))
+        return f"line {place.line} of {place.source}" if self.is_of_several else f"line {place.line}"
 
     def meant(self, word: str, known: Iterable[str]) -> str:
         """Return `: did you mean ...?` for a word that is unknown, "" where none is like it.
@@ -77,17 +135,35 @@ class Report:
         place = self._told[number].place if column is None else self.place(number, column)
         self.say(outcome, place, reason)
 
-    def leave_out(self, number: int, reason: str) -> None:
+    def leave_out(self, number: int, reason: str, outcome: Outcome = Outcome.IGNORED) -> None:
         """Note that a line is left out with its section; what was refused in it stays refused."""
-        self._told[number].left_out = reason
+        self._told[number].left_out = (outcome, reason)
 
-    def settle(self, number: int) -> None:
-        """Note that a line is a setting, which has a meaning only if a section uses it."""
-        self._settings.setdefault(number, False)
+    def is_refused(self, number: int) -> bool:
+        """Tell whether a line has been refused so far."""
+        return number in self._told and any(
+            outcome is Outcome.REFUSED for outcome, _, _ in self._told[number].outcomes
+        )
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that was opened."""
+        return max(self._told, default=0)
+
+    def refused_guard(self, first: int, last: int) -> int | None:
+        """Return the first line of some that is refused and may have kept clients out, None without one."""
+        return next((each for each in range(first, last + 1) if self._is_refused_guard(each)), None)
+
+    def _is_refused_guard(self, number: int) -> bool:
+        return self.is_refused(number) and _GUARD.match(self._told[number].text) is not None
+
+    def settle(self, number: int, unused: str = _UNUSED) -> None:
+        """Note that a line is a setting, which has a meaning only if it is used; `unused` is said if not."""
+        self._settings.setdefault(number, unused)
 
     def use(self, number: int) -> None:
         """Note that the setting of a line is used."""
-        self._settings[number] = True
+        self._settings[number] = None
 
     def lines(self) -> tuple[LineOutcome, ...]:
         """Return what became of each line."""
@@ -99,12 +175,12 @@ class Report:
         said = [each for each in told.outcomes if each[0] is not Outcome.KEPT]
         refused = [each for each in said if each[0] is Outcome.REFUSED]
         if told.left_out is not None and not refused:
-            said = [(Outcome.IGNORED, told.left_out, told.place)]
-        if not said and not self._settings.get(number, True):
-            reason = "no section uses it: each that could says its own, or there is none"
-            said = [(Outcome.IGNORED, reason, told.place)]
+            said = [(*told.left_out, told.place)]
+        unused = self._settings.get(number)
+        if not said and unused:
+            said = [(Outcome.IGNORED, unused, told.place)]
         return [
-            LineOutcome(place=place, text=told.text, outcome=outcome, reason=reason)
+            LineOutcome(place=self.located(place), text=told.text, outcome=outcome, reason=reason)
             for outcome, reason, place in said or [(Outcome.KEPT, None, told.place)]
         ]
 

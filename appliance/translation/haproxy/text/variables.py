@@ -12,12 +12,12 @@ _OWN: Final = "HAPROXY_"
 class Variables:
     """The environment, as the lines read so far have left it.
 
-    `line` and `section` are those that are being read; whoever reads lines keeps them right.
+    `source`, `line` and `section` are those that are being read; whoever reads lines keeps them right.
     """
 
     def __init__(self, environment: Mapping[str, str], *, source: str) -> None:
         self._values = dict(environment)
-        self._source = source
+        self.source = source
         self.line = 0
         self.section = ""
 
@@ -25,7 +25,7 @@ class Variables:
         """Return the value of a variable, None where it is not set; raises KeyError for another `.NAME`."""
         if not name.startswith("."):
             return self._values.get(name)
-        known = {".FILE": self._source, ".LINE": str(self.line), ".SECTION": self.section}
+        known = {".FILE": self.source, ".LINE": str(self.line), ".SECTION": self.section}
         return known[name]
 
     def is_haproxys(self, name: str) -> bool:

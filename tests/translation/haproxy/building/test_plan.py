@@ -137,6 +137,18 @@ def test_statistics():
     assert backend.refused == []
     assert backend.config.stats is not None
     assert backend.config.pools == {}
+    unused = read(f"{TIMES}backend s\n  mode http\n  stats enable\n")
+    assert unused.config.stats is None
+    assert unused.outcome("stats enable") is Outcome.IGNORED
+
+
+def test_statistics_in_tcp():
+    """HAProxy shows none there, and neither do we; nothing is said of an address that nobody has."""
+    found = read(f"{TIMES}listen l\n  bind *:1\n  stats uri /x\n  stats auth a:b\n  stats enable\n{SERVER}")
+    assert found.config.stats is None
+    for words in ("stats uri", "stats auth"):
+        assert found.outcome(words) is Outcome.IGNORED
+        assert "in `mode http` alone" in str(found.line(words).reason)
 
 
 def statistics(*lines: str) -> Read:
@@ -157,34 +169,123 @@ def test_who_may_look():
     assert str(stats.bind) == "0.0.0.0:9000"
 
 
-def test_statistics_beside_an_answer_keep_their_password():
-    """They are at an address of their own then, for the same user."""
-    found = read(
-        f"{TIMES}frontend f\n  mode http\n  bind *:9000\n  monitor-uri /x\n  stats enable\n"
-        "  stats auth admin:s3cret\n"
-    )
+FRONT = f"{HTTP}frontend f\n  bind *:9000\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{FRONT}  stats auth admin:s3cret\n",
+        f"{HTTP}listen f\n  bind *:9000\n  stats auth admin:s3cret\n",
+        f"{FRONT}  default_backend s\nbackend s\n  stats auth admin:s3cret\n",
+        f"{FRONT}  use_backend s\nbackend s\n  stats auth admin:s3cret\n  stats enable\n",
+        f"{FRONT}  default_backend s\n  stats uri /x\nbackend s\n  stats auth admin:s3cret\n",
+        f"{FRONT}  default_backend s\n  stats auth admin:s3cret\nbackend s\n  stats uri /x\n",
+        f"{FRONT}  default_backend s\nlisten s\n  bind *:9001\n  stats auth admin:s3cret\n",
+        f"{HTTP}  stats auth admin:s3cret\nfrontend f\n  bind *:9000\n",
+        f"{HTTP}  stats auth admin:s3cret\nfrontend f\n  bind *:9000\n  stats uri /x\n",
+        f"{HTTP}  stats auth admin:s3cret\nfrontend f\n  bind *:9000\n  default_backend s\nbackend s\n",
+        f"{FRONT}  stats auth admin:s3cret\n  stats auth other:one\n",
+        f"{FRONT}  monitor-uri /x\n  stats auth admin:s3cret\n",
+        f"{FRONT}  monitor-uri /x\n  default_backend s\nbackend s\n  stats auth admin:s3cret\n",
+    ],
+)
+def test_a_password_closes_the_page_wherever_it_stands(text: str):
+    """In a frontend, its backend, a `listen` and their `defaults`, beside a monitor too."""
+    found = read(text)
     assert found.refused == []
     stats = found.config.stats
     assert stats is not None
     assert stats.auth is not None
-    assert (str(stats.bind), stats.auth.user, stats.auth.password) == ("localhost:29445", "admin", "s3cret")
+    assert (str(stats.bind), stats.auth.user, stats.auth.password) == ("0.0.0.0:9000", "admin", "s3cret")
+
+
+@pytest.mark.parametrize("line", ["stats auth admin", "stats auth :x", 'stats auth "admin:$NOT_SET"'])
+def test_a_password_that_is_refused_closes_the_page(line: str):
+    """Then there is none, in a frontend as in its backend."""
+    for text in (
+        f"{FRONT}  stats enable\n  {line}\n",
+        f"{FRONT}  default_backend s\nbackend s\n  stats enable\n  {line}\n",
+        f"{HTTP}  {line}\nfrontend f\n  bind *:9000\n  stats enable\n",
+    ):
+        found = read(text)
+        assert len(found.refused) == 1
+        assert found.config.stats is None
+        assert found.outcome("bind") is Outcome.IGNORED
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "stats http-request auth unless x",
+        "stats http-request deny if { http_auth(L) }",
         "http-request deny unless x",
-        "tcp-request connection reject if { src 10.0.0.1 }",
+        "http-request auth realm r unless x",
+        "http-request redirect location / unless x",
+        "stats scope .",
     ],
 )
 def test_guarded_statistics(line: str):
-    """Nobody sees what the file would not show: what our keys cannot ask keeps it to localhost."""
-    found = statistics(line)
+    """Nobody sees what the file would not show: what our keys cannot ask leaves the page out, with a word."""
+    behind = read(f"{FRONT}  default_backend s\nbackend s\n  stats enable\n  {line}\n")
+    for found in (statistics(line), behind):
+        assert found.refused == []
+        assert found.config.stats is None
+        assert "the statistics are left out" in str(found.line("bind").reason)
+        assert Outcome.CHANGED in {each.outcome for each in found.found.lines}
+
+
+def test_guarded_statistics_beside_an_answer():
+    """The page is left out, and the answer stays, for everybody, as HAProxy answers it."""
+    for line in ("http-request deny unless { src 10.0.0.0/8 }", "http-request auth"):
+        found = statistics("monitor-uri /x", line)
+        assert found.refused == []
+        assert found.config.stats is None
+        assert found.frontend("s").respond == "/x"
+        assert found.outcome("stats enable") is Outcome.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("lines", "allow", "deny"),
+    [
+        (["tcp-request connection reject if { src 10.0.0.1 }"], (), ("10.0.0.1/32",)),
+        (["http-request deny if { src 10.0.0.1 }"], (), ("10.0.0.1/32",)),
+        (["http-request deny deny_status 404 if !{ src 10.0.0.0/8 }"], ("10.0.0.0/8",), ()),
+        (["stats http-request allow if { src 10.0.0.0/8 }", "stats http-request deny"], ("10.0.0.0/8",), ()),
+        (
+            [
+                "tcp-request content reject unless { src 10.0.0.0/8 }",
+                "http-request tarpit if { src 10.0.0.1 }",
+            ],
+            ("10.0.0.0/8",),
+            ("10.0.0.1/32",),
+        ),
+        (["http-request allow if { path /x }"], (), ()),
+    ],
+)
+def test_networks_that_may_look(lines: list[str], allow: tuple[str, ...], deny: tuple[str, ...]):
+    """Rules of TCP and of HTTP by `src` are lists of ours."""
+    found = statistics(*lines)
     assert found.refused == []
-    assert found.config.stats is not None
-    assert str(found.config.stats.bind) == "localhost:9000"
-    assert Outcome.CHANGED in {each.outcome for each in found.lines(line[:6])}
+    stats = found.config.stats
+    assert stats is not None
+    assert (stats.allow, stats.deny) == (allow, deny)
+
+
+def test_nobody_who_may_look():
+    """Then there is no page."""
+    for lines in (
+        ["tcp-request connection reject"],
+        [
+            "tcp-request connection reject unless { src 10.0.0.0/8 }",
+            "http-request deny unless { src 192.0.2.0/24 }",
+        ],
+    ):
+        found = statistics(*lines)
+        assert len(found.refused) == 1
+        assert found.config.stats is None
+    answer = read(f"{FRONT}  monitor-uri /x\n  tcp-request content reject\n")
+    assert answer.config.api is None
 
 
 def test_requests_that_guard_nothing():
@@ -196,27 +297,49 @@ def test_requests_that_guard_nothing():
 
 
 def test_several_statistics():
-    """There is one page, at the first address; beside `monitor-uri` it has a port of its own."""
+    """The page is at each address and path that the file names, for one user and one list of clients."""
     found = read(
-        f"{TIMES}listen a\n  mode http\n  bind *:9000,*:9001\n  stats enable\nlisten b\n"
-        "  mode http\n  bind *:9002\n"
-        "  stats uri /x\n"
+        f"{HTTP}listen a\n  bind *:9000,*:9001\n  stats enable\nlisten b\n  bind *:9002\n  stats uri /x\n"
+        "frontend c\n  bind *:9003\n  stats uri /haproxy?stats\n  default_backend d\n"
+        "backend d\n  stats uri /\n"
+        "listen e\n  bind *:9004\n  stats auth a:b\nlisten g\n  bind *:9005\n  stats uri x\n"
     )
+    stats = found.config.stats
+    assert stats is not None
+    assert str(stats.bind) == "0.0.0.0:9000"
+    assert [each.port for each in stats.also_bind] == [9001, 9002, 9003, 9005]
+    assert stats.uri == ("/x", "/haproxy?stats", "/")
+    assert stats.auth is None
+    assert found.outcome("listen e") is Outcome.CHANGED
+    assert found.refused == ["23:13: must be a path such as `/readyz`, without spaces, not `x`"]
+
+
+def test_statistics_beside_an_answer():
+    """Both are at the address that the file says, where the answer needs no password."""
+    listen = "listen a\n  bind *:9000\n  stats enable\n  monitor-uri /healthz\n"
+    text = f"{HTTP}backend b\n  mode tcp\n{SERVER}{listen}"
+    found = read(text)
+    assert found.refused == []
+    assert found.config.api is None
     assert found.config.stats is not None
-    assert str(found.config.stats.bind) == "0.0.0.0:9000"
-    assert [each.outcome for each in found.lines("bind")] == [Outcome.CHANGED, Outcome.CHANGED]
-    both = read(f"{TIMES}listen a\n  mode http\n  bind *:9000\n  stats enable\n  monitor-uri /healthz\n")
-    assert both.frontend("a").respond == "/healthz"
-    assert both.config.stats is not None
-    assert str(both.config.stats.bind) == "localhost:29445"
-    assert both.outcome("stats enable") is Outcome.CHANGED
+    assert (str(found.config.stats.bind), found.config.stats.respond) == ("0.0.0.0:9000", "/healthz")
+    assert found.outcome("monitor-uri") is Outcome.KEPT
+    needy = read(f"{text}  acl dead nbsrv(b) lt 1\n  monitor fail if dead\n")
+    assert needy.config.stats is not None
+    assert needy.config.stats.needs == "b"
+    assert needy.outcome("acl") is Outcome.KEPT
+    again = read(f"{text}listen c\n  bind *:9001\n  stats enable\n  monitor-uri /healthz\n")
+    assert again.refused == []
+    other = read(f"{text}listen c\n  bind *:9001\n  stats enable\n  monitor-uri /other\n")
+    assert "`/healthz` is answered beside the statistics" in other.refused[0]
+    wrong = read(text.replace("/healthz", "healthz"))
+    assert "must be a path" in wrong.refused[0]
 
 
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
         ("stats auth admin", "a user and a password are needed"),
-        ("stats auth a:b\n  stats auth c:d", "one user can look"),
         ("stats uri", "a value is missing"),
     ],
 )
@@ -262,6 +385,14 @@ def test_backends():
     assert http.outcome("default_backend") is Outcome.IGNORED
     used = read(f"{TIMES}frontend f\n  bind *:1\n  use_backend b\nbackend b\n{SERVER}")
     assert used.frontend().pool == "b"
+    first = read(
+        f"{TIMES}frontend f\n  bind *:1\n  default_backend c\n  use_backend b\n  use_backend c\n"
+        f"backend b\n{SERVER}backend c\n{SERVER}"
+    )
+    assert first.frontend().pool == "b"
+    assert first.outcome("use_backend c") is Outcome.IGNORED
+    assert first.outcome("default_backend c") is Outcome.IGNORED
+    assert read(f"{TIMES}frontend f\n  bind *:1\n  use_backend\n").refused
     assert read(f"{TIMES}frontend f\n  bind *:1\n  default_backend\n").refused
 
 

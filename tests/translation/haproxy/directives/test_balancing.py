@@ -26,13 +26,14 @@ pytestmark = pytest.mark.pure
         ("balance hdr(host)", "roundrobin", Outcome.REFUSED),
         ("balance leastcon", "roundrobin", Outcome.REFUSED),
         ("balance qqqqqqqqq", "roundrobin", Outcome.REFUSED),
-        ("balance", "roundrobin", Outcome.REFUSED),
+        ("balance", "roundrobin", Outcome.KEPT),
+        ("balance leastconn\n  balance", "roundrobin", Outcome.KEPT),
     ],
 )
 def test_algorithms(line: str, expected: str, outcome: Outcome):
     """Each is ours, nearly ours, or refused with what to write."""
     found = backend(line)
-    assert (found.pool().balance, found.outcome("balance")) == (expected, outcome)
+    assert (found.pool().balance, found.lines("balance")[-1].outcome) == (expected, outcome)
 
 
 def test_the_nearest_algorithm():
@@ -40,4 +41,7 @@ def test_the_nearest_algorithm():
     assert backend("balance leastcon").refused == [
         "9:11: `leastcon` is no algorithm: did you mean `leastconn`?"
     ]
-    assert "write one of roundrobin" in backend("balance qqqqqqqqq").refused[0]
+    refused = backend("balance qqqqqqqqq").refused[0]
+    assert "write one of roundrobin" in refused
+    assert "first" not in refused, "that is refused, too"
+    assert "did you mean" not in backend("balance firs").refused[0]

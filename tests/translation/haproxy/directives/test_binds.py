@@ -37,8 +37,12 @@ def test_addresses(binds: list[str], expected: list[str]):
 
 def test_ipv6_alone_on_every_address():
     """There is no such bind: it would open the port for IPv4, too."""
-    found = frontend("bind :::443 v6only")
-    assert found.refused[0].startswith("7:8: `::` takes IPv4 too")
+    found = frontend(bind="bind :::443 v6only")
+    assert found.refused[0].startswith("6:8: `::` takes IPv4 too")
+    assert found.config.ingress is None
+    beside = frontend("bind :::443 v6only", "bind 10.0.0.1:443", bind="")
+    assert beside.config.ingress is not None
+    assert [str(each) for each in beside.frontend().bind] == ["10.0.0.1:443"]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +65,23 @@ def test_ipv6_alone_on_every_address():
 )
 def test_options(words: str, outcome: Outcome):
     """Each has its outcome at its own place."""
-    found = frontend(bind=f"bind *:6443 {words}").line("bind")
+    read_so = frontend(bind=f"bind *:6443 {words}")
+    found = read_so.line("bind")
     assert found.outcome is outcome
     assert found.place.column >= 15
+    assert (read_so.config.api is None) is (outcome is Outcome.REFUSED)
+
+
+def test_a_listener_without_what_is_refused_of_it_is_left_out():
+    """TLS would be ended there: nobody is served in the clear instead, and the other listeners serve."""
+    found = frontend("bind :443 ssl crt /etc/x.pem", "bind :80", bind="")
+    assert len(found.refused) == 1
+    assert [str(each) for each in found.frontend().bind] == ["0.0.0.0:80"]
+    alone = frontend(bind="bind :443 ssl crt /etc/x.pem")
+    assert alone.config.ingress is None
+    assert alone.outcome("default_backend") is Outcome.IGNORED
+    page = read(f"{TIMES}listen s\n  mode http\n  bind :443 ssl crt /etc/x.pem\n  stats enable\n")
+    assert page.config.stats is None
 
 
 def test_unknown_options():

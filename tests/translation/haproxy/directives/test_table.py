@@ -78,3 +78,8 @@ def test_a_setting_that_nothing_uses():
     found = read(f"{TIMES}  retries 9\nlisten l\n  retries 2\n  bind *:1\n  server s 10.0.0.1:1\n")
     assert [each.outcome for each in found.lines("retries")] == [Outcome.IGNORED, Outcome.CHANGED]
     assert found.config.defaults.retries == 2
+
+
+def test_an_old_word():
+    """HAProxy 1 took it without `option`, and it is no slip of `dispatch`."""
+    assert backend("redispatch", "retries 3").outcome("redispatch") is Outcome.KEPT

@@ -1,7 +1,7 @@
 """Lines of a file: limits, conditional blocks, messages, and a word on each."""
 
 import pytest
-from support.translation.haproxy_files import TIMES, read
+from support.translation.haproxy_files import NO_FILES, TIMES, read
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.translation import Outcome
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.pure
 
 def lines_of(data: bytes) -> list[str]:
     """Return what is refused of bytes, by line."""
-    found = translate(data, source="haproxy.cfg", environment={})
+    found = translate(data, source="haproxy.cfg", environment={}, read=NO_FILES)
     return [f"{each.place.line}: {each.reason}" for each in found.refused]
 
 
@@ -107,6 +107,30 @@ def test_passwords_are_not_shown_again():
     shown = " ".join(each.text for each in read(text).found.lines)
     assert "secret" not in shown
     assert "admin:***" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (r'tcp-check send "AUTH s3cret\r\n"', 'tcp-check send "AUTH***'),
+        (r"tcp-check send AUTH\ s3cret\r\n", "tcp-check send AUTH***"),
+        (r'tcp-check send "AUTH\x20s3cret\r\n"', 'tcp-check send "AUTH***'),
+        (r"tcp-check send *2\r\n$4\r\nAUTH\r\n$6\r\ns3cret\r\n", "tcp-check send ***"),
+        ("tcp-check send-lf 'auth %[str(s3cret)]'", "tcp-check send-lf 'auth***"),
+        ("tcp-check send-binary 4155544820733363726574", "tcp-check send-binary ***"),
+        (r'http-check send hdr Authorization "Basic s3cret"', "http-check send hdr Authorization***"),
+        (r"option httpchk GET / HTTP/1.1\r\nCookie:\ s3cret", r"option httpchk GET / HTTP/1.1\r\nCookie:***"),
+        ("setenv REDIS_PASS s3cret", "setenv REDIS_PASS ***"),
+        (r"tcp-check send PING\r\n", r"tcp-check send PING\r\n"),
+        (r'tcp-check send "PING\r\n" comment "is it up"', r'tcp-check send "PING\r\n" comment "is it up"'),
+        ("tcp-check expect string role:master", "tcp-check expect string role:master"),
+    ],
+)
+def test_what_a_check_says_to_be_let_in_is_not_shown(line: str, shown: str):
+    """Of what is sent the first word is shown, which says what it is; whatever follows may be a password."""
+    found = read(f"backend b\n  {line}\n").found.lines
+    assert {each.text for each in found if each.place.line == 2} == {shown}
+    assert "s3cret" not in str(found)
 
 
 def test_long_lines_are_shown_short():
