@@ -37,6 +37,7 @@ def main(argv: list[str]) -> int:
         commands(worker),
         on_error=lambda command, error: worker.log.error("control-error", command=command, exc_info=error),
         for_readers={"status", "sessions"},
+        turns=worker.turns,
     )
     _tune_collector()
     _write_ready_byte(worker)
