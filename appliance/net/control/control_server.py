@@ -34,7 +34,6 @@ KEEP: Final = 1.0
 READER_SECONDS: Final = 10.0
 """Seconds for a whole question of a reader, from its first byte on, and again to read the whole answer."""
 
-_READER_BYTES: Final = 4096  # of a question that only looks: a command without values
 _PIECE: Final = 1 << 18  # bytes of an answer that are sent between two turns
 _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after there was no descriptor left
 
@@ -162,7 +161,7 @@ class ControlServer:
         serving.start()
 
     def _serve(self, connection: socket.socket, caller: Caller) -> None:
-        lines = LineBuffer(QUESTION_LIMIT if caller.owner else _READER_BYTES)
+        lines = LineBuffer(QUESTION_LIMIT if caller.owner else permissions.READER_BYTES)
         descriptors: list[int] = []
         try:
             while chunk := self._receive(connection, descriptors, lines, caller):
@@ -187,7 +186,7 @@ class ControlServer:
         if caller.owner:
             return descriptor_passing.receive(connection, descriptors)
         with gevent.Timeout(caller.seconds_left(unfinished=lines.unfinished), TimeoutError):
-            return descriptor_passing.receive(connection, descriptors, _READER_BYTES)
+            return descriptor_passing.receive(connection, descriptors, permissions.READER_BYTES)
 
     def _answer(self, connection: socket.socket, line: bytes, descriptors: list[int], caller: Caller) -> None:
         if caller.owner:

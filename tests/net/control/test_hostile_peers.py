@@ -1,4 +1,4 @@
-"""Peers of a control socket that never stop: the program's own work has its turns, and others their answers.
+"""Peers of a unix socket that never stop: the program's own work has its turns, and others their answers.
 
 The peers are threads with plain sockets, which send as fast as they can.
 """
@@ -8,19 +8,27 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import gevent
 import pytest
+import structlog
 from support.processes.greenlets import until
 
+from appliance.model.paths import Paths
 from appliance.net.control import control_server, permissions
 from appliance.net.control.control_client import ControlClient, ask
 from appliance.net.control.control_server import Call, ControlServer
+from appliance.net.control.kept_listener import KeptListener
 from appliance.net.data.traffic import Traffic
 from appliance.net.loop.turns import SLICE, Turns
+from appliance.net.reloading.reload_socket import ReloadSockets
+from appliance.stats import command_line
+from appliance.stats.command_line import CommandLine
+from appliance.stats.figures import LatestFigures
+from appliance.stats.history_file import HistoryFile
 from appliance.wire.lines.control import Answer, Question, good
 
 pytestmark = pytest.mark.sockets
@@ -145,6 +153,75 @@ def test_another_client_is_answered_while_a_peer_never_stops(
     with hostile(program.path, speak, count=2):
         for _ in range(5):
             assert ask(program.path, Question(command="echo"), timeout=20.0).ok
+
+
+@contextmanager
+def reload_socket(directory: Path) -> Iterator[Path]:
+    """Serve a reload socket."""
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger(), processors=[])
+    sockets = ReloadSockets(lambda _: good(), log)
+    sockets.follow([directory / "socket"])
+    yield directory / "socket"
+    sockets.close()
+
+
+@contextmanager
+def stats_socket(directory: Path) -> Iterator[Path]:
+    """Serve HAProxy's commands."""
+    log = structlog.wrap_logger(structlog.testing.CapturingLogger(), processors=[])
+    paths = Paths(runtime=directory, state=directory)
+    figures = LatestFigures(paths, HistoryFile(paths.history, log), on_fault=print)
+    serve = CommandLine(paths, figures, log).serve
+    listener = KeptListener(directory / "socket", serve, log, name="stats-socket")
+    yield directory / "socket"
+    listener.close()
+    figures.close()
+
+
+def reload_again(peer: socket.socket) -> None:
+    """Ask for reloads."""
+    peer.sendall(b"reload\n" * 100)
+
+
+def help_again(peer: socket.socket) -> None:
+    """Stay connected, and ask for long answers, many in a line."""
+    peer.sendall(b"prompt\n" + b"help;" * 1000 + b"help\n")
+
+
+@pytest.mark.parametrize(
+    ("serving", "speak"),
+    [
+        (reload_socket, reload_again),
+        (reload_socket, nothing),
+        (reload_socket, connect_again),
+        (stats_socket, help_again),
+        (stats_socket, connect_again),
+    ],
+)
+def test_the_other_sockets_give_turns_too(
+    tmp_path: Path,
+    serving: Callable[[Path], AbstractContextManager[Path]],
+    speak: Callable[[socket.socket], None],
+):
+    """Those for reloads and for HAProxy's commands: the program's timers fire as often as they should."""
+    with serving(tmp_path) as path, gevent.Timeout(30), hostile(path, speak, count=4):
+        for _ in range(20):
+            gevent.sleep(0.005)
+
+
+def test_a_line_of_haproxys_commands_has_a_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A client that sends it byte by byte loses its connection."""
+    monkeypatch.setattr(command_line, "SILENCE", 0.3)
+
+    def drip(peer: gevent.socket.socket) -> None:
+        while True:
+            peer.send(b"x")
+            gevent.sleep(0.05)
+
+    with stats_socket(tmp_path) as path, gevent.Timeout(20), gevent.socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(path))
+        with pytest.raises(OSError, match="Broken pipe"):
+            drip(peer)
 
 
 class Moving:
