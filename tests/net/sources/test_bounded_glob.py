@@ -82,6 +82,6 @@ def test_patterns_of_one_configuration_share_the_bound(tree: Path, monkeypatch: 
     monkeypatch.setattr(bounded_glob, "MOST_NAMES", 30)
     files = ReadFiles()
     files.matching(f"{tree}/*.conf")
+    files.matching(f"{tree}/*1.conf")
     with pytest.raises(OSError, match="looks at more than 30 names"):
-        for number in range(10):
-            files.matching(f"{tree}/*{number}.conf")
+        files.matching(f"{tree}/*2.conf")

@@ -37,7 +37,7 @@ def test_a_worker_whose_master_died_ends(capfd: pytest.CaptureFixture[str]):
         paths.snapshot(1).parent.mkdir()
         paths.snapshot(1).write_bytes(model.encode(wanted))
 
-        def orders(ready: int) -> str:
+        def orders(ready: int) -> tuple[str, ...]:
             return encode(
                 WorkerArguments(
                     program="proxy-api",
