@@ -23,7 +23,7 @@ _WIDE: Final = ("::", "0.0.0.0", "localhost", *sorted(_LOOPBACK))  # noqa: S104 
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield binds that clash or are too many (errors), then connections that go round in a loop (warnings)."""
+    """Yield binds that clash or are too many (errors), then connections that would loop (warnings)."""
     yield from _clashes(config)
     yield from _too_many(config)
     for path, frontend in frontends(config):

@@ -97,8 +97,9 @@ def _too_rare(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
 
 
 def _without_address(path: Path, pool: PoolSection) -> Iterator[Finding]:
+    usable = pool.usable  # made anew each time it is asked for
     for name in pool.servers.by_name:
-        if name not in pool.usable:
+        if name not in usable:
             message = "has no address, only a port: this server is left out until it has one"
             yield warning((*path, "servers", name, "address"), message)
 
