@@ -205,7 +205,8 @@ class ControlServer:
             return
         line = memoryview(encode_answer(answer))
         for start in range(0, len(line), _PIECE):
-            self._turns.give()
+            if start:  # not before the first one: after the answer to `stop` nobody may be left to send it
+                self._turns.give()
             connection.sendall(line[start : start + _PIECE])
 
     def _result(self, line: bytes, descriptors: list[int], caller: Caller) -> Answer | WithDescriptors:

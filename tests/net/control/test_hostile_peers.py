@@ -352,3 +352,28 @@ def test_a_reader_says_what_it_has_to_in_few_bytes(tmp_path: Path, monkeypatch: 
     with ControlClient(path) as client:
         assert client.ask(Question(command="echo")).ok
     program.server.close()
+
+
+def test_nothing_comes_between_a_handler_and_its_answer(tmp_path: Path):
+    """Whoever asks a program to stop has the answer, even where the slice is over: the program ends then."""
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        gevent.sleep(seconds)
+
+    def stop(_: Call) -> Answer:
+        late = time.monotonic() + 2 * SLICE
+        while time.monotonic() < late:
+            pass
+        return good()
+
+    server = ControlServer(
+        tmp_path / "a.control", {"stop": stop}, on_error=lambda *_: None, turns=Turns(rest)
+    )
+    with gevent.socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(tmp_path / "a.control"))
+        peer.sendall(b'{"command": "stop"}\n')
+        assert b"true" in peer.recv(100)
+    assert rests == []
+    server.close()
