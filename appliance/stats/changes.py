@@ -94,5 +94,5 @@ def _form(environment: Environment) -> Form:
     body: BinaryIO = environment["wsgi.input"]  # type: ignore[assignment]  # the one that is no text (PEP 3333)
     try:
         return dict(parse_qsl(body.read(int(length)).decode(), max_num_fields=10, strict_parsing=True))
-    except ValueError as error:
+    except (OSError, ValueError) as error:  # a body that ends early, or is cut by its client
         raise MalformedFormError from error

@@ -4,6 +4,7 @@ A connection takes one line and is closed, or, after `prompt`, takes lines until
 goes to the programs `health` and the workers as from the console, so that it survives reloads.
 """
 
+import time
 from collections.abc import Callable
 from typing import Final, assert_never
 
@@ -16,6 +17,7 @@ from appliance.core.haproxy.process import info_fields
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.loop.turns import Turns
 from appliance.stats import servers
 from appliance.stats.figures import LatestFigures
 from appliance.stats.servers import NotDone
@@ -40,9 +42,10 @@ from appliance.wire.lines.listed_session import ListedSession
 
 MOST_CONNECTIONS: Final = 32
 SILENCE: Final = 10.0
-"""Seconds that a client may be silent, or not read its answer (HAProxy's `stats timeout`)."""
+"""Seconds for a client to say a whole line, and again to read an answer (HAProxy's `stats timeout`)."""
 
 _CHUNK: Final = 4096
+_AT_ONCE: Final = 0.001  # seconds: a timeout of 0 is none in Python's words
 
 
 class CommandLine:
@@ -52,6 +55,7 @@ class CommandLine:
         self._paths = paths
         self._figures = figures
         self._log = log
+        self._turns = Turns()
         self._places = BoundedSemaphore(MOST_CONNECTIONS)
 
     def serve(self, connection: socket.socket) -> None:
@@ -60,7 +64,6 @@ class CommandLine:
             connection.close()
             return
         try:
-            connection.settimeout(SILENCE)
             self._serve(connection)
         except OSError:
             pass  # the client is gone, or too slow
@@ -72,16 +75,21 @@ class CommandLine:
 
     def _serve(self, connection: socket.socket) -> None:
         interactive, rest = False, b""
+        late = time.monotonic() + SILENCE
         while True:
+            self._turns.give()
             line, newline, rest = rest.partition(b"\n")
             if not newline:
                 rest = line
+                connection.settimeout(max(_AT_ONCE, late - time.monotonic()))
                 chunk = connection.recv(_CHUNK)
                 if not chunk or len(rest) > LINE_LIMIT:
                     return
                 rest += chunk
                 continue
+            connection.settimeout(SILENCE)
             for command in commands.commands(line.rstrip(b"\r")):
+                self._turns.give()
                 if command is Simple.QUIT:
                     return
                 interactive = interactive or command is Simple.PROMPT
@@ -89,6 +97,7 @@ class CommandLine:
                 connection.sendall((self.answer(command) + end).encode())
             if not interactive:
                 return
+            late = time.monotonic() + SILENCE
 
     def answer(self, command: Command) -> str:
         """Obey one command, and return what HAProxy would say."""

@@ -1,8 +1,10 @@
 """The HTTP server: gevent's, with limits, so that no client costs more than its own connection.
 
 Everything that a client may be slow about has a deadline: the handshake of TLS, the head of a request, the
-reading of the answer. There is a number of connections beyond which the next ones wait in the backlog, a size
-of heads, and no body that is read unless a page wants it.
+reading of the answer. There is a size of heads, and no body that is read unless a page wants it. Whoever asks
+without end has its turns as all others have (`net.loop.turns`). There is a number of connections: the next
+one gets the place of one that has not shown the password, of the network that has most of those; only where
+all have shown it the next ones wait in the backlog.
 """
 
 import contextlib
@@ -11,10 +13,12 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 import gevent
-from gevent import socket, ssl
+from gevent import Greenlet, socket, ssl
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
+from appliance.net.control.places import Places
+from appliance.net.loop.turns import Turns
 from appliance.stats.access import WebAccess
 from appliance.wire import literal
 
@@ -28,6 +32,7 @@ ANSWER_SECONDS: Final = 30.0
 """Seconds for an answer to be made and read."""
 
 _HEAD_BYTES: Final = 16384
+_NETWORK_6: Final = 8  # bytes of an IPv6 address that one client has for itself (RFC 4291 section 2.5.1)
 
 
 _Value = TypeVar("_Value")
@@ -40,6 +45,9 @@ class _HeadTooLongError(ValueError):
 
     For a head pywsgi answers 400; behind a body the connection is closed.
     """
+
+
+_ENDINGS: Final = (gevent.Timeout, gevent.GreenletExit, ssl.SSLError, ConnectionError, _HeadTooLongError)
 
 
 class _BoundedReader:
@@ -91,6 +99,7 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
 
         Nothing closes the connection.
         """
+        self.server.turns.give()
         self.rfile.renew()
         line: str = _within(HEAD_SECONDS, super().read_requestline, "")
         return line if self.server.admits(self.socket, self.client_address) else ""
@@ -114,11 +123,12 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
 
     def handle_one_response(self) -> None:
         """Answer; a client that does not read its answer in time loses its connection."""
+        self.server.asked(self.headers.get("Authorization", ""))
         _within(ANSWER_SECONDS, super().handle_one_response, None)
 
     def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Close after a deadline, a long body, or when the client has gone; report a bug: answer 500."""
-        if issubclass(kind, gevent.Timeout | ssl.SSLError | ConnectionError | _HeadTooLongError):
+        """Close after a deadline, a long body, or when the client has gone, or has to; a bug: answer 500."""
+        if issubclass(kind, _ENDINGS):
             self.close_connection = True
             return
         super().handle_error(kind, error, trace)
@@ -137,7 +147,9 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
         access: Callable[[], WebAccess],
         errors: object,
     ) -> None:
+        self.turns = Turns()
         self._access = access
+        self._places: Places[Greenlet] = Places()
         super().__init__(
             listener,
             application,
@@ -154,11 +166,29 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
         if not access.allows(literal.packed_peer(address[0])):
             connection.close()
             return
-        if access.context is None:
-            super().handle(connection, address)
-            return
-        if (secured := _secured(connection, access.context)) is not None:
-            super().handle(secured, address)
+        self._enter(literal.packed_peer(address[0]))
+        try:
+            self.turns.give()
+            if access.context is None:
+                super().handle(connection, address)
+            elif (secured := _secured(connection, access.context)) is not None:
+                super().handle(secured, address)
+        finally:
+            self._places.leave(gevent.getcurrent())
+
+    def asked(self, authorization: str) -> None:
+        """Note a whole request: who has shown the password keeps the place, others may have to go later."""
+        access, serving = self._access(), gevent.getcurrent()
+        if access.credentials is not None and access.admits(authorization):
+            self._places.work(serving)
+        else:
+            self._places.rest(serving)
+
+    def _enter(self, peer: bytes) -> None:
+        """Take a place, and leave one for the next who comes: another one has to go where it is the last."""
+        if len(self._places) >= MOST_CLIENTS - 1 and (leaver := self._places.give_way()) is not None:
+            leaver.kill(block=False)
+        self._places.enter(gevent.getcurrent(), peer[:_NETWORK_6])
 
     def admits(self, connection: socket.socket, address: tuple[str, int]) -> bool:
         """Say whether an open connection may ask what it asks: a reload may have changed who may, and how.

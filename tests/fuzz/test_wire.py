@@ -767,10 +767,10 @@ TARGETS = (
     Target(
         name="worker-arguments",
         run=round_trip(
-            lambda data: worker_arguments.decode(data.decode(errors="surrogateescape")),
-            lambda orders: worker_arguments.encode(orders).encode(),
+            lambda data: worker_arguments.decode([data.decode(errors="surrogateescape")]),
+            lambda orders: "".join(worker_arguments.encode(orders)).encode(),
         ),
-        seeds=(worker_arguments.encode(ORDERS).encode(),),
+        seeds=("".join(worker_arguments.encode(ORDERS)).encode(),),
         errors=(worker_arguments.WorkerArgumentsError,),
         words=JSON_WORDS,
     ),

@@ -11,18 +11,32 @@ from appliance.model.config.configuration import Config
 from appliance.model.config.frontends import FrontendSection
 from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, Path, dotted
-from appliance.model.rules.findings import warning
-from appliance.model.rules.references import frontends
+from appliance.model.rules.findings import error, warning
+from appliance.model.rules.references import frontends, groups
+from appliance.model.snapshot.frontends import Forward
+
+MOST_BINDS: Final = 5000
+"""Most binds of a group's workers, which get them on their command lines: Linux limits those."""
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
 _WIDE: Final = ("::", "0.0.0.0", "localhost", *sorted(_LOOPBACK))  # noqa: S104  # recognised, not bound
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield binds that clash (errors), then connections that would go round in a loop (warnings)."""
+    """Yield binds that clash or are too many (errors), then connections that would loop (warnings)."""
     yield from _clashes(config)
+    yield from _too_many(config)
     for path, frontend in frontends(config):
         yield from _loops(path, frontend, config)
+
+
+def _too_many(config: Config) -> Iterator[Finding]:
+    for name, group in groups(config):
+        moved = (each for each in group.frontends.values() if each.forward is Forward.PROXY)
+        count = sum(len(each.bind) for each in moved)
+        if count > MOST_BINDS:
+            message = f"{count} binds: the workers of a group take {MOST_BINDS} at the most"
+            yield error((name, "frontends"), message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

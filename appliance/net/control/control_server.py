@@ -1,12 +1,15 @@
 """The answering side of a control socket for programs of greenlets: one question and one answer at a time.
 
-Only the owner can connect, and the members of `group:`, who are answered what they may look at.
+Only the owner can connect, and the members of `group:`, who are answered what they may look at. However much
+is asked, the program's other work has its turns (`net.loop.turns`); members have a share of the time, and a
+deadline for each message (`net.control.reader_share`).
 
 Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
 question are the server's, which closes them when it has answered, but for those that a handler keeps.
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +21,20 @@ from gevent import socket
 from appliance.net.control import descriptor_passing, permissions
 from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.gevent_listener import listen_for_readers
+from appliance.net.control.reader_share import ReaderShare
 from appliance.net.control.unix_listener import SocketName
+from appliance.net.loop.turns import Turns
+from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
 
 KEEP: Final = 1.0
 """Seconds between two looks whether a socket is still there."""
 
+READER_SECONDS: Final = 10.0
+"""Seconds for a whole question of a reader, from its first byte on, and again to read the whole answer."""
+
+_PIECE: Final = 1 << 18  # bytes of an answer that are sent between two turns
 _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after there was no descriptor left
 
 
@@ -55,6 +65,16 @@ class Caller:
 
     owner: bool = True
     on_close: list[Callable[[], None]] = field(default_factory=list)
+    begun: float | None = None
+
+    def seconds_left(self, *, unfinished: bool) -> float | None:
+        """Return the seconds for the rest of a question that has begun, None where none has."""
+        if not unfinished:
+            self.begun = None
+            return None
+        now = time.monotonic()
+        self.begun = self.begun or now
+        return max(0.001, self.begun + READER_SECONDS - now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +94,7 @@ class ControlServer:
     `for_readers` are the commands that only look: whoever is neither root nor the owner gets no other one.
     A handler may block its greenlet. One that raises is answered with its error, and reported to `on_error`.
     The socket is made again where somebody removes it, or removes its directory and makes that again.
+    `turns` are the program's, where something else than gevent's loop gives them.
     """
 
     def __init__(
@@ -83,10 +104,12 @@ class ControlServer:
         *,
         on_error: OnError,
         for_readers: Collection[str] = (),
+        turns: Turns | None = None,
     ) -> None:
         self._path = path
         self._commands = CommandTable(handlers, for_readers=for_readers, on_error=on_error)
-        self._readers = 0
+        self._readers = ReaderShare()
+        self._turns = turns or Turns()
         self._on_error = on_error
         self._listener = listen_for_readers(path)
         self._name = SocketName(path)
@@ -121,27 +144,30 @@ class ControlServer:
                 self._on_error("accept", error)
                 gevent.sleep(_PAUSE)
                 continue
-            gevent.spawn(self._serve_somebody, connection)
+            self._spawn(connection)
+            self._turns.give()
 
-    def _serve_somebody(self, connection: socket.socket) -> None:
+    def _spawn(self, connection: socket.socket) -> None:
         """Serve the owner in any case, and a few readers at a time: descriptors are left for the owner."""
-        if permissions.is_owner(connection):
-            self._serve(connection, Caller())
-        elif self._readers >= permissions.MOST_READERS:
-            connection.close()
-        else:
-            self._readers += 1
-            try:
-                self._serve(connection, Caller(owner=False))
-            finally:
-                self._readers -= 1
+        caller = Caller(owner=permissions.is_owner(connection))
+        serving = gevent.Greenlet(self._serve, connection, caller)
+        if not caller.owner:
+            if not self._readers.enter(serving, peer_credentials(connection).user):
+                connection.close()
+                return
+            # One that is killed before it has begun runs nothing.
+            serving.rawlink(self._readers.leave)
+            serving.rawlink(lambda _: connection.close())
+        serving.start()
 
     def _serve(self, connection: socket.socket, caller: Caller) -> None:
-        lines = LineBuffer(QUESTION_LIMIT)
+        lines = LineBuffer(QUESTION_LIMIT if caller.owner else permissions.READER_BYTES)
         descriptors: list[int] = []
         try:
-            while chunk := descriptor_passing.receive(connection, descriptors):
+            while chunk := self._receive(connection, descriptors, lines, caller):
+                self._turns.give()
                 for line in lines.feed(chunk):
+                    self._turns.give()
                     if line:
                         self._answer(connection, line, descriptors, caller)
                         descriptor_passing.close_all(descriptors)
@@ -154,14 +180,34 @@ class ControlServer:
             for callback in caller.on_close:
                 callback()
 
+    def _receive(
+        self, connection: socket.socket, descriptors: list[int], lines: LineBuffer, caller: Caller
+    ) -> bytes:
+        if caller.owner:
+            return descriptor_passing.receive(connection, descriptors)
+        with gevent.Timeout(caller.seconds_left(unfinished=lines.unfinished), TimeoutError):
+            return descriptor_passing.receive(connection, descriptors, permissions.READER_BYTES)
+
     def _answer(self, connection: socket.socket, line: bytes, descriptors: list[int], caller: Caller) -> None:
-        answer = self._result(line, descriptors, caller)
+        if caller.owner:
+            self._send(connection, self._result(line, descriptors, caller), caller)
+            return
+        with self._readers.question(gevent.getcurrent()):
+            answer = self._result(line, descriptors, caller)
+        with gevent.Timeout(READER_SECONDS, TimeoutError):
+            self._send(connection, answer, caller)
+
+    def _send(self, connection: socket.socket, answer: Answer | WithDescriptors, caller: Caller) -> None:
         if isinstance(answer, WithDescriptors):
             descriptor_passing.send(
                 connection, encode_answer(answer.answer), answer.descriptors if caller.owner else ()
             )
             return
-        connection.sendall(encode_answer(answer))
+        line = memoryview(encode_answer(answer))
+        for start in range(0, len(line), _PIECE):
+            if start:  # not before the first one: after the answer to `stop` nobody may be left to send it
+                self._turns.give()
+            connection.sendall(line[start : start + _PIECE])
 
     def _result(self, line: bytes, descriptors: list[int], caller: Caller) -> Answer | WithDescriptors:
         def run(handler: Handler, question: Question) -> Answer | WithDescriptors:

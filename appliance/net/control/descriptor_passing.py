@@ -30,14 +30,14 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> 
     connection.sendall(data[sent:])
 
 
-def receive(connection: socket.socket, descriptors: list[int]) -> bytes:
+def receive(connection: socket.socket, descriptors: list[int], most: int = CHUNK) -> bytes:
     """Return the next chunk, b"" at the end, and add the descriptors that came with it.
 
     Raises ControlError when those of one line are too many: they are in the list, to be closed.
     """
     room = socket.CMSG_SPACE(_MAX_DESCRIPTORS * 4)
     # Without MSG_CMSG_CLOEXEC a program that another greenlet starts now would inherit them.
-    chunk, ancillary, _, _ = connection.recvmsg(CHUNK, room, socket.MSG_CMSG_CLOEXEC)
+    chunk, ancillary, _, _ = connection.recvmsg(most, room, socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             count = len(data) // 4

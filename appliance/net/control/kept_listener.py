@@ -13,6 +13,7 @@ from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.gevent_listener import listen_unix
+from appliance.net.loop.turns import Turns
 from appliance.net.privileges import socket_directories
 from appliance.net.privileges.peer_credentials import listening_process
 
@@ -34,6 +35,7 @@ class KeptListener:
         self._serve = serve
         self._log = log
         self._event = name
+        self._turns = Turns()
         self._socket: socket.socket | None = None
         self._inode = 0
         self._loop: Greenlet | None = None
@@ -98,6 +100,7 @@ class KeptListener:
                 gevent.sleep(RETRY)
                 continue
             gevent.spawn(self._serve, connection)
+            self._turns.give()
 
 
 def _why(error: OSError, path: Path) -> str:

@@ -6,6 +6,7 @@ from collections import deque
 from typing import Final, Protocol
 
 from appliance.net.control.deferred_answer import DeferredAnswer
+from appliance.net.control.permissions import READER_BYTES
 from appliance.net.loop.loop import Loop
 from appliance.wire.lines.control import Answer, ControlError, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
@@ -42,7 +43,9 @@ class LoopConnection:
         self._loop = loop
         self._server = server
         self._socket = connection
-        self._lines = LineBuffer(_LONGEST_LINE)
+        # Who may only look gives commands without values.
+        self._lines = LineBuffer(_LONGEST_LINE if owner else READER_BYTES)
+        self._chunk = _CHUNK if owner else READER_BYTES
         self._questions: deque[bytes] = deque()
         self._output = b""
         self._asked = False
@@ -85,7 +88,7 @@ class LoopConnection:
 
     def _read(self) -> None:
         try:
-            chunk = self._socket.recv(_CHUNK)
+            chunk = self._socket.recv(self._chunk)
             self._questions.extend(line for line in self._lines.feed(chunk) if line)
         except BlockingIOError:
             return

@@ -4,7 +4,8 @@ A handler must not block. What takes its time is answered later: the handler ret
 whoever ends the work resolves it. A connection has one question at a time under way, the next ones wait.
 Questions are answered in the order in which they came, in short slices of the loop's time, so that a flood of
 them delays nobody's deadline.
-When all places are taken, a new connection gets the place of the one that has been idle longest.
+When all places are taken, a new connection gets the place of the one that has been idle longest; when all of
+those who may only look are taken, one of the user gives way who has most.
 """
 
 import contextlib
@@ -17,8 +18,10 @@ from appliance.net.control import permissions
 from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.control.loop_connection import LoopConnection
+from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName, listen_for_readers
 from appliance.net.loop.loop import Loop
+from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import Answer, ControlError, Question
 
 _MOST_CONNECTIONS: Final = 64
@@ -52,6 +55,7 @@ class LoopControlServer:
         self._connections: dict[
             LoopConnection, None
         ] = {}  # in order: the one that has been idle longest is the first
+        self._readers: Places[LoopConnection] = Places()
         self._listener = listen_for_readers(path)
         self._listener.settimeout(0)
         self._name = SocketName(path)
@@ -107,12 +111,14 @@ class LoopControlServer:
     def ended(self, connection: LoopConnection) -> None:
         """Remove a connection that has ended, which makes room for another one."""
         self._connections.pop(connection, None)
+        self._readers.leave(connection)
         self._listen()
 
     def rested(self, connection: LoopConnection) -> None:
         """Move a connection that has got its answers to the end of those that are idle."""
         if connection in self._connections:
             self._connections[connection] = self._connections.pop(connection)
+            self._readers.rest(connection)
             self._listen()
 
     def _keep(self) -> None:
@@ -144,13 +150,25 @@ class LoopControlServer:
             return
         accepted.settimeout(0)
         owner = permissions.is_owner(accepted)
-        if not owner and sum(not each.owner for each in self._connections) >= permissions.MOST_READERS:
-            accepted.close()  # room is left for the owner
+        if not owner and not self._has_room_for_reader():
+            accepted.close()
             return
         if self._is_full and self._idlest is not None:
             self._idlest.close()
-        self._connections[LoopConnection(self._loop, self, accepted, owner=owner)] = None
+        made = LoopConnection(self._loop, self, accepted, owner=owner)
+        self._connections[made] = None
+        if not owner:
+            self._readers.enter(made, peer_credentials(accepted).user)
         self._listen()
+
+    def _has_room_for_reader(self) -> bool:
+        """Return whether one more may look: another one gives way where need be, and the owner has room."""
+        if len(self._readers) < permissions.MOST_READERS:
+            return True
+        leaver = self._readers.give_way()
+        if leaver is not None:
+            leaver.close()
+        return leaver is not None
 
     @property
     def _is_full(self) -> bool:

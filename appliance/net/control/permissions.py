@@ -10,6 +10,9 @@ from appliance.wire.lines.control import Answer, bad
 MOST_READERS: Final = 16
 """Connections at a time of those who may only look: the others are kept for the owner."""
 
+READER_BYTES: Final = 4096
+"""Bytes of a question of theirs, and of what is read of it at a time: a command without values is short."""
+
 
 def is_owner(connection: SocketOptions) -> bool:
     """Return whether root or our own user has connected. The kernel says so, whatever the peer sends."""

@@ -23,6 +23,7 @@ cdef class Traffic:
     cdef public bint changed
     cdef public long long last_number
     cdef public double _lively_until
+    cdef public double _hub_at
     cdef public list _sweep
     cdef public double _sweep_at
 

@@ -7,6 +7,7 @@ looked at on each tick, the others once a second, in slices.
 The clock is read once a tick, and not for each read and write: timeouts of sessions are as exact as a tick.
 """
 
+import math
 import os
 import resource
 import time
@@ -19,6 +20,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_queue import Waiter
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.model.end_reasons import EndReason
+from appliance.net.data.hub_visit import HubVisit
 from appliance.net.data.pipes import Pipes
 from appliance.net.data.poller import Poller
 from appliance.net.data.transfer import Transfer
@@ -75,6 +77,7 @@ class Traffic:
     """
 
     __slots__ = (
+        "_hub_at",
         "_lively_until",
         "_sweep",
         "_sweep_at",
@@ -120,6 +123,7 @@ class Traffic:
         self.fault = fault
         self.hub_ticks = HUB_TICKS
         self._lively_until = 0.0
+        self._hub_at = math.inf
         self.accept_failed = accept_failed
         self.report: Callable[..., None] | None = None
         self.make_room = make_room
@@ -145,12 +149,12 @@ class Traffic:
         What is gevent's, the control socket above all, has its turn when it has something to do. Its timers,
         and a thread that calls back into its loop, may be late by a few ticks.
         """
-        poller, ticks = self.poller, 0
+        poller, ticks, visit = self.poller, 0, HubVisit()
         poller.lead()
         tick_at = time.monotonic()
         self.keep_lively()  # greenlets begin with the first tick
         while not done():
-            hub_ready = poller.wait(tick_at)
+            hub_ready = poller.wait(min(tick_at, self._hub_at))
             now = time.monotonic()
             hub_due = hub_ready
             if now >= tick_at:
@@ -160,13 +164,18 @@ class Traffic:
                 hub_due = hub_ready or now < self._lively_until or ticks % self.hub_ticks == 0
             if hub_ready:
                 self.keep_lively()
-            if hub_due:
-                # Not less: libev asks the kernel only in its next turn for what is watched in this one.
-                gevent.idle()
+            if hub_due or now >= self._hub_at:
+                self._hub_at = math.inf
+                visit.make()
 
     def keep_lively(self) -> None:
         """Let gevent's loop look at its timers on each tick for a while: a greenlet has much to do."""
         self._lively_until = time.monotonic() + _HUB_LIVELY
+
+    def rest(self, seconds: float) -> None:
+        """Block a greenlet for so long, while connections are moved; no tick is waited for."""
+        self._hub_at = min(self._hub_at, time.monotonic() + seconds)
+        gevent.sleep(seconds)
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""

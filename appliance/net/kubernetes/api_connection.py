@@ -1,12 +1,15 @@
 """One connection to one API server: requests with a deadline and a limit, and watches line by line.
 
 It blocks, and is used by one thread; `abort` alone may be called by another one. Errors are ApiError.
+
+A request has one deadline, for all of it: at its end another thread shuts the connection down, whatever the
+server sends meanwhile, be it byte by byte, or a handshake in which OpenSSL reads on and on.
 """
 
 import http.client
 import socket
 import ssl
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -14,6 +17,7 @@ from typing import Final
 from appliance.model.snapshot.discovery import ApiAddress
 from appliance.net.kubernetes.api_access import Access
 from appliance.net.kubernetes.api_errors import ApiError, Failure
+from appliance.net.kubernetes.work_share import WorkShare
 from appliance.wire.kubernetes.answers import GONE, decode_refusal
 
 CONNECT: Final = 3.0
@@ -49,20 +53,19 @@ class ApiConnection:
         self.address = address
         self.digest = access.digest
         self._http = _NamedConnection(address, access)
+        self._share = WorkShare()
 
     def get(self, path: str, *, token: str | None) -> bytes:
         """Return the body of an answer; raises ApiError."""
-        until = time.monotonic() + LIST
-        with self._asked(path, token, until) as response:
-            return _all(response, self._http, until, most=_MOST_PAGE)
+        with self._asked(path, token, LIST) as response:
+            return self._all(response, most=_MOST_PAGE)
 
     def lines(self, path: str, *, token: str | None) -> Iterator[list[bytes]]:
         """Yield the lines of a watch, those together that have come together; raises ApiError."""
-        until = time.monotonic() + SILENCE
-        with self._asked(path, token, until) as response:
-            rest = b""
-            while chunk := _some(response, self._http, until):
-                *lines, rest = (rest + chunk).split(b"\n")
+        with self._asked(path, token, SILENCE) as response:
+            rest = bytearray()
+            while chunk := self._some(response):
+                lines, rest = _lines(rest, chunk)
                 if max(map(len, (*lines, rest))) > _MOST_LINE:
                     raise ApiError(Failure.TOO_LARGE, f"an event of more than {_MOST_LINE} bytes")
                 if whole := [line for line in lines if line]:
@@ -79,33 +82,53 @@ class ApiConnection:
         self._http.close()
 
     @contextmanager
-    def _asked(self, path: str, token: str | None, until: float) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and give the answer to it, whose status is 200; raises ApiError."""
+    def _asked(self, path: str, token: str | None, seconds: float) -> Iterator[http.client.HTTPResponse]:
+        """Send a request, and give the answer to it, whose status is 200; raises ApiError.
+
+        So many seconds later the connection is shut down.
+        """
         headers = {"Accept": "application/json", "User-Agent": "load-balancer-appliance"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         try:
-            if self._http.sock is None:
-                self._http.connect()
-            self._http.set_deadline(until)
-            self._http.request("GET", path, headers=headers)
-            response = self._http.getresponse()
-            if response.status != _OK:
-                raise self._refusal(response, until)
-            yield response
-            response.close()  # it was read to its end, which http.client does not always notice
+            with self._http.within(seconds):
+                if self._http.sock is None:
+                    self._http.connect()
+                self._http.request("GET", path, headers=headers)
+                response = self._http.getresponse()
+                if response.status != _OK:
+                    raise self._refusal(response)
+                yield response
+                response.close()  # it was read to its end, which http.client does not always notice
         except ApiError:
             self.close()
             raise
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
-            raise _api_error(error) from error
+            raise _api_error(TimeoutError() if self._http.is_late else error) from error
         except GeneratorExit:
             self.close()
             raise
 
-    def _refusal(self, response: http.client.HTTPResponse, until: float) -> ApiError:
-        body = _all(response, self._http, until, most=_MOST_REFUSAL)
+    def _some(self, response: http.client.HTTPResponse) -> bytes:
+        """Return what has come, b"" at the end; the thread has no more than its share of a processor."""
+        self._share.rest()
+        data = response.read1(_CHUNK)
+        if self._http.is_late:
+            raise TimeoutError
+        return data
+
+    def _all(self, response: http.client.HTTPResponse, *, most: int) -> bytes:
+        chunks, size = [], 0
+        while chunk := self._some(response):
+            size += len(chunk)
+            if size > most:
+                raise ApiError(Failure.TOO_LARGE, f"an answer of more than {most} bytes")
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def _refusal(self, response: http.client.HTTPResponse) -> ApiError:
+        body = self._all(response, most=_MOST_REFUSAL)
         said = decode_refusal(body, status=response.status)
         failure = _FAILURES.get(response.status, Failure.ERROR if response.status >= 500 else Failure.REFUSED)
         return ApiError(failure, said.message, retry_after=_seconds(response.getheader("Retry-After")))
@@ -118,6 +141,8 @@ class _NamedConnection(http.client.HTTPSConnection):
         super().__init__(address.host, address.port, timeout=CONNECT, context=access.context)
         self._access = access
         self._aborted = False
+        self._request: object = None
+        self.is_late = False
 
     def connect(self) -> None:
         """Connect within the time for it, and check the name."""
@@ -126,42 +151,53 @@ class _NamedConnection(http.client.HTTPSConnection):
         plain = socket.create_connection((self.host, self.port), timeout=CONNECT)
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sock = self._access.context.wrap_socket(plain, server_hostname=self._access.server_name)
+            self.sock = self._access.context.wrap_socket(
+                plain, server_hostname=self._access.server_name, do_handshake_on_connect=False
+            )
         except BaseException:
             plain.close()
             raise
+        self.sock.do_handshake()
+        self.sock.settimeout(None)  # `within` ends it
 
-    def set_deadline(self, until: float) -> None:
-        """Let reading and writing take no longer than until then; raises TimeoutError."""
-        left = until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("no end within the time for it")
-        if self.sock is not None:
-            self.sock.settimeout(left)
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Shut the connection down after so long, and let it be known as late."""
+        request = self._request = object()
+        self.is_late = False
+        timer = threading.Timer(seconds, self._late, (request,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            self._request = None
+            timer.cancel()
 
     def abort(self) -> None:
         """Wake whoever reads or writes."""
         self._aborted = True
-        with suppress(OSError, AttributeError):  # it is not connected
-            self.sock.shutdown(socket.SHUT_RDWR)
+        self._shut_down()
+
+    def _late(self, request: object) -> None:
+        if self._request is request:
+            self.is_late = True
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        with suppress(OSError, TypeError):  # it is not connected
+            # Not the method of SSLSocket, which lets go of the session that another thread reads from.
+            socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
 
-def _some(response: http.client.HTTPResponse, connection: _NamedConnection, until: float) -> bytes:
-    """Return what has come, b"" at the end."""
-    connection.set_deadline(until)
-    return response.read1(_CHUNK)
-
-
-def _all(
-    response: http.client.HTTPResponse, connection: _NamedConnection, until: float, *, most: int
-) -> bytes:
-    chunks, size = [], 0
-    while chunk := _some(response, connection, until):
-        size += len(chunk)
-        if size > most:
-            raise ApiError(Failure.TOO_LARGE, f"an answer of more than {most} bytes")
-        chunks.append(chunk)
-    return b"".join(chunks)
+def _lines(begun: bytearray, chunk: bytes) -> tuple[list[bytes], bytearray]:
+    """Return the lines that a chunk completes, and the beginning of the next one."""
+    first, end, rest = chunk.partition(b"\n")
+    begun += first
+    if not end:
+        return [], begun
+    *others, last = rest.split(b"\n")
+    return [bytes(begun), *others], bytearray(last)
 
 
 def _api_error(error: Exception) -> ApiError:

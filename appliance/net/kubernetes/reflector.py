@@ -24,6 +24,7 @@ from appliance.wire.kubernetes.objects import ApiObject
 from appliance.wire.kubernetes.requests import Resource
 
 _PAGE: Final = 250  # objects of one answer
+_MOST_PAGES: Final = 200  # of a list: ten times as many as the most objects need
 _PACE: Final = 1.0  # seconds from one watch to the next
 _SLOW: Final = frozenset({Failure.UNAUTHORIZED, Failure.FORBIDDEN, Failure.MISSING, Failure.REFUSED})
 
@@ -136,14 +137,15 @@ class Reflector:
     def _list(self, connection: ApiConnection, token: str | None) -> None:
         resource, more = self.resource, None
         self._reflection.begin_list()
-        while True:
+        for _ in range(_MOST_PAGES):
             body = connection.get(resource.list_path(limit=_PAGE, more=more), token=token)
             page = decode_page(body, resource.kind)
             self._reflection.page(page)
             more = page.more
             if more is None:
-                break
-        self._seen(connection)
+                self._seen(connection)
+                return
+        raise ApiError(Failure.TOO_LARGE, f"a list of more than {_MOST_PAGES} pages")
 
     def _watch(self, connection: ApiConnection, token: str | None) -> None:
         version = self._reflection.resource_version or ""

@@ -1,9 +1,9 @@
 """One message on its way to one who is told: by a command, a webhook, or syslog.
 
-Everything here waits in gevent's way and has a deadline. Errors never repeat a URL or a token.
+Everything here waits in gevent's way, has a deadline, and reads no more than an answer has: a webhook that
+goes on and on holds nobody up. Errors never repeat a URL or a token.
 """
 
-import contextlib
 import http.client
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import gevent
 import msgspec
-from gevent import socket
 
 from appliance.core.events.alerts import alerts, summary
 from appliance.core.events.notify_queue import Batch
@@ -22,8 +21,11 @@ from appliance.net.commands.account import UnknownUserError, account
 from appliance.net.commands.command import Command, Ending
 from appliance.net.notifying.secret_files import SecretFiles, SecretUnusable
 from appliance.net.notifying.syslog_streams import send
-from appliance.net.notifying.tls_streams import authorities, tls_stream
+from appliance.net.notifying.tls_streams import authorities, connected, stream
+from appliance.net.probing.answer import status_line
+from appliance.net.probing.peer import FloodError, Stream
 from appliance.wire import syslog
+from appliance.wire.http.http_response import ResponseError
 
 _SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
 _PORTS: Final = {"http": 80, "https": 443}
@@ -52,6 +54,10 @@ def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles)
         raise DeliveryFailed(f"no answer within {target.timeout:g} s") from None
     except SecretUnusable as error:
         raise DeliveryFailed(str(error)) from None
+    except FloodError:
+        raise DeliveryFailed("more was answered than is read of an answer") from None
+    except ResponseError:
+        raise DeliveryFailed("what was answered is no HTTP") from None
     except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no name for a resolver
         raise DeliveryFailed(_reason(error)) from None
     finally:
@@ -99,20 +105,26 @@ def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -
         headers["Authorization"] = f"Bearer {secrets.read(target.token_file)}"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     server, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-    connection = http.client.HTTPConnection(server, port, timeout=target.timeout)
     context = authorities(target.ca, secrets) if parts.scheme == "https" else None
-    with (
-        contextlib.closing(socket.create_connection((server, port), target.timeout)) as plain,
-        tls_stream(plain, server, context) if context else contextlib.nullcontext(plain) as stream,
-    ):
-        connection.sock = stream
-        try:
-            connection.request("POST", path, body=_body(target, batch, host), headers=headers)
-            status = connection.getresponse().status
-        finally:
-            connection.close()
-    if status not in _OK:
-        raise DeliveryFailed(f"the webhook answered {status}")
+    with connected((server, port)) as connection:
+        made = stream(connection, server, context)
+        request = http.client.HTTPConnection(server, port)
+        request.sock = _Sending(made)
+        request.request("POST", path, body=_body(target, batch, host), headers=headers)
+        answer, _ = status_line(made)
+    if answer.status not in _OK:
+        raise DeliveryFailed(f"the webhook answered {answer.status}")
+
+
+class _Sending:
+    """What http.client writes a request to; it does not read the answer, for it reads without a limit."""
+
+    def __init__(self, to: Stream) -> None:
+        self._to = to
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of the data."""
+        self._to.send(data)
 
 
 def _url(target: NotifyTarget, secrets: SecretFiles) -> str:

@@ -8,14 +8,14 @@ from urllib.parse import urlsplit
 from gevent import socket
 
 from appliance.net.notifying.secret_files import SecretFiles
-from appliance.net.notifying.tls_streams import authorities, secured
+from appliance.net.notifying.tls_streams import authorities, connected, secured, stream
 from appliance.wire import syslog
 
 
 def send(address: str, messages: Sequence[bytes], *, ca: str | None, files: SecretFiles) -> None:
     """Send all messages; `address` and `ca` are as in NotifyTarget. The caller has a deadline.
 
-    Raises OSError, SecretUnusable, ValueError: a name that no resolver takes.
+    Raises OSError, FloodError, SecretUnusable, ValueError: a name that no resolver takes.
     """
     if address.startswith("/"):
         _to_socket(address, messages)
@@ -25,15 +25,12 @@ def send(address: str, messages: Sequence[bytes], *, ca: str | None, files: Secr
     framed = b"".join(map(syslog.framed, messages))
     match parts.scheme:
         case "tcp":
-            with contextlib.closing(socket.create_connection(place)) as stream:
-                stream.sendall(framed)
+            with connected(place) as connection:
+                stream(connection, place[0], None).send(framed)
         case "tls":
             context = authorities(ca, files)
-            with (
-                contextlib.closing(socket.create_connection(place)) as plain,
-                secured(plain, place[0], context) as stream,
-            ):
-                stream.sendall(framed)
+            with connected(place) as connection, secured(connection, place[0], context) as made:
+                made.send(framed)
         case _:
             _as_datagrams(place, messages)
 

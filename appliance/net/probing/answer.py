@@ -30,7 +30,7 @@ def judged_answer(stream: Stream, check: Check, answer: ResponseBody) -> Judgeme
     `answer` is a new one, which gets what is read of the body.
     """
     if check.expect_body is None:
-        line, received = _status(stream)
+        line, received = status_line(stream)
         if check.reuse:
             with suppress(ResponseError):  # what is wrong with the body matters to the next check
                 answer.feed(received)
@@ -66,8 +66,11 @@ def _by_body(stream: Stream, check: Check, answer: ResponseBody, *, wanted: str)
     return CheckResult.L7RSP, judgement[1], missing
 
 
-def _status(stream: Stream) -> tuple[StatusLine, bytes]:
-    """Read up to the status line; return it, and all that came until then."""
+def status_line(stream: Stream) -> tuple[StatusLine, bytes]:
+    """Read up to the status line; return it, and all that came until then.
+
+    Raises ResponseError, FloodError and OSError.
+    """
     received = b""
     while True:
         data = stream.receive()

@@ -2,7 +2,7 @@
 
 A server that always has more to send would keep the greenlet that reads it busy, and with it every other
 check of this one process. So a reader lets other greenlets run between its reads, and gives up after so many
-bytes.
+bytes. Messages of `notify` go the same way.
 """
 
 import contextlib
@@ -140,6 +140,17 @@ class Tls:
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.unwrap()
         self._flush()
+
+    def finish_both(self) -> None:
+        """End the TLS connection in order, and wait until the server has; raises FloodError, and OSError."""
+        while True:
+            try:
+                self._tls.unwrap()
+            except ssl.SSLWantReadError:
+                self._fill()
+            else:
+                self._flush()
+                return
 
     def send(self, data: bytes) -> None:
         """Write all of the data."""

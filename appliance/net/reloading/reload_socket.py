@@ -16,13 +16,14 @@ from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.kept_listener import RETRY, KeptListener
+from appliance.net.loop.turns import Turns
 from appliance.wire.lines.control import Answer, encode_answer
 from appliance.wire.lines.reload_line import ReloadLines, SocketLine
 
 Respond = Callable[[SocketLine], Answer]
 """Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
 
-_CHUNK: Final = 65536
+_CHUNK: Final = 4096  # bytes: as many lines as fit into a slice of time
 _LAST_ANSWER: Final = 5.0  # seconds for a client that has ended its side to read the rest of a line
 
 
@@ -70,6 +71,7 @@ class ReloadSockets:
     def __init__(self, respond: Respond, log: FilteringBoundLogger) -> None:
         self._respond = respond
         self._log = log
+        self._turns = Turns()
         self._listeners: dict[Path, KeptListener] = {}
         self._keeper = gevent.spawn(self._keep)
 
@@ -101,7 +103,9 @@ class ReloadSockets:
         lines, outbox = ReloadLines(), Outbox(connection)
         try:
             while chunk := connection.recv(_CHUNK):
+                self._turns.give()
                 for line in lines.feed(chunk):
+                    self._turns.give()
                     outbox.put(encode_answer(self._respond(line)))
         except OSError:
             pass  # the client is gone, with answers unread: what it sent before has been obeyed

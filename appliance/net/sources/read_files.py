@@ -5,12 +5,11 @@ when it is first asked for, and remembered. They are the operator's, who may kee
 thing for which `reload` may read what its user may not.
 """
 
+import contextlib
 import errno
-import glob
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from appliance.net.files import config_file, state_files
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import capabilities
 from appliance.net.privileges.needed_capabilities import Capability
+from appliance.net.sources.bounded_glob import BoundedGlob, TooManyNamesError
 
 MOST_FILES: Final = 500
 """Most files and patterns that one configuration may consist of."""
@@ -39,6 +39,7 @@ class ReadFiles:
     def __init__(self, given: Mapping[str, Content] | None = None) -> None:
         self._contents: dict[str, Content] = dict(given or {})
         self._matches: dict[str, tuple[str, ...]] = {}
+        self._glob = BoundedGlob()
         self._size = 0
 
     def content(self, path: Path | str) -> Content:
@@ -68,9 +69,11 @@ class ReadFiles:
         if pattern not in self._matches:
             if self._is_full():
                 raise OSError(errno.EMFILE, _TOO_MANY, pattern)
-            with capabilities.taken_up(Capability.CAP_DAC_READ_SEARCH):
-                found = glob.iglob(pattern)  # noqa: PTH207  # a whole pattern, as glob(3) takes it
-                self._matches[pattern] = tuple(sorted(islice(found, MOST_FILES + 1)))
+            try:
+                with capabilities.taken_up(Capability.CAP_DAC_READ_SEARCH):
+                    self._matches[pattern] = self._glob.matching(pattern)[: MOST_FILES + 1]
+            except TooManyNamesError as error:
+                raise OSError(errno.E2BIG, str(error), pattern) from error
         return self._matches[pattern]
 
     def again(self, paths: Iterable[Path]) -> "ReadFiles":
@@ -79,7 +82,8 @@ class ReadFiles:
         for path in (*map(str, paths), *self._contents):
             fresh.content(path)
         for pattern in self._matches:
-            fresh.matching(pattern)
+            with contextlib.suppress(OSError):  # it stands for too much now: that is a change
+                fresh.matching(pattern)
         return fresh
 
     def digest(self) -> str:

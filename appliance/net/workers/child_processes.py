@@ -67,14 +67,14 @@ class WorkerProcess:
 
 def spawn(
     module: Sequence[str],
-    argument: Callable[[int], str],
+    arguments: Callable[[int], Sequence[str]],
     *,
     listeners: Sequence[int],
     environment: Mapping[str, str],
 ) -> tuple[WorkerProcess, int]:
     """Start a Python program with these descriptors, and return it with the reading end of its ready pipe.
 
-    `module` is what follows the interpreter; `argument` makes the last argument of the descriptor on which
+    `module` is what follows the interpreter; `arguments` makes the last arguments of the descriptor on which
     the program says that it is ready. Its standard error is kept for `pass_errors_on`, so that a
     failed start can be explained. Raises OSError.
     """
@@ -85,7 +85,7 @@ def spawn(
     ready, theirs = os.pipe2(os.O_CLOEXEC)
     try:
         child = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, SAFE_PATH, *module, argument(theirs)],
+            [sys.executable, SAFE_PATH, *module, *arguments(theirs)],
             pass_fds=(*listeners, theirs),
             stdin=subprocess.DEVNULL,
             stderr=errors,

@@ -142,7 +142,7 @@ def _adopt_answering(
 def _running(paths: Paths, program: str) -> Iterator[SilentWorker]:
     for process in own_processes(paths.runtime):
         with contextlib.suppress(WorkerArgumentsError):
-            orders = worker_arguments.decode("".join(process.arguments[:1]))
+            orders = worker_arguments.decode(process.arguments)
             if orders.program == program:
                 worker = WorkerId(orders.generation, orders.index)
                 state = _state_on_board(paths, program, worker)

@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     """Run a worker until it has drained; return the exit status."""
     survive(signal.SIGUSR1, signal.SIGUSR2)
     paths = Paths.from_environment(os.environ)
-    arguments = worker_arguments.decode(argv[0])
+    arguments = worker_arguments.decode(argv)
     try:
         snapshot = snapshots.proposed(paths, arguments.snapshot)
     except ControlError as error:  # lost in all its copies: they are written again before the next try
@@ -37,6 +37,7 @@ def main(argv: list[str]) -> int:
         commands(worker),
         on_error=lambda command, error: worker.log.error("command-failed", command=command, exc_info=error),
         for_readers={"status", "sessions"},
+        turns=worker.turns,
     )
     _tune_collector()
     _write_ready_byte(worker)

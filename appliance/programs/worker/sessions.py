@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Final
 
-import gevent
-
 from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.responder import Responder
@@ -17,19 +15,18 @@ from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.listed_session import ListedSession
 
-_SLICE: Final = 200
-"""Sessions described between two turns of the traffic."""
+_PIECE: Final = 20
+"""Sessions between two looks whether it is the traffic's turn."""
 
 
 def listing(worker: Worker) -> Answer:
-    """Return all connections of a worker. It yields to the traffic now and then: the list may be long."""
+    """Return all connections of a worker. The traffic has its turns meanwhile: the list may be long."""
     described = []
     for position, each in enumerate(tuple(worker.traffic.live)):
-        described.append(_describe(worker, each))
-        if position % _SLICE == _SLICE - 1:
-            worker.traffic.keep_lively()
-            gevent.sleep(0)
-    return listed_session.encode(described)
+        if position % _PIECE == 0:
+            worker.turns.give()
+        described.append(listed_session.encoded(_describe(worker, each)))
+    return listed_session.of_encoded(described)
 
 
 def kill(worker: Worker, question: Question) -> Answer:
@@ -37,10 +34,13 @@ def kill(worker: Worker, question: Question) -> Answer:
     matches = _matcher(worker, question)
     if matches is None:
         return bad("kill: needs one of id, server, source")
-    chosen = [each for each in worker.traffic.live if isinstance(each, Session) and matches(each)]
-    for session in chosen:
-        session.end(EndReason.KILLED)
-    return good(killed=len(chosen))
+    killed = 0
+    for each in tuple(worker.traffic.live):
+        worker.turns.give()
+        if isinstance(each, Session) and each in worker.traffic.live and matches(each):
+            each.end(EndReason.KILLED)
+            killed += 1
+    return good(killed=killed)
 
 
 def _describe(worker: Worker, each: Expiring) -> ListedSession:

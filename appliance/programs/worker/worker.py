@@ -21,6 +21,7 @@ from appliance.net.data.traffic import Traffic, descriptor_limit
 from appliance.net.data.transfer import COMPILED
 from appliance.net.events.event_board import EventBoard
 from appliance.net.logging import log
+from appliance.net.loop.turns import Turns
 from appliance.programs.worker.connection_log import ConnectionLog
 from appliance.programs.worker.departing_sessions import DepartingSessions
 from appliance.programs.worker.draining import Draining
@@ -52,6 +53,7 @@ class Worker:
         self.traffic = Traffic(
             descriptors=descriptor_limit(), fault=self._fault, accept_failed=self._accept_failed
         )
+        self.turns = Turns(self.traffic.rest)
         self.settings = LiveSettings(arguments, self.traffic)
         self.ids = SessionIds(arguments)
         self.departing = DepartingSessions(

@@ -1,4 +1,4 @@
-"""Lines out of a stream of chunks, with bounded memory."""
+"""Lines out of a stream of chunks, with bounded memory, and work that grows with the bytes alone."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,10 +16,21 @@ class LineBuffer:
         self._pending = bytearray()
         self._limit = limit
 
+    @property
+    def unfinished(self) -> bool:
+        """Return whether a line has begun and not ended."""
+        return bool(self._pending)
+
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Return the lines that `chunk` completes; raises ControlError for one that is too long."""
-        *lines, rest = (self._pending + chunk).split(b"\n")
-        self._pending = rest
-        if len(rest) > self._limit:
+        # What is pending is copied once, at the end of its line: a line may come byte by byte.
+        first, end, rest = chunk.partition(b"\n")
+        self._pending += first
+        lines: list[bytes | bytearray] = []
+        if end:
+            *others, last = rest.split(b"\n")
+            lines = [self._pending, *others]
+            self._pending = bytearray(last)
+        if len(self._pending) > self._limit:
             raise ControlError(f"line of more than {self._limit} bytes")
         return (bytes(line.removesuffix(b"\r")) for line in lines)

@@ -36,6 +36,16 @@ def encode(sessions: Iterable[ListedSession], *, left_out: int = 0) -> Answer:
     return good(**{_KEY: list(sessions), _LEFT_OUT: left_out} if left_out else {_KEY: list(sessions)})
 
 
+def encoded(session: ListedSession) -> bytes:
+    """Return one connection as it stands in an answer: whoever has many encodes them in slices."""
+    return msgspec.json.encode(session)
+
+
+def of_encoded(sessions: Iterable[bytes]) -> Answer:
+    """Return the answer to `sessions`, as `encode` does, of connections that are encoded already."""
+    return good(**{_KEY: msgspec.Raw(b"[" + b",".join(sessions) + b"]")})
+
+
 def left_out(answer: Answer) -> int:
     """Return how many connections are missing in an answer."""
     count = answer.values.get(_LEFT_OUT)

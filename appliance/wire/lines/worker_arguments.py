@@ -1,10 +1,18 @@
-"""What a worker gets from its master at the start: the argument of `python -m appliance.programs.worker`."""
+"""What a worker gets from its master at the start: the arguments of `python -m appliance.programs.worker`.
 
+They are one text, in as many words as it needs: Linux takes words of less than 128 KiB (execve(2),
+MAX_ARG_STRLEN), which is some 1,700 addresses to listen on.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
 from appliance.model.accept_claims import AcceptClaim
+
+_WORD: Final = 30_000  # characters, of four bytes at the most
 
 
 class WorkerArgumentsError(Exception):
@@ -39,14 +47,15 @@ class WorkerArguments:
     ready_fd: int
 
 
-def encode(arguments: WorkerArguments) -> str:
-    """Return the argument."""
-    return msgspec.json.encode(arguments).decode()
+def encode(arguments: WorkerArguments) -> tuple[str, ...]:
+    """Return the words of the command line, one at least."""
+    text = msgspec.json.encode(arguments).decode()
+    return tuple(text[start : start + _WORD] for start in range(0, len(text), _WORD))
 
 
-def decode(argument: str) -> WorkerArguments:
+def decode(words: Sequence[str]) -> WorkerArguments:
     """Return the arguments; raises WorkerArgumentsError."""
     try:
-        return msgspec.json.decode(argument, type=WorkerArguments)
+        return msgspec.json.decode("".join(words), type=WorkerArguments)
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise WorkerArgumentsError(str(error)) from error

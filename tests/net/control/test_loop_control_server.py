@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.processes.waiting import wait_until
 
+from appliance.net.control import permissions
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.loop.loop import Loop
@@ -353,3 +354,36 @@ def test_closing_removes_the_socket_and_not_a_successor_s(tmp_path: Path) -> Non
     assert not first.path.exists()
     first.loop.close()
     second.loop.close()
+
+
+@pytest.fixture
+def readers(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return the program, whose clients may only look."""
+    monkeypatch.setattr(permissions, "is_owner", lambda _: False)
+    return program
+
+
+def test_readers_that_sit_on_all_places_give_way(readers: Program):
+    """The next one is served: who has rested longest leaves."""
+    idle = [socket.socket(socket.AF_UNIX) for _ in range(permissions.MOST_READERS + 4)]
+    for each in idle:
+        each.connect(str(readers.path))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(15)
+        client.connect(str(readers.path))
+        client.sendall(b'{"command": "echo"}\n')
+        assert b"not permitted" in client.recv(4096)
+    for each in idle:
+        each.close()
+
+
+def test_a_reader_asks_in_few_bytes(readers: Program):
+    """More than a command needs is no question."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(15)
+        client.connect(str(readers.path))
+        with contextlib.suppress(OSError):
+            client.sendall(b'{"command": "' + b"x" * 20_000)
+        with contextlib.suppress(ConnectionResetError):
+            assert client.recv(4096) == b""
+    wait_until(lambda: readers.errors == [("line", "ControlError")], what="it is reported")

@@ -1,5 +1,6 @@
 """Messages arrive at a real HTTP server, a real rsyslogd and a real command, or the reason is told."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -18,6 +19,7 @@ from support.network.ports import free_port
 from support.notifying.alertmanager import alertmanager, firing
 from support.notifying.rsyslog import Rsyslog, rsyslog
 from support.notifying.webhook import Webhook
+from support.peers.hostile import HELLO_REQUESTS
 from support.processes.waiting import wait_until
 from support.run import tools
 from support.values.certificates import issue
@@ -243,6 +245,58 @@ def _take(server: socket.socket, *, goes: bool) -> None:
     with connection:
         while not goes and connection.recv(1 << 16):
             pass
+
+
+_HOSTILE = {
+    "continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 200_000,
+    "early hints": b"HTTP/1.1 103 Early Hints\r\n" + b"X-More: and more\r\n" * 1000,
+    "no line": b"HTTP/1.1 200 " + b"x" * 10_000,
+    "no http": b"POST /s3cret HTTP/1.1\r\n" * 100,
+    "handshake": HELLO_REQUESTS,
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "says"),
+    [*(("http", each) for each in list(_HOSTILE)[:4]), ("https", "handshake"), ("tls", "handshake")],
+)
+def test_a_server_that_never_stops_is_given_up(scheme: str, says: str):
+    """Whatever it streams in the place of an answer: other greenlets wait for nothing of it."""
+    way = {"syslog" if scheme == "tls" else "webhook": f"{scheme}://127.0.0.1:"}
+    with _streaming(_HOSTILE[says]) as port, gevent.Timeout(30):
+        given = {name: f"{address}{port}" for name, address in way.items()}
+        with pytest.raises(DeliveryFailed) as failed:
+            deliver(target(timeout=2.0, **given), BATCH, "lb-1", SecretFiles())
+    assert "s3cret" not in str(failed.value)
+
+
+def test_a_server_that_drips_is_given_up():
+    """The deadline is that of the whole answer, and not that of a byte."""
+    with _streaming(b"HTTP/1.1 ", pause=0.05) as port, pytest.raises(DeliveryFailed, match=r"within 0.5 s"):
+        deliver(target(timeout=0.5, webhook=f"http://127.0.0.1:{port}"), BATCH, "lb-1", SecretFiles())
+
+
+@contextlib.contextmanager
+def _streaming(data: bytes, *, pause: float = 0.0) -> Iterator[int]:
+    """Run a server that says something again and again to all who connect, byte by byte with a pause."""
+
+    def say(connection: socket.socket) -> None:
+        pieces = [bytes([byte]) for byte in data] if pause else [data]
+        with connection, contextlib.suppress(OSError):
+            while True:
+                for piece in pieces:
+                    connection.sendall(piece)
+                    time.sleep(pause)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=say, args=(server.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
 
 
 def test_syslog_without_a_server_fails():

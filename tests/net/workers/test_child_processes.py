@@ -20,7 +20,7 @@ def start(tmp_path: Path, code: str, *, listeners: tuple[int, ...] = ()) -> tupl
     """Start a program; its argument is the ready descriptor."""
     script = tmp_path / "program.py"
     script.write_text(f"import os, sys, time, socket\nready = int(sys.argv[1])\n{code}\n")
-    return spawn([str(script)], str, listeners=listeners, environment=os.environ)
+    return spawn([str(script)], lambda ready: [str(ready)], listeners=listeners, environment=os.environ)
 
 
 def test_ready(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_program_that_cannot_be_started() -> None:
     """A start that fails leaves no descriptor behind."""
     before = descriptors(os.getpid())
     with pytest.raises(OSError, match="Argument list too long"):
-        spawn(["x" * (1 << 20)], str, listeners=(), environment={})
+        spawn(["x" * (1 << 20)], lambda ready: [str(ready)], listeners=(), environment={})
     assert descriptors(os.getpid()) == before
 
 

@@ -41,7 +41,7 @@ def _end_in(phase: WorkerPhase, board: Path) -> None:
 
 
 def _main() -> None:
-    paths, orders = Paths.from_environment(os.environ), worker_arguments.decode(sys.argv[1])
+    paths, orders = Paths.from_environment(os.environ), worker_arguments.decode(sys.argv[1:])
     fault = _fault(orders, paths)
     if fault == "crash":
         sys.exit(3)

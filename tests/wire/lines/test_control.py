@@ -1,5 +1,7 @@
 """Control lines."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,6 +147,22 @@ def test_a_line_without_end_is_refused():
     assert list(buffer.feed(b"0123456789")) == []
     with pytest.raises(ControlError):
         list(buffer.feed(b"a"))
+
+
+def test_a_line_that_comes_byte_by_byte_costs_what_its_bytes_cost():
+    """Sixteen times as many pieces take about sixteen times as long, and not their square."""
+
+    def seconds(pieces: int) -> float:
+        buffer, begun = LineBuffer(), time.thread_time()
+        for _ in range(pieces):
+            assert list(buffer.feed(b"0123456789abcdef")) == []
+        assert buffer.unfinished
+        (line,) = buffer.feed(b"\n")
+        assert (len(line), buffer.unfinished) == (16 * pieces, False)
+        return time.thread_time() - begun
+
+    few = min(seconds(4000) for _ in range(3))
+    assert seconds(64_000) < 80 * few
 
 
 def test_plain_problems():

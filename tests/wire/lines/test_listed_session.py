@@ -32,6 +32,13 @@ def test_what_is_answered_is_read():
     assert listed_session.decode(decode_answer(line)) == [ONE]
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_connections_that_are_encoded_one_by_one_make_the_same_line(count: int):
+    """However many there are."""
+    one_by_one = listed_session.of_encoded([listed_session.encoded(ONE)] * count)
+    assert encode_answer(one_by_one) == encode_answer(listed_session.encode([ONE] * count))
+
+
 def test_what_the_kernel_does_not_tell_is_null():
     """A forwarded connection may have no age and no bytes; what remains of its time is there."""
     one = replace(ONE, age=None, idle=None, bytes_in=None, bytes_out=None, phase="forwarded", remaining=9.0)

@@ -1,4 +1,6 @@
-"""A worker's orders travel as one argument."""
+"""A worker's orders travel on its command line."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -29,8 +31,21 @@ def test_orders_come_back():
     assert decode(encode(ORDERS)) == ORDERS
 
 
+def test_thousands_of_addresses_are_many_words():
+    """None of them is longer than the kernel takes, whatever their names are."""
+    many = tuple(
+        InheritedListener(frontend=f"\u00e9{number}", host="2001:db8::1", port=number, fd=number)
+        for number in range(5000)
+    )
+    orders = replace(ORDERS, listeners=many)
+    words = encode(orders)
+    assert decode(words) == orders
+    assert max(len(each.encode()) for each in words) < 128 << 10
+    assert sum(len(each.encode()) + 9 for each in words) < 1 << 20
+
+
 @pytest.mark.parametrize("argument", ["", "{}", "[1]", '{"program": 1}', "\udc96", "[" * 100_000])
 def test_other_arguments_are_refused(argument: str):
     """Anything else is one error."""
     with pytest.raises(WorkerArgumentsError):
-        decode(argument)
+        decode([argument])

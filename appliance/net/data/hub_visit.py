@@ -1,0 +1,41 @@
+"""A visit of gevent's loop by the greenlet that is the outermost loop of the process."""
+
+import time
+from typing import Final
+
+from gevent import get_hub
+from gevent.hub import Waiter
+
+from appliance.net.loop.turns import SLICE
+
+_LAST: Final = -2  # libev's EV_MINPRI: after all that has happened in a round of the loop
+
+
+class HubVisit:
+    """Lets gevent's loop do what there is to do, until it is idle, and no longer than a slice.
+
+    `gevent.idle()` comes back only when nothing is left to do: never, where the sockets of a control server
+    are ready in each round of the loop.
+    """
+
+    def __init__(self) -> None:
+        loop = get_hub().loop
+        self._idle = loop.idle()
+        self._round = loop.check(priority=_LAST)
+
+    def make(self) -> None:
+        """Come back once the loop is idle, or at the end of the round in which the slice is over."""
+        waiter, until = Waiter(), time.monotonic() + SLICE
+
+        def look() -> None:
+            if time.monotonic() >= until:
+                waiter.switch(None)
+
+        # Not less than a round: libev asks the kernel only in its next one for what is watched in this one.
+        self._idle.start(waiter.switch, None)
+        self._round.start(look)
+        try:
+            waiter.get()
+        finally:
+            self._idle.stop()
+            self._round.stop()

@@ -1,0 +1,61 @@
+"""Turns in a program of greenlets: whoever has worked for a slice rests, and all others run.
+
+A socket that is always ready never blocks its greenlet: no other greenlet runs then, no timer fires, and the
+heartbeat stands still. `gevent.sleep(0)` does not help the others: greenlets that call it again and again go
+round among themselves, the kernel is asked late, and whoever waits for an idle loop waits for ever. Only a
+rest with a time in it lets the loop go round.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+from gevent import get_hub
+from gevent.event import Event
+
+SLICE: Final = 0.002
+"""Seconds of work between two turns of the loop."""
+
+_REST: Final = 0.001  # seconds until the next slice: libev asks the kernel before it fires the timer
+
+
+class Turns:
+    """The time of all greenlets that share one of these: a slice of it for each turn of the loop.
+
+    `rest` blocks the greenlet for so many seconds.
+    """
+
+    def __init__(self, rest: Callable[[float], None] = gevent.sleep) -> None:
+        self._rest = rest
+        self._loop = get_hub().loop
+        self._turn = -1
+        self._until = 0.0
+        self._waiting: deque[Event] = deque()
+
+    def give(self) -> None:
+        """Let the others run where the slice is over. To be called before each small piece of work.
+
+        Whoever has waited for the loop meanwhile is in another turn, and begins a new slice, or takes what is
+        left of another one's: one slice is for all who share it.
+        """
+        if not self._waiting and self._has_time():
+            return
+        mine = Event()
+        self._waiting.append(mine)  # one after the other: else the same one would be the first in each turn
+        try:
+            if self._waiting[0] is not mine:
+                mine.wait()
+            while not self._has_time():
+                self._rest(_REST)
+        finally:
+            self._waiting.remove(mine)
+            if self._waiting:
+                self._waiting[0].set()
+
+    def _has_time(self) -> bool:
+        now, turn = time.monotonic(), self._loop.iteration
+        if turn != self._turn:
+            self._turn, self._until = turn, now + SLICE
+        return now < self._until
