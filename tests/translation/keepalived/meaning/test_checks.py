@@ -183,6 +183,48 @@ def test_scripts_in_files():
     assert mapping(tracked(block)[0]["chk"])["script"] == [path]
 
 
+def test_a_connection_of_bash():
+    """`</dev/tcp/HOST/PORT` of keepalived's own samples is a connection, and never a command."""
+    found, translation = tracked(script('script "</dev/tcp/127.0.0.1/80"', "weight -2"))
+    assert found == {"chk": {"tcp": "127.0.0.1:80", "interval": "1s", "weight": -2}}
+    assert told(translation, C)[0][2] == "the appliance connects to 127.0.0.1:80 itself (`tcp`)"
+
+
+def test_scripts_that_ask_for_haproxy_in_their_own_way():
+    """They would fail for ever beside us: here they ask for our proxy, and what is uncertain is told."""
+    path = "/etc/keepalived/check.sh"
+    block = script(f'script "{path}"', "weight 2")
+    content = "#!/bin/bash\necho 'show info' | socat /run/haproxy.sock stdio\n"
+    found, translation = tracked(block, programs=("proxy-api",), files={path: content})
+    assert found == {"chk": {"program": "proxy-api", "interval": "1s", "weight": 2}}
+    assert "`program`" in told(translation, C)[0][2]
+    found, translation = tracked(block, files={path: f"{content}curl -f http://localhost\n"})
+    assert mapping(found["chk"])["script"] == [path]
+    assert "names HAProxy, which does not run beside our own proxy" in told(translation, C)[0][2]
+    found, translation = tracked(block, programs=(), files={path: content})
+    assert (mapping(found["chk"])["script"], told(translation, C)) == ([path], [])
+
+
+def test_a_script_called_haproxys_that_cannot_be_read():
+    """Its name tells what it asks, and the report says that nobody has read it."""
+    block = script("script /usr/libexec/keepalived/haproxy_check.sh")
+    found, translation = tracked(block, programs=("proxy-api",))
+    assert found == {"chk": {"program": "proxy-api", "interval": "1s"}}
+    assert told(translation, C)[0][2].startswith("cannot be read here, and is called so: looks whether")
+
+
+def test_what_a_script_asks_where_the_virtual_ip_is_held():
+    """Kubeadm's older script asks the virtual IP too, where it is here: the report says that we do not."""
+    path = "/etc/keepalived/check_apiserver.sh"
+    content = (
+        "#!/bin/sh\ncurl -sk https://localhost:6443/ || exit 1\n"
+        "if ip addr | grep -q 192.0.2.10; then\ncurl -sk https://192.0.2.10:6443/ || exit 1\nfi\n"
+    )
+    found, translation = tracked(script(f"script {path}"), files={path: content})
+    assert mapping(found["chk"])["http"] == "https://localhost:6443/"
+    assert "not also by the virtual IP where that is held" in told(translation, C)[0][2]
+
+
 @pytest.mark.parametrize(("programs", "wanted"), [(BOTH, None), ((), _MARKER)])
 def test_the_marker_of_openshifts_redirect(programs: tuple[str, ...], wanted: str | None):
     """In the place of its keepalived pod the file is wanted; beside our own proxies nobody would write it."""
