@@ -51,6 +51,7 @@ def _one(instance: Instance, given: Directive, key: str) -> None:
         text = _with_length(instance, given.words[0])
         if not _elsewhere(instance, list(given.values), text):
             instance.append(key, value=text, place=given.place)
+            instance.address_count += 1
 
 
 def _with_length(instance: Instance, word: Word) -> str:
@@ -65,12 +66,15 @@ def _with_length(instance: Instance, word: Word) -> str:
         )
         raise DirectiveError(reason, word.place)
     instance.family = family
-    if not slash:
+    width = _WIDTHS[family]
+    if slash and _LENGTH.fullmatch(length) and int(length) <= width:
+        return f"{found}/{int(length)}"
+    if slash:
+        reason = f"{shown(length)} is no prefix length, 0 to {width}: keepalived takes {width}, and so do we"
+        instance.ledger.change(word.place, reason)
+    else:
         instance.bare_addresses.append(word)
-        return f"{found}/{_WIDTHS[family]}"
-    if not _LENGTH.fullmatch(length) or int(length) > _WIDTHS[family]:
-        raise DirectiveError(f"{shown(length)} is no prefix length: 0 to {_WIDTHS[family]}", word.place)
-    return f"{found}/{int(length)}"
+    return f"{found}/{width}"
 
 
 def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
@@ -81,8 +85,11 @@ def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
         if option.text in _ALONE:
             instance.ledger.ignore(option.place, f"`{option.text}`: {_ALONE[option.text]}")
             continue
-        if not options or option.text not in _VALUED:
-            raise DirectiveError(f"{shown(option.text)} is no option of an address", option.place)
+        if option.text not in _VALUED:
+            instance.ledger.change(option.place, _unknown_option(option.text))
+            continue
+        if not options:
+            raise DirectiveError(f"`{option.text}` needs a value", option.place)
         value = options.pop(0)
         match option.text:
             case "dev":
@@ -95,6 +102,15 @@ def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
             case name if value.text != "global":
                 instance.ledger.ignore(option.place, f"`{name}`: {_WITH_VALUE[name]}")
     return elsewhere
+
+
+def _unknown_option(text: str) -> str:
+    if text.startswith("/"):
+        return (
+            f"{shown(text)} stands apart from its address: keepalived leaves it out, and the address is that "
+            "of a host, here too"
+        )
+    return f"{shown(text)} is no option of an address: keepalived leaves it out, and so do we"
 
 
 def _device(instance: Instance, value: Word, text: str) -> bool:

@@ -286,11 +286,11 @@ def _take_file(check: _Check, given: Directive) -> None:
 
 _SCRIPT: Final[Table[_Check]] = {
     "script": Understood(act=_take_script),
-    "interval": Understood(act=_take_interval),
-    "timeout": Understood(act=_take_timeout),
-    "rise": Understood(act=_take_count),
-    "fall": Understood(act=_take_count),
-    "weight": Understood(act=_take_weight),
+    "interval": Understood(act=_take_interval, slip="takes 1 s"),
+    "timeout": Understood(act=_take_timeout, slip="takes none"),
+    "rise": Understood(act=_take_count, slip="takes 1"),
+    "fall": Understood(act=_take_count, slip="takes 1"),
+    "weight": Understood(act=_take_weight, slip="takes 0"),
     "user": Understood(act=_take_user),
     "init_fail": changed("nothing is claimed before the first result, which decides"),
 }

@@ -13,7 +13,7 @@ from appliance.translation.keepalived.meaning.rules import (
     ignored,
     refused,
 )
-from appliance.translation.keepalived.meaning.values import only
+from appliance.translation.keepalived.meaning.values import address, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
@@ -31,6 +31,12 @@ DEFAULTS: Final = {
 """Keywords of `global_defs` that hold for each instance, with the instance's own; in this order."""
 
 
+GROUPS: Final = {"vrrp_mcast_group4": 4, "vrrp_mcast_group6": 6}
+"""Keywords of multicast groups, with the version of IP."""
+
+RFC_GROUPS: Final = ("224.0.0.18", "ff02::12")
+
+
 @dataclass(slots=True, kw_only=True)
 class Globals:
     """What `global_defs` says: defaults of instances by their own keyword, and who runs scripts."""
@@ -39,6 +45,8 @@ class Globals:
     defaults: dict[str, Directive] = field(default_factory=dict)
     script_user: Word | None = None
     default_interface: Word | None = None
+    groups: dict[str, Word] = field(default_factory=dict)
+    """Multicast groups other than the RFCs', by keyword."""
 
 
 def global_defs(found: Globals, given: Directive) -> None:
@@ -55,6 +63,12 @@ def _script_user(found: Globals, given: Directive) -> None:
     found.script_user = given.values[0] if given.values else only(given)
     for group in given.values[1:2]:
         found.ledger.change(group.place, "the group is the user's own: another one cannot be said")
+
+
+def _group(found: Globals, given: Directive) -> None:
+    word = only(given)
+    if str(address(word)) not in RFC_GROUPS:
+        found.groups[given.keyword] = word
 
 
 def _default_interface(found: Globals, given: Directive) -> None:
@@ -84,8 +98,7 @@ _GLOBAL: Final[Table[Globals]] = {
     "script_security": changed("commands run as the user that is named, and are looked at by `check --here`"),
     "router_id": ignored("is a name for mails and logs: the log has the host's name"),
     "lvs_id": ignored("is a name for mails and logs: the log has the host's name"),
-    "vrrp_mcast_group4": refused("adverts go to the RFC's group, 224.0.0.18: have all routers use it"),
-    "vrrp_mcast_group6": refused("adverts go to the RFC's group, ff02::12: have all routers use it"),
+    **{keyword: Understood(act=_group) for keyword in GROUPS},
     "vrrp_iptables": _FIREWALL,
     "vrrp_ipsets": _FIREWALL,
     "nftables": _FIREWALL,
@@ -153,9 +166,13 @@ _GLOBAL: Final[Table[Globals]] = {
     **{
         f"{program}_{what}": _PROCESSES
         for program in ("vrrp", "checker", "bfd")
-        for what in ("priority", "no_swap", "rt_priority", "rlimit_rttime", "cpu_affinity", "process_name")
+        for what in (
+            *("priority", "no_swap", "rt_priority", "rlimit_rttime", "rlimit_rtime", "cpu_affinity"),
+            "process_name",
+        )
     },
     "process_name": _PROCESSES,
+    "lvs_process_name": _PROCESSES,
     **dict.fromkeys(
         (
             *("lvs_sync_daemon", "lvs_timeouts", "lvs_flush", "lvs_flush_on_stop", "lvs_flush_onstop"),
