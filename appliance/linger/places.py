@@ -35,7 +35,7 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
         yield Place(
             interface=interface,
             family=family,
-            routers={str(ip_interface(address).ip): each.name for each in here for address in each.addresses},
+            routers={str(ip_interface(address).ip): each.name for each in here for address in each.here},
             peers=tuple(dict.fromkeys(peer for each in here for peer in each.peers)),
             multicast=not all(each.peers for each in here),
             virtual_macs=tuple(each.router_id for each in here if each.virtual_mac),

@@ -39,6 +39,7 @@ from appliance.model.config.values.field_types import (
 )
 from appliance.model.config.values.http import statuses
 from appliance.model.config.values.units import advert, duration, duration_or_off
+from appliance.model.config.values.vrrp import DEVICE
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict, TrackKind
 
 MOST_WEIGHT: Final = 253
@@ -162,7 +163,7 @@ class VirtualIpSection(Section):
     addresses: VirtualAddresses = Field(
         min_length=1, examples=[["10.0.0.200/24"]], json_schema_extra=not_empty
     )
-    """With their prefix length, all IPv4 or all IPv6, the same on every router (virtual_ipaddress)."""
+    """With prefix length, of one family, the same on every router; `10.1.0.5/24 dev ens224` is held there."""
     excluded: VirtualAddresses = Field(default=(), examples=[["10.0.0.202/24"]])
     """Held with the others and not advertised (virtual_ipaddress_excluded)."""
     interface: InterfaceName = Field(examples=["ens192"])
@@ -213,8 +214,14 @@ class VirtualIpSection(Section):
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:
         """IP versions of the addresses, 4 and 6; a section without errors has one of them."""
-        wide = (":" in each for each in (*self.addresses, *self.excluded))
+        wide = (":" in each.partition(DEVICE)[0] for each in (*self.addresses, *self.excluded))
         return tuple(dict.fromkeys(6 if each else 4 for each in wide))
+
+    @property
+    def elsewhere(self) -> tuple[tuple[str, str], ...]:
+        """The addresses that are held on another interface than `interface`, each with that one."""
+        parts = (each.partition(DEVICE) for each in (*self.addresses, *self.excluded))
+        return tuple((address, device) for address, _, device in parts if device not in {"", self.interface})
 
     @property
     def vrrp_version(self) -> Literal[2, 3]:

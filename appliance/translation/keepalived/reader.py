@@ -12,7 +12,14 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.checks import track_file, vrrp_script, vrrp_track_process
 from appliance.translation.keepalived.meaning.completion import complete
-from appliance.translation.keepalived.meaning.globals import DEFAULTS, GROUPS, TOP, Globals, global_defs
+from appliance.translation.keepalived.meaning.globals import (
+    DEFAULTS,
+    GROUPS,
+    MISPLACED,
+    TOP,
+    Globals,
+    global_defs,
+)
 from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
 from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface
 from appliance.translation.keepalived.meaning.instance_rules import INSTANCE, PROTECTING
@@ -191,6 +198,7 @@ _HOST: Final = refused(
 )
 
 _TOP: Final[Table[_Reading]] = {
+    **MISPLACED,
     **TOP,
     "global_defs": Understood(act=_globals, block=True),
     "vrrp_script": Understood(act=_check, block=True),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised, recognised
@@ -14,6 +15,13 @@ from appliance.translation.keepalived.commands.haproxy_scripts import asks_for_h
 
 _LIVES: Final = Recognised(kind="program", target=HAPROXY, haproxy=True)
 _IN_ITS_OWN_WAY: Final = ScriptQuestion(asks=_LIVES, in_its_own_way=True)
+
+
+class Doubt(Enum):
+    """Why a command may ask for HAProxy: it names it, or it runs a script that cannot be read."""
+
+    NAMED = auto()
+    UNREAD = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +55,11 @@ def question(command: CheckCommand, read: Callable[[str], bytes], *, proxies: bo
     return _IN_ITS_OWN_WAY if found is None and proxies and asks_for_haproxy_alone(text) else found
 
 
-def doubtful(command: CheckCommand, read: Callable[[str], bytes]) -> bool:
-    """Tell whether a command that asks nobody knows what names HAProxy."""
+def doubt(command: CheckCommand, read: Callable[[str], bytes]) -> Doubt | None:
+    """Return why a command whose question nobody knows may ask for HAProxy, None where nothing says so."""
     try:
         text = shell_text(command.words, read)
     except OSError:
-        text = None
-    return HAPROXY in command.text.lower() or (text is not None and names_haproxy(text))
+        return Doubt.UNREAD
+    named = HAPROXY in command.text.lower() or (text is not None and names_haproxy(text))
+    return Doubt.NAMED if named else None

@@ -10,7 +10,7 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised
 from appliance.translation.keepalived.commands.check_scripts import MARKER, ScriptQuestion
-from appliance.translation.keepalived.commands.script_questions import CheckCommand, doubtful, question
+from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.notify import command, command_is_found
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
@@ -26,10 +26,16 @@ _LONGEST: Final = 4294  # seconds: 32 bits of microseconds
 _REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
 _ANY_STATUS: Final = "100-599"
 _LIVES: Final = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
-_ASKS_HAPROXY: Final = (
-    "names HAProxy, which does not run beside our own proxy: what asks for it fails for ever. Write `track` "
-    "with `program`, `pool`, `http` or `tcp` in its place"
-)
+_DOUBTS: Final = {
+    Doubt.NAMED: (
+        "names HAProxy, which does not run beside our own proxy: what asks for it fails for ever. Write "
+        "`track` with `program`, `pool`, `http` or `tcp` in its place"
+    ),
+    Doubt.UNREAD: (
+        "cannot be read here, and is run as it is: if it asks for HAProxy, it fails for ever beside our own "
+        "proxy, and `track` with `program` is meant"
+    ),
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,8 +80,8 @@ def vrrp_script(
     asked = CheckCommand(text=check.script.text, words=command(check.script), name=check.name.text)
     found = question(asked, read, proxies=bool(programs))
     if found is None:
-        if programs and doubtful(asked, read):
-            ledger.change(check.script.place, _ASKS_HAPROXY)
+        if programs and (why := doubt(asked, read)) is not None:
+            ledger.change(check.script.place, _DOUBTS[why])
         return _script(check, check.script)
     if found.asks.haproxy and not programs:
         found = replace(found, asks=Recognised(kind="process", target=HAPROXY))

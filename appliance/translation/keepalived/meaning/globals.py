@@ -204,3 +204,9 @@ TOP: Final = {
     if isinstance(rule, Fixed)
 }
 """Those that stand outside of `global_defs`, too."""
+
+MISPLACED: Final = dict.fromkeys(
+    ("enable_script_security", "script_user", "router_id"),
+    changed("belongs into `global_defs`: keepalived does not know it here, and goes on without it"),
+)
+"""Those that people write outside of `global_defs` by mistake."""

@@ -4,7 +4,7 @@ import pytest
 
 from appliance.translation.keepalived.commands.check_commands import Recognised
 from appliance.translation.keepalived.commands.check_scripts import ScriptQuestion
-from appliance.translation.keepalived.commands.script_questions import CheckCommand, doubtful, question
+from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
 from appliance.translation.keepalived.syntax.words import command_words
 
 pytestmark = pytest.mark.pure
@@ -16,8 +16,8 @@ OWN_WAY = ScriptQuestion(asks=LIVES, in_its_own_way=True)
 
 def asked(
     text: str, content: str | None = None, *, name: str = "chk", proxies: bool = True
-) -> tuple[ScriptQuestion | None, bool]:
-    """Return what a command asks, and whether it is doubtful; `content` is that of each file."""
+) -> tuple[ScriptQuestion | None, Doubt | None]:
+    """Return what a command asks, and what is in doubt; `content` is that of each file."""
 
     def read(path: str) -> bytes:
         if content is None:
@@ -25,14 +25,14 @@ def asked(
         return content.encode()
 
     command = CheckCommand(text=text, words=command_words(text), name=name)
-    return question(command, read, proxies=proxies), doubtful(command, read)
+    return question(command, read, proxies=proxies), doubt(command, read)
 
 
 def test_words():
     """What the words say needs no file."""
-    assert asked("pidof haproxy") == (ScriptQuestion(asks=LIVES), True)
+    assert asked("pidof haproxy") == (ScriptQuestion(asks=LIVES), Doubt.NAMED)
     port = Recognised(kind="tcp", target="192.0.2.1:80")
-    assert asked("</dev/tcp/192.0.2.1/80") == (ScriptQuestion(asks=port), False)
+    assert asked("</dev/tcp/192.0.2.1/80") == (ScriptQuestion(asks=port), None)
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_words():
 )
 def test_words_of_a_shell(text: str):
     """A text that needs a shell is read as one reads it, also where no shell is named."""
-    assert asked(text) == (OWN_WAY, True)
+    assert asked(text) == (OWN_WAY, Doubt.NAMED)
     assert asked(text, proxies=False)[0] is None
 
 
 def test_a_file_that_asks_for_haproxy():
     """Its content decides, and not its name; where we are not in HAProxy's place, it may be at work."""
     content = "#!/bin/bash\nif [ $(pgrep -c haproxy) -eq 0 ]; then exit 1; fi\n"
-    assert asked(PATH, content) == (OWN_WAY, True)
+    assert asked(PATH, content) == (OWN_WAY, Doubt.NAMED)
     assert asked(PATH, content, proxies=False)[0] is None
-    assert asked("/check_haproxy.sh", "#!/bin/sh\nexec /bin/asks-all\n") == (None, True)
-    assert asked(PATH, "#!/bin/sh\n/bin/asks haproxy\n") == (None, True)
-    assert asked(PATH, "#!/bin/sh\n/bin/asks\n") == (None, False)
+    assert asked("/check_haproxy.sh", "#!/bin/sh\nexec /bin/asks-all\n") == (None, Doubt.NAMED)
+    assert asked(PATH, "#!/bin/sh\n/bin/asks haproxy\n") == (None, Doubt.NAMED)
+    assert asked(PATH, "#!/bin/sh\n/bin/asks\n") == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,7 @@ def test_a_file_that_asks_for_haproxy():
 )
 def test_a_file_that_cannot_be_read(text: str, name: str, known: bool):  # noqa: FBT001  # a row of the table
     """It is taken at its name, or at that of the check."""
-    found, _ = asked(text, name=name)
+    found, why = asked(text, name=name)
+    assert why is Doubt.UNREAD
     assert found == (ScriptQuestion(asks=LIVES, by_name=True) if known else None)
     assert asked(text, name=name, proxies=False)[0] is None

@@ -60,7 +60,12 @@ def test_startup_delay(priority: str, more: str, listen: str):
         ("global_defs { vrrp_notify_fifo /x }", Outcome.REFUSED, "there is no FIFO"),
         ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.IGNORED, "no instance is told by multicast"),
         ("global_defs { bogus }", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
-        ("enable_script_security", Outcome.CHANGED, "`enable_script_security` is unknown here"),
+        (
+            "enable_script_security",
+            Outcome.CHANGED,
+            "belongs into `global_defs`: keepalived does not",
+        ),
+        ("bogus", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
         ("}", Outcome.CHANGED, "no block is open here: keepalived goes on behind it"),
         ("global_defs {", Outcome.CHANGED, "this block has no end: for keepalived it ends with the file"),
         ("net_namespace x", Outcome.REFUSED, "within the namespace"),

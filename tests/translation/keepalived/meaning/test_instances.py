@@ -58,6 +58,9 @@ def result(*lines: str, head: str = "") -> tuple[dict[str, Plain], list[tuple[Ou
         ("virtual_ipaddress_excluded { 192.0.2.11 }", {"excluded": ["192.0.2.11/32"]}),
         ("virtual_ipaddress { 192.0.2.11/24 dev eth0 scope global }",
          {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}),
+        ("virtual_ipaddress { 198.51.100.7/24 dev eth1 }",
+         {"addresses": ["192.0.2.10/24", "198.51.100.7/24 dev eth1"]}),
+        ("virtual_ipaddress_excluded { 198.51.100.7 dev eth1 }", {"excluded": ["198.51.100.7/32 dev eth1"]}),
         ('notify "/usr/bin/tell \'to all\'"', {"notify": {"any": ["/usr/bin/tell", "to all"]}}),
         ("notify_master /m root", {"notify": {"active": ["/m"], "user": "root"}}),
         ("notify_backup /b\nnotify_fault /f\nnotify_stop /s",
@@ -140,7 +143,6 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
         ("authentication { auth_pass very secret }", "`auth_pass` has one value, in quotes"),
         ("virtual_ipaddress { 192.0.2.300 }", "must be an address"),
         ("virtual_ipaddress { 2001:db8::1/64 }", "is IPv6 in an instance of IPv4"),
-        ("virtual_ipaddress { 192.0.2.3/24 dev eth1 }", "and the instance on `eth0`"),
         ("virtual_ipaddress { 192.0.2.3/24 peer 192.0.2.4 }", "no peer address"),
         ("virtual_ipaddress { 192.0.2.3/24 dev }", "`dev` needs a value"),
         ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and has no block"),
@@ -348,7 +350,8 @@ def test_interface():
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\n}}"
     assert mapping(virtual_ips(translated(text))["A"])["interface"] == "e"
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\ninterface f\n}}"
-    assert len(told(translated(text), R)) == 3
+    found = mapping(virtual_ips(translated(text))["A"])
+    assert (found["interface"], found["addresses"]) == ("f", ["192.0.2.1/24 dev e", "192.0.2.2/24 dev e"])
     text = "global_defs { default_interface d }\nvrrp_instance A {\nvirtual_router_id 7\n"
     text += "virtual_ipaddress { 192.0.2.1/24 } }"
     assert mapping(virtual_ips(translated(text))["A"])["interface"] == "d"
