@@ -151,6 +151,8 @@ class NotifySection(Section):
     """Run when the virtual IP stops (notify_stop)."""
     any: Command | None = Field(default=None, examples=[["/usr/local/bin/tell", "any"]])
     """Run on every transition with the words INSTANCE NAME STATE PRIORITY behind its own (notify)."""
+    fifo: FilePath | None = Field(default=None, examples=["/run/keepalived/notify"])
+    """FIFO that gets the line INSTANCE "NAME" STATE PRIORITY of each (notify_fifo); made if missing."""
     user: User | None = Field(default=None, examples=["nobody"])
     """User that the commands run as; that of the appliance by default. Only root has another."""
     timeout: Duration = written("30s", duration)

@@ -130,4 +130,5 @@ def _notify(given: NotifySettings) -> Notify:
         any=given.any or (),
         user=given.user,
         timeout=given.timeout,
+        fifo=given.fifo,
     )

@@ -135,7 +135,10 @@ class Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notify:
-    """Commands, each as its words, empty for none; `any` runs on every transition."""
+    """Commands, each as its words, empty for none; `any` runs on every transition.
+
+    `fifo` is the path of one that gets a line of each, None for none.
+    """
 
     active: tuple[str, ...]
     backup: tuple[str, ...]
@@ -144,6 +147,7 @@ class Notify:
     any: tuple[str, ...]
     user: str | None
     timeout: float
+    fifo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,9 +90,13 @@ class _Reading:
             programs=programs,
             script_user=self.globals.script_user,
             default_interface=self.globals.default_interface,
+            fifo=self.globals.fifo,
             multicast_groups={GROUPS[keyword]: word for keyword, word in self.globals.groups.items()},
         )
         groups = memberships(self.groups)
+        if self.globals.fifo is not None and groups:
+            reason = "has a line for each member of a vrrp_sync_group, and none for the GROUP"
+            self.ledger.change(self.globals.fifo.place, reason)
         made: dict[str, Instance] = {}
         for name, given in self.instances.items():
             made[name] = self._instance(name, given, surface, groups.get(name), made)

@@ -7,6 +7,7 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 from appliance.model.rules.auth_rules import PASSWORD_SIZE
 from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
+from appliance.translation.keepalived.meaning.notify import KEYS
 from appliance.translation.keepalived.meaning.values import address, duration, duration_or_off
 
 _MASTER: Final = "MASTER"
@@ -237,8 +238,10 @@ def _listen(instance: Instance, version: int) -> None:
 
 
 def _user(instance: Instance) -> None:
-    """Say the user of the notify commands: the first that one of them names, else the global one."""
-    if not instance.has("notify"):
+    """Say the FIFO, and the user of the notify commands: the first that one names, else the global one."""
+    if instance.surface.fifo is not None:
+        instance.put("notify", "fifo", value=instance.surface.fifo.text, place=instance.surface.fifo.place)
+    if not any(instance.has("notify", each) for each in KEYS.values()):
         return
     user = instance.users[0] if instance.users else instance.surface.script_user
     if user is None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.rules import (
     Fixed,
@@ -13,7 +14,7 @@ from appliance.translation.keepalived.meaning.rules import (
     ignored,
     refused,
 )
-from appliance.translation.keepalived.meaning.values import address, only
+from appliance.translation.keepalived.meaning.values import DirectiveError, address, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
@@ -45,6 +46,7 @@ class Globals:
     defaults: dict[str, Directive] = field(default_factory=dict)
     script_user: Word | None = None
     default_interface: Word | None = None
+    fifo: Word | None = None
     groups: dict[str, Word] = field(default_factory=dict)
     """Multicast groups other than the RFCs', by keyword."""
 
@@ -63,6 +65,17 @@ def _script_user(found: Globals, given: Directive) -> None:
     found.script_user = given.values[0] if given.values else only(given)
     for group in given.values[1:2]:
         found.ledger.change(group.place, "the group is the user's own: another one cannot be said")
+
+
+def _fifo(found: Globals, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError(f"`{given.keyword}` needs a path", given.place)
+    word = given.values[0]
+    if found.fifo is not None and found.fifo.text != word.text:
+        raise DirectiveError(f"all instances have one FIFO, {shown(found.fifo.text)}", word.place)
+    found.fifo = word
+    for each in given.values[1:]:
+        found.ledger.ignore(each.place, "it belongs to the user that the appliance runs as")
 
 
 def _group(found: Globals, given: Directive) -> None:
@@ -84,7 +97,9 @@ _LVS: Final = ignored("is about IPVS, which is not used")
 _FIREWALL: Final = ignored("no firewall rules are needed: addresses that are held accept connections")
 _NETLINK: Final = ignored("buffers of keepalived's own sockets")
 _FILES: Final = ignored("is about keepalived's own files")
-_FIFO: Final = refused("there is no FIFO: a `notify` command gets the same four words")
+_FIFO_SCRIPT: Final = refused(
+    "no reader is started: have a unit of systemd start it, with the path of the FIFO as its last word"
+)
 _LOWER: Final = ignored("a lower advert is answered at once, and the addresses are announced again")
 _PACE: Final = ignored("announcements are few: 5 for each address, and as many after the delay")
 
@@ -125,11 +140,11 @@ _GLOBAL: Final[Table[Globals]] = {
     "linkbeat_use_polling": ignored("the kernel tells of links that change"),
     "max_auto_priority": _PROCESSES,
     "min_auto_priority_delay": _PROCESSES,
-    "fifo_write_vrrp_states_on_reload": ignored("there is no FIFO"),
-    "vrrp_notify_fifo": _FIFO,
-    "vrrp_notify_fifo_script": _FIFO,
-    "notify_fifo": _FIFO,
-    "notify_fifo_script": _FIFO,
+    "fifo_write_vrrp_states_on_reload": ignored("a reload that changes no state tells nothing"),
+    "vrrp_notify_fifo": Understood(act=_fifo),
+    "vrrp_notify_fifo_script": _FIFO_SCRIPT,
+    "notify_fifo": Understood(act=_fifo),
+    "notify_fifo_script": _FIFO_SCRIPT,
     "startup_script": refused("nothing is run at the start: have systemd, or the pod, run it before"),
     "shutdown_script": refused("nothing is run at the end: have systemd, or the pod, run it behind"),
     "startup_script_timeout": ignored("belongs to `startup_script`"),

@@ -36,6 +36,7 @@ class Surface:
     programs: Sequence[str]
     script_user: Word | None
     default_interface: Word | None
+    fifo: Word | None = None
     multicast_groups: Mapping[int, Word] = field(default_factory=dict)
     """Groups other than the RFCs', by version of IP."""
 
