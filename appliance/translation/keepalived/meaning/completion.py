@@ -15,6 +15,15 @@ _AUTH_TYPES: Final = frozenset(("AH", "PASS"))
 _LONGEST_V2: Final = 255
 _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
+_DOES: Final = frozenset(
+    ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
+)
+_UNSAID: Final = {
+    "virtual_ipaddress": (
+        "says no `virtual_ipaddress`: no election is held for commands alone. Give it an address that nobody "
+        "uses, with `/32`"
+    )
+}
 
 
 def complete(instance: Instance) -> bool:
@@ -34,6 +43,10 @@ def complete(instance: Instance) -> bool:
     _labels(instance)
     _listen(instance, version)
     _user(instance)
+    if _is_idle(instance):
+        instance.ledger.ignore(instance.head.place, "is left out: it holds no address and runs no command")
+        instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` does nothing")
+        return False
     lacks = [*_missing(instance), *_unprotected(instance)]
     for reason in lacks:
         instance.ledger.refuse(instance.head.place, reason)
@@ -52,6 +65,12 @@ def _place(instance: Instance) -> None:
             instance.put("interface", value=word.text, place=word.place)
 
 
+def _is_idle(instance: Instance) -> bool:
+    """Tell whether nobody would notice that the instance is not there: no address, no command, no group."""
+    said = {each.keyword for each in instance.head.within if each.values or each.within}
+    return not said & _DOES and not instance.has("notify") and instance.membership is None
+
+
 def _missing(instance: Instance) -> Iterator[str]:
     """Yield what every virtual IP needs and this one has not."""
     needed = (
@@ -61,7 +80,8 @@ def _missing(instance: Instance) -> Iterator[str]:
     said = {each.keyword for each in instance.head.within if each.values or each.within}
     for keyword, key in needed:
         if not instance.has(key):
-            yield f"its `{keyword}` cannot be obeyed" if keyword in said else f"says no `{keyword}`"
+            unsaid = _UNSAID.get(keyword, f"says no `{keyword}`")
+            yield f"its `{keyword}` cannot be obeyed" if keyword in said else unsaid
 
 
 def _unprotected(instance: Instance) -> Iterator[str]:

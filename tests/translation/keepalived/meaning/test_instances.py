@@ -274,7 +274,14 @@ def test_lines_of_an_instance_that_is_left_out():
             "vrrp_instance A { interface e\nvirtual_ipaddress { 192.0.2.1/24 } }",
             "says no `virtual_router_id`",
         ),
-        ("vrrp_instance A { interface e\nvirtual_router_id 1 }", "says no `virtual_ipaddress`"),
+        (
+            "vrrp_instance A { interface e\nvirtual_router_id 1\nnotify /n }",
+            "says no `virtual_ipaddress`: no election is held for commands alone",
+        ),
+        (
+            "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress_excluded { 192.0.2.3 } }",
+            "says no `virtual_ipaddress`",
+        ),
         (
             "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress { 192.0.2.300 } }",
             "its `virtual_ipaddress` cannot be obeyed",
@@ -290,6 +297,18 @@ def test_lines_of_an_instance_that_is_left_out():
 def test_incomplete(text: str, reason: str):
     """An instance without what it needs is refused at its head."""
     assert any(line == 1 and reason in why for line, _, why in told(translated(text), R))
+
+
+def test_an_instance_that_does_nothing():
+    """Without addresses, commands and a group nobody would notice it."""
+    text = "vrrp_instance A {\ninterface e\nvirtual_router_id 1\nvirtual_ipaddress {\n}\n}\n"
+    assert told(translated(text)) == [
+        (1, 1, "is left out: it holds no address and runs no command"),
+        *((line, 1, "`A` does nothing") for line in (2, 3, 4, 5, 6)),
+    ]
+    fifo = "global_defs {\nnotify_fifo /f\n}\n"
+    group = "vrrp_sync_group G {\ngroup { A }\n}\n"
+    assert [bool(told(translated(each + text), R)) for each in (fifo, group)] == [True, True]
 
 
 def test_same_name_twice():
