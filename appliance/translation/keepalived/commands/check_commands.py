@@ -22,7 +22,7 @@ _SECONDS: Final = re.compile(r"([0-9]*\.?[0-9]+)s?", re.ASCII)
 _FINDERS: Final = frozenset(("killall", "pkill", "pidof", "pgrep", "systemctl", "service", "ps"))
 _SIGNALS: Final = frozenset(("-0", "-s", "--signal", "0"))
 _CONNECTED: Final = re.compile(rf"[<>]{{1,2}}\s*{CONNECTION}")
-_OPENERS: Final = frozenset(("env", "exec", "cat", "echo", ":", "true"))
+_OPENERS: Final = frozenset(("env", "exec", "cat", "echo", ":", "true", "<"))
 SHELLS: Final = frozenset(("sh", "bash", "dash"))
 _DISCARDED: Final = re.compile(
     r"\s*(?:&?>{1,2}\s*/dev/null|[12]>{1,2}\s*/dev/null|2>&1|1>&2)|\s*\|\|\s*(?:exit [1-9][0-9]*|false)\s*$"

@@ -16,6 +16,7 @@ from appliance.translation.keepalived.commands.check_commands import (
     within_limit,
 )
 from appliance.translation.keepalived.commands.shell_commands import (
+    ASSIGNMENT,
     LONGEST_SCRIPT,
     ShellCommand,
     shell_commands,
@@ -152,6 +153,7 @@ class _Reading:
         if command.program in _TESTS:
             return _FILE_TEST.search(text) is None
         known = command.program in _SAYING or command.words[0] in self._functions or text.endswith("=")
+        known = known or ASSIGNMENT.fullmatch(text) is not None
         return known or bool(_FAILS.fullmatch(text) or _PASSES.fullmatch(text)) or text in self._functions
 
     def _decides(self, at: int) -> bool:

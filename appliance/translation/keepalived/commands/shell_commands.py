@@ -29,7 +29,7 @@ _TOKEN: Final = re.compile(
 _KEYWORDS: Final = frozenset(
     ("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "time", "esac")
 )
-_ASSIGNMENT: Final = re.compile(
+ASSIGNMENT: Final = re.compile(
     r"""(?:(?:export|local|readonly)\s+)?([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"|'[^']*'|\S*)"""
 )
 _VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
@@ -69,7 +69,7 @@ def shell_commands(text: str) -> tuple[ShellCommand, ...]:
     variables: dict[str, str] = {}
     found: list[ShellCommand] = []
     for each in _pieces(text[:LONGEST_SCRIPT]):
-        assigned = _ASSIGNMENT.fullmatch(each.text)
+        assigned = ASSIGNMENT.fullmatch(each.text)
         value = assigned[2].strip("\"'") if assigned else ""
         if assigned and _PLAIN.fullmatch(value):
             variables[assigned[1]] = value

@@ -206,7 +206,7 @@ INSTANCE: Final[Table[Instance]] = {
     ),
     "vrf": refused("there are no VRFs here: run the appliance within it, by ip-vrf(8)"),
     "linkbeat_use_polling": ignored("the kernel tells of links that change"),
-    "lvs_sync_daemon_interface": refused("there is no IPVS here: leave it out"),
+    "lvs_sync_daemon_interface": ignored("there is no IPVS here whose connections another node had to know"),
     "debug": ignored("keepalived has no use for it either"),
     "smtp_alert": ignored(_NO_MAIL),
     "notify_deleted": ignored("a virtual IP that a reload takes away runs `notify_stop`"),

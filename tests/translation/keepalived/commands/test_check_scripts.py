@@ -39,6 +39,7 @@ errorExit() {
     echo "*** $*" 1>&2
     exit 1
 }
+export ADDRESS=192.0.2.1
 
 curl --silent --max-time 2 --insecure https://localhost:6443/ -o /dev/null || errorExit "Error GET"
 if ip addr | grep -q 192.0.2.1; then
@@ -53,6 +54,7 @@ curl -k --connect-timeout 2 -m 2 https://localhost:${PORT}/ -o /dev/null 2>&1
 if [ $? -ne 0 ]; then
   exit 1
 fi
+export RETRIES=3
 if ip -4 addr show dev eth0 | grep -q "$VIP"; then
   curl -k -m 2 https://$VIP:$PORT/ -o /dev/null
   if [ $? -ne 0 ]; then

@@ -188,6 +188,10 @@ def test_a_connection_of_bash():
     found, translation = tracked(script('script "</dev/tcp/127.0.0.1/80"', "weight -2"))
     assert found == {"chk": {"tcp": "127.0.0.1:80", "interval": "1s", "weight": -2}}
     assert told(translation, C)[0][2] == "the appliance connects to 127.0.0.1:80 itself (`tcp`)"
+    assert tracked(script('script "< /dev/tcp/127.0.0.1/80"'))[0]["chk"] == {
+        "tcp": "127.0.0.1:80",
+        "interval": "1s",
+    }
 
 
 def test_scripts_that_ask_for_haproxy_in_their_own_way():
