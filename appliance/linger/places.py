@@ -29,7 +29,7 @@ class Place:
 
 def places(snapshot: Snapshot) -> Iterator[Place]:
     """Yield the places of a snapshot, in the order of their interfaces."""
-    routers = snapshot.virtual_routers
+    routers = [each for each in snapshot.virtual_routers if each.here]
     for interface, family in sorted({(each.interface, each.family) for each in routers}):
         here = [each for each in routers if (each.interface, each.family) == (interface, family)]
         yield Place(

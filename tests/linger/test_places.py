@@ -28,6 +28,7 @@ def test_one_place_for_each_interface_and_family():
             elsewhere=(("198.51.100.7/24", "eth1"),),
             peers=(),
         ),
+        virtual_router("n", interface="eth5", addresses=(), peers=()),
         virtual_router("c", interface="eth0", addresses=("fd00:0::100/64",), family=6, peers=("fd00::2",)),
     ]
     assert list(places(snapshot(groups=[], pools=[], virtual_routers=routers))) == [

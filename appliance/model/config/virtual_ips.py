@@ -34,7 +34,6 @@ from appliance.model.config.values.field_types import (
     User,
     Verify,
     VirtualAddresses,
-    not_empty,
     written,
 )
 from appliance.model.config.values.http import statuses
@@ -162,9 +161,7 @@ class NotifySection(Section):
 class VirtualIpSection(Section):
     """Addresses of one family on one interface that move together: RFC 9568's virtual router."""
 
-    addresses: VirtualAddresses = Field(
-        min_length=1, examples=[["10.0.0.200/24"]], json_schema_extra=not_empty
-    )
+    addresses: VirtualAddresses = Field(examples=[["10.0.0.200/24"]])
     """With prefix length, of one family, the same on every router; `10.1.0.5/24 dev ens224` is held there."""
     excluded: VirtualAddresses = Field(default=(), examples=[["10.0.0.202/24"]])
     """Held with the others and not advertised (virtual_ipaddress_excluded)."""
@@ -215,8 +212,13 @@ class VirtualIpSection(Section):
 
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:
-        """IP versions of the addresses, 4 and 6; a section without errors has one of them."""
-        wide = (":" in each.partition(DEVICE)[0] for each in (*self.addresses, *self.excluded))
+        """IP versions of the addresses, 4 and 6; a section without errors has one of them.
+
+        Without addresses it is that of the routers, and 4 where none are named.
+        """
+        routers = (*((self.source,) if self.source else ()), *self.peers, "")[:1]
+        texts = (*self.addresses, *self.excluded) or routers
+        wide = (":" in each.partition(DEVICE)[0] for each in texts)
         return tuple(dict.fromkeys(6 if each else 4 for each in wide))
 
     @property

@@ -100,3 +100,19 @@ def test_beside_keepalived(meadow: Field) -> None:
             keepalived.wait_for("MASTER")
             ours.wait_for("backup")
             assert holds_none(meadow.two)
+
+
+@pytest.mark.needs("keepalived")
+def test_an_election_about_no_address_beside_keepalived(meadow: Field) -> None:
+    """Its instance without addresses and ours elect one of both; there is nothing to hold."""
+    with Keepalived(meadow.one, Instance(priority=150, addresses=())) as keepalived:
+        keepalived.wait_for("MASTER")
+        with VrrpNode(meadow.two, router(addresses=(), family=4)) as ours:
+            ours.wait_for("backup")
+            wait_until(lambda: ours.status()["heard"], what="keepalived is heard")
+            assert ours.status()["drops"] == {}
+            keepalived.stop()
+            ours.wait_for("active")
+            keepalived.start()
+            keepalived.wait_for("MASTER")
+            ours.wait_for("backup")

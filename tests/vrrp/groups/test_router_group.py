@@ -493,3 +493,15 @@ def test_the_network_of_another_interface_decides_its_route():
     group.update_link(instance, machine.links.state("eth0"), 1.0)
     machine.loop.run(1.0)
     assert machine.addresses.prepared[before:] == [("192.0.2.200/24",), ("198.51.100.7/24",)]
+
+
+def test_an_election_about_no_address():
+    """It is held for those who are told of it: nothing is asked for, taken or announced."""
+    machine = Machine()
+    group = active(machine, replace(API, addresses=()))
+    instance = group.instances["api"]
+    assert (machine.addresses.present, machine.claims, port_of(instance).frames.sent) == (set(), [], [])
+    assert machine.observer.states("api")[-1] is RouterState.ACTIVE
+    port_of(instance).arriving.append(advert(200))
+    group.receive("api", 6.0)
+    assert group.state is RouterState.BACKUP

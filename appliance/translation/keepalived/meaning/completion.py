@@ -18,12 +18,6 @@ _OWNER: Final = 255
 _DOES: Final = frozenset(
     ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
 )
-_UNSAID: Final = {
-    "virtual_ipaddress": (
-        "says no `virtual_ipaddress`: no election is held for commands alone. Give it an address that nobody "
-        "uses, with `/32`"
-    )
-}
 
 
 def complete(instance: Instance) -> bool:
@@ -78,10 +72,11 @@ def _missing(instance: Instance) -> Iterator[str]:
         ("virtual_ipaddress", "addresses"),
     )
     said = {each.keyword for each in instance.head.within if each.values or each.within}
+    if "virtual_ipaddress" not in said:
+        instance.put("addresses", value=[], place=instance.head.place)
     for keyword, key in needed:
         if not instance.has(key):
-            unsaid = _UNSAID.get(keyword, f"says no `{keyword}`")
-            yield f"its `{keyword}` cannot be obeyed" if keyword in said else unsaid
+            yield f"its `{keyword}` cannot be obeyed" if keyword in said else f"says no `{keyword}`"
 
 
 def _unprotected(instance: Instance) -> Iterator[str]:

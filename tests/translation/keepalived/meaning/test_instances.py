@@ -4,6 +4,7 @@ import pytest
 from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain, plain
+from appliance.translation.composing import load_together
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
@@ -276,14 +277,6 @@ def test_lines_of_an_instance_that_is_left_out():
             "says no `virtual_router_id`",
         ),
         (
-            "vrrp_instance A { interface e\nvirtual_router_id 1\nnotify /n }",
-            "says no `virtual_ipaddress`: no election is held for commands alone",
-        ),
-        (
-            "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress_excluded { 192.0.2.3 } }",
-            "says no `virtual_ipaddress`",
-        ),
-        (
             "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress { 192.0.2.300 } }",
             "its `virtual_ipaddress` cannot be obeyed",
         ),
@@ -307,9 +300,27 @@ def test_an_instance_that_does_nothing():
         (1, 1, "is left out: it holds no address and runs no command"),
         *((line, 1, "`A` does nothing") for line in (2, 3, 4, 5, 6)),
     ]
-    fifo = "global_defs {\nnotify_fifo /f\n}\n"
-    group = "vrrp_sync_group G {\ngroup { A }\n}\n"
-    assert [bool(told(translated(each + text), R)) for each in (fifo, group)] == [True, True]
+
+
+def test_an_instance_that_only_tells_its_state():
+    """Who has no address of its own to move runs commands: it stays, in the family of its routers."""
+    text = "vrrp_instance A {\ninterface e\nvirtual_router_id 1\n%s\n}\n"
+    found = translated(text % "notify /n\nunicast_src_ip fd00::1\nunicast_peer { fd00::2 }")
+    assert told(found, R) == []
+    assert mapping(virtual_ips(found)["A"])["addresses"] == []
+    loaded = load_together(None, [found], source="a.yaml", number=1)
+    assert loaded.snapshot is not None
+    (router,) = loaded.snapshot.virtual_routers
+    assert (router.family, router.version, router.addresses) == (6, 3, ())
+    found = translated(text % "virtual_ipaddress_excluded { 192.0.2.3 }")
+    assert mapping(virtual_ips(found)["A"]) == {
+        "interface": "e",
+        "router_id": 1,
+        "addresses": [],
+        "excluded": ["192.0.2.3/32"],
+    }
+    for head in ("global_defs {\nnotify_fifo /f\n}\n", "vrrp_sync_group G {\ngroup { A }\n}\n"):
+        assert list(virtual_ips(translated(head + text % ""))) == ["A"]
 
 
 def test_same_name_twice():
