@@ -152,7 +152,9 @@ class _Reading:
         text = command.text
         if command.program in _TESTS:
             return _FILE_TEST.search(text) is None
-        known = command.program in _SAYING or command.words[0] in self._functions or text.endswith("=")
+        known = (
+            command.program in _SAYING or bool(self._functions & {*command.words[:1]}) or text.endswith("=")
+        )
         known = known or ASSIGNMENT.fullmatch(text) is not None
         return known or bool(_FAILS.fullmatch(text) or _PASSES.fullmatch(text)) or text in self._functions
 

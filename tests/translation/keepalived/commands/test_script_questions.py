@@ -1,11 +1,15 @@
 """What the command of a check asks: by its words, by its file, or by its name."""
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from appliance.translation.keepalived.commands.check_commands import Recognised
 from appliance.translation.keepalived.commands.check_scripts import ScriptQuestion
 from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
-from appliance.translation.keepalived.syntax.words import command_words
+from appliance.translation.keepalived.syntax.words import CommandError, command_words
 
 pytestmark = pytest.mark.pure
 
@@ -73,3 +77,28 @@ def test_a_file_that_cannot_be_read(text: str, name: str, known: bool):  # noqa:
     assert why is Doubt.UNREAD
     assert found == (ScriptQuestion(asks=LIVES, by_name=True) if known else None)
     assert asked(text, name=name, proxies=False)[0] is None
+
+
+_PIECES = (
+    *(
+        "curl -f http://localhost",
+        "pidof haproxy",
+        "timeout",
+        "1",
+        "sh -c",
+        "exit 1",
+        "errorExit",
+        "() {",
+        "}",
+    ),
+    *("if ip addr", "fi", "then", "!", "|", "||", "&&", ";", "\n", "$(", ")", "`", '"', "'", "A=", "$A", "<"),
+    *("/dev/tcp/a/1", "[ -e /x ]", "grep haproxy", "env", "cat", "#", "\\"),
+)
+
+
+@given(st.lists(st.sampled_from(_PIECES)).map(" ".join))
+def test_any_script(text: str):
+    """Any text is understood or not, as a command and as a script; nothing else comes of it."""
+    with suppress(CommandError):
+        asked(text)
+    asked(PATH, f"#!/bin/sh\n{text}")
