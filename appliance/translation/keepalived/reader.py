@@ -151,7 +151,8 @@ class _Reading:
         for each in sorted(given.within, key=lambda each: each.keyword != "interface"):
             refusals = self.ledger.refusals
             apply(INSTANCE, instance, each, self.ledger)
-            if each.keyword in PROTECTING and self.ledger.refusals > refusals:
+            protects = each.keyword in PROTECTING or each.keyword not in INSTANCE
+            if protects and self.ledger.refusals > refusals:
                 instance.unprotected.append(each.keyword)
         return instance
 

@@ -218,6 +218,7 @@ def test_a_type_of_password_that_keepalived_does_not_know():
         "authentication {\nauth_hmac x\n}",
         "authentication {\nauth_type PASS\nauth_pass very secret\n}",
         "authentication",
+        "authentification {\nauth_type PASS\nauth_pass x\n}",
         "mcast_dst_ip 224.0.0.99",
         "no_accept",
         "unicast_peer {\npeer\n}",
