@@ -43,7 +43,7 @@ def holds_none(node: Node) -> bool:
 
 def mac(node: Node) -> str:
     """Return the hardware address of the second interface."""
-    return node.run(["cat", f"/sys/class/net/{LEG}/address"]).strip()
+    return node.ip("-oneline", "link", "show", LEG).partition("link/ether ")[2].split()[0]
 
 
 def test_the_addresses_move_together(meadow: Field) -> None:
@@ -82,6 +82,7 @@ def test_an_interface_that_is_gone_is_a_fault(meadow: Field) -> None:
         assert holds_none(meadow.one)
 
 
+@pytest.mark.slow("real timers of keepalived")
 @pytest.mark.needs("keepalived")
 def test_beside_keepalived(meadow: Field) -> None:
     """Each hears the other's list of addresses as its own, and both hold them in the same places."""
@@ -102,12 +103,14 @@ def test_beside_keepalived(meadow: Field) -> None:
             assert holds_none(meadow.two)
 
 
+@pytest.mark.slow("real timers of keepalived")
 @pytest.mark.needs("keepalived")
 def test_an_election_about_no_address_beside_keepalived(meadow: Field) -> None:
-    """Its instance without addresses and ours elect one of both; there is nothing to hold."""
-    with Keepalived(meadow.one, Instance(priority=150, addresses=())) as keepalived:
+    """Its instance without addresses, of version 2, and ours elect one of both; there is nothing to hold."""
+    theirs = Instance(version=2, advert=1, priority=150, addresses=())
+    with Keepalived(meadow.one, theirs) as keepalived:
         keepalived.wait_for("MASTER")
-        with VrrpNode(meadow.two, router(addresses=(), family=4)) as ours:
+        with VrrpNode(meadow.two, router(addresses=(), family=4, version=2, advert=1.0)) as ours:
             ours.wait_for("backup")
             wait_until(lambda: ours.status()["heard"], what="keepalived is heard")
             assert ours.status()["drops"] == {}

@@ -41,7 +41,7 @@ def complete(instance: Instance) -> bool:
         instance.ledger.ignore(instance.head.place, "is left out: it holds no address and runs no command")
         instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` does nothing")
         return False
-    lacks = [*_missing(instance), *_unprotected(instance)]
+    lacks = [*_missing(instance, version), *_unprotected(instance)]
     for reason in lacks:
         instance.ledger.refuse(instance.head.place, reason)
     if lacks:
@@ -65,14 +65,14 @@ def _is_idle(instance: Instance) -> bool:
     return not said & _DOES and not instance.has("notify") and instance.membership is None
 
 
-def _missing(instance: Instance) -> Iterator[str]:
-    """Yield what every virtual IP needs and this one has not."""
+def _missing(instance: Instance, version: int) -> Iterator[str]:
+    """Yield what every virtual IP needs and this one has not; version 2 needs no address, in keepalived."""
     needed = (
         *(("interface", "interface"), ("virtual_router_id", "router_id")),
         ("virtual_ipaddress", "addresses"),
     )
     said = {each.keyword for each in instance.head.within if each.values or each.within}
-    if "virtual_ipaddress" not in said:
+    if "virtual_ipaddress" not in said and version == 2:
         instance.put("addresses", value=[], place=instance.head.place)
     for keyword, key in needed:
         if not instance.has(key):

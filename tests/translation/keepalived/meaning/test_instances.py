@@ -304,15 +304,16 @@ def test_an_instance_that_does_nothing():
 
 
 def test_an_instance_that_only_tells_its_state():
-    """Who has no address of its own to move runs commands: it stays, in the family of its routers."""
+    """Who has no address of its own to move runs commands: it stays in version 2, as in keepalived."""
     text = "vrrp_instance A {\ninterface e\nvirtual_router_id 1\n%s\n}\n"
-    found = translated(text % "notify /n\nunicast_src_ip fd00::1\nunicast_peer { fd00::2 }")
+    found = translated(text % "notify /n\nunicast_src_ip 192.0.2.8\nunicast_peer { 192.0.2.9 }")
     assert told(found, R) == []
     assert mapping(virtual_ips(found)["A"])["addresses"] == []
     loaded = load_together(None, [found], source="a.yaml", number=1)
     assert loaded.snapshot is not None
     (router,) = loaded.snapshot.virtual_routers
-    assert (router.family, router.version, router.addresses) == (6, 3, ())
+    assert (router.family, router.version, router.addresses) == (4, 2, ())
+    assert told(translated(text % "notify /n\nversion 3"), R) == [(1, 1, "says no `virtual_ipaddress`")]
     found = translated(text % "virtual_ipaddress_excluded { 192.0.2.3 }")
     assert mapping(virtual_ips(found)["A"]) == {
         "interface": "e",
