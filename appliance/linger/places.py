@@ -29,13 +29,13 @@ class Place:
 
 def places(snapshot: Snapshot) -> Iterator[Place]:
     """Yield the places of a snapshot, in the order of their interfaces."""
-    routers = snapshot.virtual_routers
+    routers = [each for each in snapshot.virtual_routers if each.here]
     for interface, family in sorted({(each.interface, each.family) for each in routers}):
         here = [each for each in routers if (each.interface, each.family) == (interface, family)]
         yield Place(
             interface=interface,
             family=family,
-            routers={str(ip_interface(address).ip): each.name for each in here for address in each.addresses},
+            routers={str(ip_interface(address).ip): each.name for each in here for address in each.here},
             peers=tuple(dict.fromkeys(peer for each in here for peer in each.peers)),
             multicast=not all(each.peers for each in here),
             virtual_macs=tuple(each.router_id for each in here if each.virtual_mac),

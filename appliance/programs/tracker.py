@@ -22,6 +22,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.commands.notify_commands import NotifyCommands
+from appliance.net.commands.notify_fifos import NotifyFifos
 from appliance.net.commands.script_leftovers import end_leftovers
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
@@ -39,6 +40,7 @@ from appliance.wire.lines.tracker_lines import (
     TrackerLineError,
     TrackVerdict,
     WatchTracks,
+    WriteLine,
     decode_order,
     encode,
 )
@@ -94,6 +96,7 @@ class Tracker:
         self._followers: dict[Track, TrackFollower] = {}
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.command_ended)
+        self._fifos = NotifyFifos(self._reports.command_ended)
         self._alone = False
         self._heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
 
@@ -109,6 +112,7 @@ class Tracker:
             self._watch({})
             self._alone = True
             self._commands.finish()
+            self._fifos.close()
         return 0
 
     def interrupt(self) -> None:
@@ -125,6 +129,8 @@ class Tracker:
                         self._watch(_by_track(tracks))
                     case RunCommand() as order:
                         self._commands.run(order)
+                    case WriteLine() as order:
+                        self._fifos.write(order)
 
     def _receive(self) -> bytes:
         try:

@@ -62,7 +62,7 @@ class InterfaceMonitor:
             for each in group.instances.values():
                 if any_address or changed & each.virtual:
                     each.find_foreign_addresses(now)
-                if names & {each.router.interface, _address_interface(each)}:
+                if names & {each.router.interface, _address_interface(each), *each.router.other_interfaces}:
                     link = self._links.state(each.router.interface)
                     if each.concerns(link):
                         group.update_link(each, link, now)
@@ -74,8 +74,7 @@ class InterfaceMonitor:
         self, group: RouterGroup, instance: VrrpInstance, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and log it."""
-        interface = _address_interface(instance)
-        lost = [each for each in instance.holder.addresses if (interface, each) in removed]
+        lost = [address for at, address in instance.holder.addresses if (at, address) in removed]
         if lost and group.restore(instance, len(lost), now):
             self.log.warning("address-restored", router=instance.name, addresses=lost)
 

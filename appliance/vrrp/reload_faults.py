@@ -44,6 +44,10 @@ def _faults(router: VirtualRouter, links: Links) -> Iterator[tuple[str, str]]:
         yield "source", f"{router.interface} has no address {router.source}"
     elif interface_addresses.source(router, link, kept=None) is None:
         yield "interface", f"{router.interface} has no IPv{router.family} address of its own"
+    for name in router.other_interfaces:
+        other = links.state(name)
+        if other is None or not other.up:
+            yield "addresses", _away(name, other)
     for track in router.track:
         watched = links.state(track.target) if track.kind is TrackKind.INTERFACE else None
         if track.kind is TrackKind.INTERFACE and track.weight is None and not (watched and watched.up):

@@ -5,7 +5,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.tracking.notify_commands import commands
+from appliance.core.tracking.notify_commands import commands, fifo_line
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
 from appliance.model.operator_events import Tell, untold
 from appliance.net.control.deferred_answer import DeferredAnswer
@@ -13,7 +13,7 @@ from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_events import entered_event, split_event
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.lines.control import Answer, bad, good
-from appliance.wire.lines.tracker_lines import RunCommand
+from appliance.wire.lines.tracker_lines import RunCommand, WriteLine
 
 _LATE_PAUSE: Final = 1.0  # seconds between two lines about late wake-ups
 _TROUBLE: Final = frozenset({RouterState.FAULT})
@@ -32,16 +32,16 @@ class LateWakeups:
 
 
 class RouterReports:
-    """The observer of every group. `run` has a notify command run, `touch` has the board written.
+    """The observer of every group. `run` has a notify command run, or a line written for one who reads it.
 
-    `tell` is told the events.
+    `touch` has the board written. `tell` is told the events.
     """
 
     def __init__(
         self,
         log: FilteringBoundLogger,
         *,
-        run: Callable[[RunCommand], None],
+        run: Callable[[RunCommand | WriteLine], None],
         touch: Callable[[], None],
         tell: Tell = untold,
     ) -> None:
@@ -139,3 +139,6 @@ class RouterReports:
         notify, router = instance.router.notify, instance.router
         for words in commands(router, entered.state, priority=instance.election.priority):
             self._run(RunCommand(router=router.name, words=words, user=notify.user, timeout=notify.timeout))
+        if notify.fifo is not None:
+            line = fifo_line(router, entered.state, priority=instance.election.priority)
+            self._run(WriteLine(router=router.name, path=notify.fifo, line=line))

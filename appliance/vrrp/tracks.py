@@ -25,6 +25,7 @@ from appliance.wire.lines.tracker_lines import (
     TrackerLineError,
     TrackVerdict,
     WatchTracks,
+    WriteLine,
     decode_report,
     encode,
 )
@@ -69,8 +70,8 @@ class Tracks:
         """Tell the tracker which tracks to watch."""
         self._tracker.greet()
 
-    def run(self, order: RunCommand) -> None:
-        """Have the tracker run a command."""
+    def run(self, order: RunCommand | WriteLine) -> None:
+        """Have the tracker run a command, or write a line."""
         self._tracker.send(encode(order))
 
     def update_interfaces(self, instance: VrrpInstance) -> bool:
@@ -151,4 +152,4 @@ def _watched(router: VirtualRouter) -> Iterator[Track]:
 def _needs_tracker(router: VirtualRouter) -> bool:
     notify = router.notify
     commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
-    return any(commands) or any(_watched(router))
+    return any(commands) or notify.fifo is not None or any(_watched(router))

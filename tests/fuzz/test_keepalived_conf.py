@@ -39,7 +39,10 @@ $VIP= \\
 include conf.d/*.conf
 vrrp_script chk { script 'pidof "haproxy"' # alive
   interval 2 }
+vrrp_script own { script /etc/check.sh }
 """
+SCRIPTS: Final = tuple(path.read_bytes() for path in sorted((CORPUS / "scripts").iterdir()))
+OWN: Final = b"\nvrrp_script own { script /etc/check.sh }\n"
 
 
 def read(data: bytes) -> None:
@@ -48,6 +51,8 @@ def read(data: bytes) -> None:
     def give(path: str) -> bytes:
         if path == "k.conf":
             return data
+        if path.startswith("/"):
+            return b"#!/bin/sh\n" + data  # a check that is the same text again, and is read as a script
         if path == "conf.d/a.conf":
             return b"vrrp_script a {\nscript /a\n}\n"
         raise FileNotFoundError(2, "No such file")
@@ -79,6 +84,7 @@ KEEPALIVED_CONF: Final = Target(
     run=read,
     seeds=(
         ADVANCED,
+        *(OWN + each for each in SCRIPTS),
         *(path.read_bytes() for path in sorted(CORPUS.glob("*.conf"))),
         *(keepalived_conf(release).encode() for release in RELEASES.values()),
     ),
@@ -86,6 +92,7 @@ KEEPALIVED_CONF: Final = Target(
         *(f"\n{name} ".encode() for name in (*INSTANCE, *DEFAULTS)),
         *(b"{", b"}", b'"', b"'", b"\\\n", b"\\", b"$A=", b"${A}", b"$A ", b"@lb1 ", b"@^", b"#", b"!"),
         *(b"~SEQ(N,1,", b"~LST(", b"include ", b"reverse", b"weight 0", b"9" * 400, b"{" * 400, b"\0"),
+        *(b"$(", b"`", b"&&", b"||", b"if ", b"fi", b'""', b"curl -f http://localhost", b"</dev/tcp/a/1"),
     ),
     seconds=10.0,
 )

@@ -724,6 +724,7 @@ TARGETS = (
             tracker_lines.encode(
                 tracker_lines.RunCommand(router="api", words=("a", "b"), user=None, timeout=1.0)
             ),
+            tracker_lines.encode(tracker_lines.WriteLine(router="api", path="/f", line="a b")),
         ),
         errors=(tracker_lines.TrackerLineError,),
         words=JSON_WORDS,

@@ -12,13 +12,23 @@ pytestmark = pytest.mark.pure
 
 
 def test_one_place_for_each_interface_and_family():
-    """Those of one interface and family are told together, by multicast where one of them has no peers."""
+    """Those of one interface and family are told together, by multicast where one of them has no peers.
+
+    What is held on another interface than the adverts' is told to nobody.
+    """
     routers = [
         virtual_router("a", interface="eth0", addresses=("192.0.2.100/24",), peers=("192.0.2.2",)),
         virtual_router(
             "m", router_id=42, virtual_mac=True, addresses=("192.0.2.102/24",), peers=("192.0.2.2",)
         ),
-        virtual_router("b", interface="eth0", addresses=("192.0.2.101/24",), peers=()),
+        virtual_router(
+            "b",
+            interface="eth0",
+            addresses=("192.0.2.101/24", "198.51.100.7/24"),
+            elsewhere=(("198.51.100.7/24", "eth1"),),
+            peers=(),
+        ),
+        virtual_router("n", interface="eth5", addresses=(), peers=()),
         virtual_router("c", interface="eth0", addresses=("fd00:0::100/64",), family=6, peers=("fd00::2",)),
     ]
     assert list(places(snapshot(groups=[], pools=[], virtual_routers=routers))) == [

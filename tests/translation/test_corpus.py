@@ -70,7 +70,9 @@ class Case:
     def _read(self, name: str) -> bytes:
         if name.rpartition("/")[2] == "keepalived.conf":
             return self.text.encode()
-        return (CORPUS / "keepalived" / name).read_bytes()
+        here = CORPUS / "keepalived"
+        script = here / "scripts" / name.rpartition("/")[2]
+        return (script if name.startswith("/") else here / name).read_bytes()
 
 
 @cache

@@ -24,8 +24,10 @@ API = virtual_router("api", announce=replace(virtual_router().announce, repeat=1
 class Field:
     """A machine whose routers are active, and whose netlink socket delivers what a test puts in."""
 
-    def __init__(self, *routers: VirtualRouter) -> None:
+    def __init__(self, *routers: VirtualRouter, others: tuple[str, ...] = ()) -> None:
         self.machine = Machine()
+        for index, name in enumerate(others, 3):
+            self.machine.set_link(name, index=index)
         links = self.machine.links
         links.damaged = 0
         links.read = self._read
@@ -143,3 +145,17 @@ def test_damaged_messages_are_logged_once():
     field.tell()
     field.tell(now=7.0)
     assert field.machine.log.fields("netlink-damaged") == [{"count": 2}]
+
+
+def test_an_address_on_another_interface_is_put_back_there():
+    """What goes on the interface that it is held on is put back, and its state is the router's."""
+    router = replace(
+        API, addresses=("192.0.2.200/24", "198.51.100.7/24"), elsewhere=(("198.51.100.7/24", "eth1"),)
+    )
+    field = Field(router, others=("eth1",))
+    field.machine.addresses.present.discard((3, "198.51.100.7/24"))
+    field.tell(event(LinkChange.ADDRESS_REMOVED, "eth1", "198.51.100.7/24"))
+    assert (3, "198.51.100.7/24") in field.machine.addresses.present
+    field.machine.set_link("eth1", index=3, up=False)
+    field.tell(event(LinkChange.DOWN, "eth1"), now=7.0)
+    assert field.api.election.state is RouterState.FAULT

@@ -33,6 +33,16 @@ def problems(*routers: VirtualRouter) -> list[tuple[str | None, str]]:
         ({"interface": "eth9"}, "interface", "interface eth9 does not exist"),
         ({"interface": "eth2"}, "interface", "interface eth2 is down or has no carrier"),
         ({"interface": "eth1"}, "interface", "eth1 has no IPv4 address of its own"),
+        (
+            {"elsewhere": (("192.0.2.200/24", "eth9"),)},
+            "addresses",
+            "interface eth9 does not exist",
+        ),
+        (
+            {"elsewhere": (("192.0.2.200/24", "eth2"),)},
+            "addresses",
+            "interface eth2 is down or has no carrier",
+        ),
         ({"source": "192.0.2.7"}, "source", "eth0 has no address 192.0.2.7"),
         (
             {"track": (track("uplink", kind=TrackKind.INTERFACE, target="eth9"),)},

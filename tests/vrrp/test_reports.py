@@ -1,14 +1,19 @@
 """What is told of virtual routers, and how often."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import structlog
 from structlog.testing import capture_logs
+from support.values.snapshots import virtual_router
+from support.vrrp.simulated_vrrp import Machine
 
-from appliance.core.vrrp.election import UnexpectedEvent
+from appliance.core.vrrp.election import Entered, RouterState, UnexpectedEvent
+from appliance.core.vrrp.election_messages import Cause
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.reports import RouterReports
+from appliance.wire.lines.tracker_lines import WriteLine
 
 pytestmark = pytest.mark.sockets
 
@@ -30,3 +35,17 @@ def test_unexpected_event_is_told_once():
         }
         for happened in ("startup", "recovery")
     ]
+
+
+def test_a_transition_is_told_to_a_fifo():
+    """Who reads it gets a line of each, without a command."""
+    notify = replace(virtual_router().notify, fifo="/run/fifo")
+    instance = Machine().instance(virtual_router(notify=notify), 0.0)
+    ordered: list[object] = []
+    reports = RouterReports(structlog.get_logger(), run=ordered.append, touch=lambda: None)
+    entered = Entered(
+        state=RouterState.ACTIVE, previous=RouterState.BACKUP, cause=Cause.ACTIVE_DOWN, peer=None
+    )
+    with capture_logs():
+        reports.entered(instance, entered)
+    assert ordered == [WriteLine(router="api", path="/run/fifo", line='INSTANCE "api" MASTER 100')]

@@ -40,7 +40,7 @@ def held_addresses(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _held(router: VirtualRouter, link: Link) -> Iterator[Finding]:
     here = {str(ip_interface(each).ip) for each in link.addresses}
-    wanted = [str(ip_interface(each).ip) for each in router.addresses]
+    wanted = [str(ip_interface(each).ip) for each in router.here]
     asked = [each for each in wanted if each not in here]
     if not asked:
         return

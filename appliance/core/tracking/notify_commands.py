@@ -18,6 +18,11 @@ _WORDS: Final = {
 }
 
 
+def fifo_line(router: VirtualRouter, state: RouterState, *, priority: int) -> str:
+    """Return what a FIFO is told of a state, as keepalived.conf(5) has it under `notify_fifo`."""
+    return f'INSTANCE "{router.name}" {_WORDS[state]} {priority}'
+
+
 def commands(router: VirtualRouter, state: RouterState, *, priority: int) -> tuple[tuple[str, ...], ...]:
     """Return the commands to run, each as its arguments; INITIALIZE is the end of a stop."""
     notify = router.notify

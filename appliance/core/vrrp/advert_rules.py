@@ -72,12 +72,16 @@ class AdvertRules:
         if advertisement.version == 2:
             self._check_authentication(advertisement)
         # keepalived checks the list of unicast peers, too. The order of the addresses has no meaning.
-        if self._addresses.isdisjoint(advertisement.addresses):
+        theirs = frozenset(advertisement.addresses)
+        # RFC 9568 section 5.2.5: at least one; a router without any is keepalived's own idea.
+        if self._addresses and not theirs:
+            raise VrrpError(DropReason.ADDRESS_COUNT)
+        if self._addresses != theirs and self._addresses.isdisjoint(theirs):
             raise VrrpError(DropReason.ADDRESS_LIST)
         # RFC 3768 section 7.1: another interval is a misconfiguration. In version 3 a Backup learns it.
         if advertisement.version == 2 and advertisement.interval != self.router.advert:
             raise VrrpError(DropReason.INTERVAL)
-        return None if self._addresses == set(advertisement.addresses) else DropReason.ADDRESS_LIST
+        return None if self._addresses == theirs else DropReason.ADDRESS_LIST
 
     def _check_unicast(self, arrival: Arrival) -> None:
         if arrival.source not in self._peers:

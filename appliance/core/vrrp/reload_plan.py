@@ -82,8 +82,14 @@ def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
     # A virtual MAC has the router id in it, and the addresses are on that.
     movable = not before.virtual_mac or before.router_id == after.router_id
     common = set(before.addresses) & set(after.addresses)
-    keeps = movable and _place(before) == _place(after) and bool(common)
+    apart = {each for each in common if _device(before, each) != _device(after, each)}
+    keeps = movable and _place(before) == _place(after) and bool(common) and not apart
     return Replaced(before=before, after=after, keeps=keeps)
+
+
+def _device(router: VirtualRouter, address: str) -> str | None:
+    """Return the other interface that an address is on, None where it is the router's own."""
+    return dict(router.elsewhere).get(address)
 
 
 def _is_same(before: VirtualRouter, after: VirtualRouter) -> bool:

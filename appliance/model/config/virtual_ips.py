@@ -34,11 +34,11 @@ from appliance.model.config.values.field_types import (
     User,
     Verify,
     VirtualAddresses,
-    not_empty,
     written,
 )
 from appliance.model.config.values.http import statuses
 from appliance.model.config.values.units import advert, duration, duration_or_off
+from appliance.model.config.values.vrrp import DEVICE
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict, TrackKind
 
 MOST_WEIGHT: Final = 253
@@ -150,6 +150,8 @@ class NotifySection(Section):
     """Run when the virtual IP stops (notify_stop)."""
     any: Command | None = Field(default=None, examples=[["/usr/local/bin/tell", "any"]])
     """Run on every transition with the words INSTANCE NAME STATE PRIORITY behind its own (notify)."""
+    fifo: FilePath | None = Field(default=None, examples=["/run/keepalived/notify"])
+    """FIFO that gets the line INSTANCE "NAME" STATE PRIORITY of each (notify_fifo); made if missing."""
     user: User | None = Field(default=None, examples=["nobody"])
     """User that the commands run as; that of the appliance by default. Only root has another."""
     timeout: Duration = written("30s", duration)
@@ -159,10 +161,8 @@ class NotifySection(Section):
 class VirtualIpSection(Section):
     """Addresses of one family on one interface that move together: RFC 9568's virtual router."""
 
-    addresses: VirtualAddresses = Field(
-        min_length=1, examples=[["10.0.0.200/24"]], json_schema_extra=not_empty
-    )
-    """With their prefix length, all IPv4 or all IPv6, the same on every router (virtual_ipaddress)."""
+    addresses: VirtualAddresses = Field(examples=[["10.0.0.200/24"]])
+    """With prefix length, of one family, the same on every router; `10.1.0.5/24 dev ens224` is held there."""
     excluded: VirtualAddresses = Field(default=(), examples=[["10.0.0.202/24"]])
     """Held with the others and not advertised (virtual_ipaddress_excluded)."""
     interface: InterfaceName = Field(examples=["ens192"])
@@ -212,9 +212,20 @@ class VirtualIpSection(Section):
 
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:
-        """IP versions of the addresses, 4 and 6; a section without errors has one of them."""
-        wide = (":" in each for each in (*self.addresses, *self.excluded))
+        """IP versions of the addresses, 4 and 6; a section without errors has one of them.
+
+        Without addresses it is that of the routers, and 4 where none are named.
+        """
+        routers = (*((self.source,) if self.source else ()), *self.peers, "")[:1]
+        texts = (*self.addresses, *self.excluded) or routers
+        wide = (":" in each.partition(DEVICE)[0] for each in texts)
         return tuple(dict.fromkeys(6 if each else 4 for each in wide))
+
+    @property
+    def elsewhere(self) -> tuple[tuple[str, str], ...]:
+        """The addresses that are held on another interface than `interface`, each with that one."""
+        parts = (each.partition(DEVICE) for each in (*self.addresses, *self.excluded))
+        return tuple((address, device) for address, _, device in parts if device not in {"", self.interface})
 
     @property
     def vrrp_version(self) -> Literal[2, 3]:

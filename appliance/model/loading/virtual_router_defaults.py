@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from appliance.model.config.values.vrrp import KEY_FILE
+from appliance.model.config.values.vrrp import DEVICE, KEY_FILE
 from appliance.model.config.virtual_ips import AnnounceSection, VirtualIpSection
 from appliance.model.config.virtual_ips import HmacSection as HmacSettings
 from appliance.model.config.virtual_ips import NotifySection as NotifySettings
@@ -28,12 +28,16 @@ SHORTEST_TIME_WINDOW: Final = 5.0
 def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -> VirtualRouter:
     """Return the virtual router of a virtual IP without errors."""
     auth = given.auth
+    addresses, excluded = (
+        tuple(each.partition(DEVICE)[0] for each in found) for found in (given.addresses, given.excluded)
+    )
     return VirtualRouter(
         name=name,
         interface=given.interface,
         family=given.families[0],
-        addresses=(*given.addresses, *given.excluded),
-        excluded=given.excluded,
+        addresses=(*addresses, *excluded),
+        excluded=excluded,
+        elsewhere=given.elsewhere,
         version=given.vrrp_version,
         router_id=router_id(given.router_id, name, cluster=cluster),
         priority=given.priority,
@@ -126,4 +130,5 @@ def _notify(given: NotifySettings) -> Notify:
         any=given.any or (),
         user=given.user,
         timeout=given.timeout,
+        fifo=given.fifo,
     )

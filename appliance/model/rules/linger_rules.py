@@ -18,10 +18,17 @@ def findings(config: Config) -> Iterator[Finding]:
         return
     if not config.virtual_ips:
         yield warning(("linger",), "does nothing: there are no `virtual_ips`")
+    for name, each in config.virtual_ips.items():
+        for address, interface in each.elsewhere:
+            message = (
+                f"connections of {address}, on `{interface}`, end when it moves: nobody leads those there"
+            )
+            yield warning(("virtual_ips", name, "addresses"), message, ("linger",))
     counts: Counter[tuple[str, int]] = Counter()
     for each in config.virtual_ips.values():
         for family in each.families:
-            counts[each.interface, family] += len(each.addresses) + len(each.excluded)
+            held = len(each.addresses) + len(each.excluded) - len(each.elsewhere)
+            counts[each.interface, family] += held
     for (interface, version), count in counts.items():
         if count > MOST[version]:
             yield error(

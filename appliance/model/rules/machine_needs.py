@@ -31,6 +31,8 @@ def needs(routers: Iterable[VirtualRouter]) -> Iterator[MachineNeed]:
     for router in routers:
         at: Path = ("virtual_ips", router.name)
         yield MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name=router.interface)
+        for each in router.other_interfaces:
+            yield MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name=each)
         yield from _of_tracks(router, at)
         yield from _of_notify(router, at)
 

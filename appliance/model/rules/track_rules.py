@@ -41,6 +41,7 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
         if key in track.model_fields_set and kind not in kinds:
             message = f"means nothing to `{kinds[0]}`: it belongs to `{kind}`"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY)
+    yield from _haproxy(path, track, config)
     if track.interface is not None and track.exists is not None:
         message = (
             "means nothing to `interface`, of which the kernel tells by itself: make it a track of its own"
@@ -62,6 +63,16 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
     if track.timeout is not None and track.timeout > track.interval:
         message = f"must be at most `interval`, {track.interval:g}s: checks never overlap"
         yield Finding(path=(*path, "timeout"), message=message, touches=((*path, "interval"),))
+
+
+def _haproxy(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
+    """Warn of who looks for HAProxy where our own proxy is in its place: that fails for ever."""
+    program = next(_programs(config), None)
+    words = (*(track.script or ()), *((track.process,) if track.process else ()))
+    if program is not None and any("haproxy" in each.lower() for each in words):
+        key = "script" if track.script else "process"
+        message = f"names HAProxy, in whose place this appliance is: `program: {program}` asks for that"
+        yield warning((*path, key), message, ("api",), ("ingress",))
 
 
 def _references(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:

@@ -30,6 +30,10 @@ def _entry(name: str, given: VirtualIpSection, config: Config) -> Iterator[Findi
         yield Finding(path=(*path, "addresses"), message=_two_families(name, given))
         return
     yield from _id(name, given, config)
+    yield from _elsewhere(path, given)
+    if not given.addresses and not given.excluded and not _tells(given):
+        message = "is empty, and `notify` tells nobody: say an address, such as `10.0.0.200/24`, or a command"
+        yield Finding(path=(*path, "addresses"), message=message)
     yield from _version(path, given)
     if given.auth:
         yield from auth_findings((*path, "auth"), given.auth, vrrp_version=given.vrrp_version)
@@ -50,6 +54,24 @@ def _two_families(name: str, given: VirtualIpSection) -> str:
 def _of(family: int, given: VirtualIpSection) -> Iterator[str]:
     addresses = (*given.addresses, *given.excluded)
     return (f'"{each}"' if family == 6 else each for each in addresses if (":" in each) == (family == 6))
+
+
+def _tells(given: VirtualIpSection) -> bool:
+    """Tell whether anybody learns of its state: an election without addresses is held for them."""
+    notify = given.notify
+    commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
+    return any(commands) or notify.fifo is not None or given.sync_group is not None
+
+
+def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
+    """Refuse addresses on other interfaces beside a MAC address that only one interface can have."""
+    if given.virtual_mac and given.elsewhere:
+        address, interface = given.elsewhere[0]
+        message = (
+            f"is of `{given.interface}` alone, and {address} is on `{interface}`: leave one of both out, or "
+            f"make the address an entry of its own, with that `interface` and the same `sync_group`"
+        )
+        yield error((*path, "virtual_mac"), message, (*path, "addresses"), (*path, "excluded"))
 
 
 def _id(name: str, given: VirtualIpSection, config: Config) -> Iterator[Finding]:

@@ -135,7 +135,10 @@ class Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notify:
-    """Commands, each as its words, empty for none; `any` runs on every transition."""
+    """Commands, each as its words, empty for none; `any` runs on every transition.
+
+    `fifo` is the path of one that gets a line of each, None for none.
+    """
 
     active: tuple[str, ...]
     backup: tuple[str, ...]
@@ -144,6 +147,7 @@ class Notify:
     any: tuple[str, ...]
     user: str | None
     timeout: float
+    fifo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +156,7 @@ class VirtualRouter:
 
     `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`. Those
     that are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded).
+    Those of `elsewhere` are held on another interface, which stands beside each.
     `peers` empty is multicast. `source` None is the interface's first own address (its link-local one for
     IPv6). `password` is version 2's simple password, at most 8 bytes are sent.
     `min_ttl` is the least TTL or hop limit of a unicast advertisement (multicast has to have 255).
@@ -187,7 +192,19 @@ class VirtualRouter:
     track: tuple[Track, ...]
     notify: Notify
     excluded: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[str, str], ...] = ()
     informed_within: float = 0.0
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        """Return the addresses that are held on the router's own interface."""
+        others = {address for address, _ in self.elsewhere}
+        return tuple(each for each in self.addresses if each not in others)
+
+    @property
+    def other_interfaces(self) -> tuple[str, ...]:
+        """Return the interfaces of the other addresses, each once."""
+        return tuple(dict.fromkeys(interface for _, interface in self.elsewhere))
 
     @property
     def advertised(self) -> tuple[str, ...]:

@@ -22,6 +22,9 @@ class ScriptTrack:
         self._runtime = runtime
         self._account: Account | None = None
         self._running: Command | None = None
+        # What looks for HAProxy fails for ever where we are in its place, and nobody would know why.
+        named = any("haproxy" in each.lower() for each in words)
+        self._hint = "; it names HAProxy, and `program` asks for our proxy" if named else ""
 
     def look(self) -> LookResult:
         """Run the script and return the result; raises TrackUnknown."""
@@ -36,7 +39,7 @@ class ScriptTrack:
         except OSError as error:
             raise TrackUnknown(f"no process can be started: {error.strerror}") from error
         ending = self._running.wait(self._timeout)
-        return LookResult(up=ending.passed, detail=ending.detail)
+        return LookResult(up=ending.passed, detail=ending.detail + ("" if ending.passed else self._hint))
 
     def wait(self, seconds: float) -> None:
         """Wait so many seconds: nothing reports a change before."""

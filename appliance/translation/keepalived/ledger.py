@@ -24,6 +24,12 @@ class Ledger:
     def __init__(self) -> None:
         self._lines: dict[tuple[str | None, int], tuple[FilePosition, str]] = {}
         self._marks: dict[tuple[str | None, int], dict[_Mark, FilePosition]] = {}
+        self._refusals = 0
+
+    @property
+    def refusals(self) -> int:
+        """How often something was refused until now."""
+        return self._refusals
 
     def found(self, place: FilePosition, text: str) -> None:
         """Note that there is a line with this text, whose first word is at `place`."""
@@ -46,6 +52,12 @@ class Ledger:
         for place in places:
             self._mark(place, outcome, reason)
 
+    def leave_out(self, places: Iterable[FilePosition], reason: str) -> None:
+        """Note that lines of which nothing else is said are left out with what they belong to."""
+        for place in places:
+            if (place.source, place.line) not in self._marks:
+                self._mark(place, Outcome.IGNORED, reason)
+
     @property
     def outcomes(self) -> tuple[LineOutcome, ...]:
         """What became of each line, in the order of the files."""
@@ -66,6 +78,7 @@ class Ledger:
         key = (place.source, place.line)
         self._lines.setdefault(key, (place, ""))
         told = printable(reason)
+        self._refusals += outcome is Outcome.REFUSED
         self._marks.setdefault(key, {}).setdefault((outcome, told), place)
 
 

@@ -12,10 +12,17 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.checks import track_file, vrrp_script, vrrp_track_process
 from appliance.translation.keepalived.meaning.completion import complete
-from appliance.translation.keepalived.meaning.globals import DEFAULTS, TOP, Globals, global_defs
+from appliance.translation.keepalived.meaning.globals import (
+    DEFAULTS,
+    GROUPS,
+    MISPLACED,
+    TOP,
+    Globals,
+    global_defs,
+)
 from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
 from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface
-from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
+from appliance.translation.keepalived.meaning.instance_rules import INSTANCE, PROTECTING
 from appliance.translation.keepalived.meaning.names import own_name
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, only
@@ -76,26 +83,32 @@ class _Reading:
         self.instances: dict[str, Directive] = {}
 
     def finish(self, programs: Sequence[str]) -> tuple[Instance, ...]:
-        """Translate the instances, now that everything they refer to is known."""
+        """Return the instances that are not left out, now that everything they refer to is known."""
         surface = Surface(
             ledger=self.ledger,
             watched=self._watched(programs),
             programs=programs,
             script_user=self.globals.script_user,
             default_interface=self.globals.default_interface,
+            fifo=self.globals.fifo,
+            multicast_groups={GROUPS[keyword]: word for keyword, word in self.globals.groups.items()},
         )
         groups = memberships(self.groups)
+        if self.globals.fifo is not None and groups:
+            reason = "has a line for each member of a vrrp_sync_group, and none for the GROUP"
+            self.ledger.change(self.globals.fifo.place, reason)
         made: dict[str, Instance] = {}
         for name, given in self.instances.items():
             made[name] = self._instance(name, given, surface, groups.get(name), made)
         for group in self.groups.values():
             finish(group, made)
-        for each in made.values():
-            if complete(each):
-                place = each.head.place
-                self.tree.graft(("virtual_ips", each.name), each.keys.root, place)
+        sound = tuple(each for each in made.values() if complete(each))
+        for each in sound:
+            self.tree.graft(("virtual_ips", each.name), each.keys.root, each.head.place)
         self._untracked(made.values())
-        return tuple(made.values())
+        for word in self.globals.groups.values():
+            self.ledger.leave_out([word.place], "no instance is told by multicast in this version of IP")
+        return sound
 
     def _watched(self, programs: Sequence[str]) -> dict[tuple[str, str], Watched | None]:
         """Return what can be tracked, None for what is refused."""
@@ -136,7 +149,11 @@ class _Reading:
             apply(_BY_DEFAULT, instance, default, self.ledger)
         # What addresses and tracks mean depends on the interface, wherever it stands.
         for each in sorted(given.within, key=lambda each: each.keyword != "interface"):
+            refusals = self.ledger.refusals
             apply(INSTANCE, instance, each, self.ledger)
+            protects = each.keyword in PROTECTING or each.keyword not in INSTANCE
+            if protects and self.ledger.refusals > refusals:
+                instance.unprotected.append(each.keyword)
         return instance
 
     def _untracked(self, instances: Iterable[Instance]) -> None:
@@ -186,6 +203,7 @@ _HOST: Final = refused(
 )
 
 _TOP: Final[Table[_Reading]] = {
+    **MISPLACED,
     **TOP,
     "global_defs": Understood(act=_globals, block=True),
     "vrrp_script": Understood(act=_check, block=True),

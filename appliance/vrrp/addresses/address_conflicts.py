@@ -71,8 +71,7 @@ class ConflictWatch:
         self._own_mac, self._index = own_mac, link.index
         questions, before = self._environment.asking, self._asked
         self._asked = frozenset(
-            questions.begin(address, via, self._answered_question, now)
-            for address in bare(self._router.addresses)
+            questions.begin(address, via, self._answered_question, now) for address in bare(self._router.here)
         )
         for each in before - self._asked:
             questions.end(each, self._answered_question)

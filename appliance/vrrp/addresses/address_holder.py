@@ -1,11 +1,12 @@
-"""The addresses of one virtual router on its interface: added, put back, left to a successor and removed."""
+"""The addresses of one virtual router on its interfaces: added, put back, left to a successor and removed."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.vrrp.addresses.address_interface import AddressInterface
+from appliance.vrrp.addresses.address_interface import AddressInterface, AddressPlace
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
@@ -38,7 +39,7 @@ class AddressHolder:
         self._environment = environment
         self._counters = counters
         self._on_error = on_error
-        self._surplus: set[str] = set()
+        self._surplus: set[tuple[int, str]] = set()
         self._restored: deque[float] = deque(maxlen=MOST_RESTORED)
 
     @property
@@ -47,9 +48,14 @@ class AddressHolder:
         return self in self._environment.holders
 
     @property
-    def addresses(self) -> tuple[str, ...]:
-        """Return the addresses that are to be on the interface now."""
-        return self.router.addresses if self.held else ()
+    def addresses(self) -> tuple[tuple[str, str], ...]:
+        """Return the addresses that are to be there now, each with the name of its interface."""
+        if not self.held or self.interface is None:
+            return ()
+        return (*((self.interface.name, each) for each in self.router.here), *self._elsewhere())
+
+    def _elsewhere(self) -> Iterator[tuple[str, str]]:
+        return ((interface, address) for address, interface in self.router.elsewhere)
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
@@ -59,14 +65,16 @@ class AddressHolder:
         # Before the first address: if the kernel refuses some of them, the others have to be removed.
         self._environment.holders.add(self)
         interface.raise_up()
-        taken = self._environment.addresses.take(
-            interface.index, (*interface.own_source, *self.router.addresses), label=interface.label
-        )
-        for address in taken.foreign:
-            if self._counters.first("foreign", address):
-                self._environment.log.warning("address-foreign", router=self.router.name, address=address)
-        if taken.failed:
-            raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
+        missing = [each for each in self.router.other_interfaces if each not in interface.others]
+        failed = dict.fromkeys(missing, "the interface does not exist")
+        for place in _with_source(interface, self.router):
+            taken = self._environment.addresses.take(place.index, place.addresses, label=place.label)
+            failed |= taken.failed
+            for address in taken.foreign:
+                if self._counters.first("foreign", address):
+                    self._environment.log.warning("address-foreign", router=self.router.name, address=address)
+        if failed:
+            raise OSError("; ".join(f"{each}: {why}" for each, why in failed.items()))
 
     def prepare(self) -> None:
         """Build the kernel requests of `take` in advance, for the networks that the interface has now.
@@ -84,15 +92,17 @@ class AddressHolder:
         self._environment.holders.discard(self)
         if self.interface is not None:
             try:
-                free = self._without_shared(self.interface, self.router.addresses)
-                self._environment.addresses.release(self.interface.index, (*self.interface.own_source, *free))
+                own = {(self.interface.index, each) for each in self.interface.own_source}
+                self._remove(own | self._without_shared(_held(self.interface, self.router)))
                 self.interface.forget_groups()
             except OSError as error:
                 self._on_error(RefusedOperation.RELEASE, error)
 
     def leave_to_successor(self, addresses: Iterable[str]) -> None:
         """Leave `addresses` to the instance that replaces this one; `remove_surplus` removes the others."""
-        self._surplus |= set(self.addresses) - set(addresses)
+        stay = set(addresses)
+        if self.held and self.interface is not None:
+            self._surplus |= {each for each in _held(self.interface, self.router) if each[1] not in stay}
 
     def disown(self) -> None:
         """Count as an instance without addresses, and leave on the interface what is there."""
@@ -101,7 +111,7 @@ class AddressHolder:
     def reconfigure(self, router: VirtualRouter) -> None:
         """Use other parameters; `remove_surplus` removes the addresses that are no longer configured."""
         if self.held and self.interface is not None:
-            self._surplus |= set(self.router.addresses) - set(router.addresses)
+            self._surplus |= _held(self.interface, self.router) - _held(self.interface, router)
         self.router = router
 
     def remove_surplus(self) -> None:
@@ -110,10 +120,9 @@ class AddressHolder:
         Called when every router of the reload has its new addresses: another one may have got them.
         """
         surplus, self._surplus = self._surplus, set()
-        if surplus and self.interface is not None:
+        if surplus:
             try:
-                free = self._without_shared(self.interface, sorted(surplus))
-                self._environment.addresses.release(self.interface.index, free)
+                self._remove(self._without_shared(surplus))
             except OSError as error:
                 self._on_error(RefusedOperation.RELEASE, error)
 
@@ -133,19 +142,35 @@ class AddressHolder:
             except OSError as error:
                 self._on_error(RefusedOperation.CLOSE, error)
 
-    def _without_shared(self, interface: AddressInterface, addresses: Iterable[str]) -> list[str]:
-        """Return the addresses that no other virtual router holds on the same interface."""
-        theirs = {
-            address
+    def _remove(self, held: Iterable[tuple[int, str]]) -> None:
+        """Remove addresses from the interfaces with these indexes; raises OSError."""
+        found = sorted(held)
+        for index in dict.fromkeys(index for index, _ in found):
+            self._environment.addresses.release(index, [each for at, each in found if at == index])
+
+    def _without_shared(self, held: set[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Return those that no other virtual router holds on the same interface."""
+        theirs = (
+            _held(each.interface, each.router)
             for each in self._environment.holders
-            if each is not self and each.interface is not None and each.interface.index == interface.index
-            for address in each.router.addresses
-        }
-        return [each for each in addresses if each not in theirs]
+            if each is not self and each.interface is not None
+        )
+        return held.difference(*theirs)
 
 
 def prepare(environment: RouterEnvironment, interface: AddressInterface, router: VirtualRouter) -> None:
-    """Build the kernel requests that put a router's addresses on an interface; raises OSError."""
-    environment.addresses.prepare(
-        interface.index, (*interface.own_source, *router.addresses), label=interface.label
-    )
+    """Build the kernel requests that put a router's addresses on their interfaces; raises OSError."""
+    for place in _with_source(interface, router):
+        environment.addresses.prepare(place.index, place.addresses, label=place.label)
+
+
+def _with_source(interface: AddressInterface, router: VirtualRouter) -> Iterator[AddressPlace]:
+    """Yield the places of a router's addresses, with the source that a macvlan needs for itself."""
+    own, *others = interface.places(router)
+    yield replace(own, addresses=(*interface.own_source, *own.addresses))
+    yield from others
+
+
+def _held(interface: AddressInterface, router: VirtualRouter) -> set[tuple[int, str]]:
+    """Return the addresses of a router, each with the index of its interface."""
+    return {(place.index, each) for place in interface.places(router) for each in place.addresses}

@@ -1,4 +1,10 @@
-"""The interface that carries the addresses of one virtual router: its own, or its virtual MAC's macvlan."""
+"""The interface that carries the addresses of one virtual router: its own, or its virtual MAC's macvlan.
+
+Addresses that the operator wants on other interfaces are on those.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink import virtual_mac
@@ -6,14 +12,33 @@ from appliance.net.netlink.links import Link
 from appliance.net.netlink.netlink import Requests
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressPlace:
+    """Addresses of one virtual router, on the interface with this index, and the label that they get."""
+
+    index: int
+    addresses: tuple[str, ...]
+    label: str | None = None
+
+
 class AddressInterface:
     """`name`, `index` and `mac` of the interface for the addresses, and the `label` that they get.
 
     `own_source` is added to it with the addresses: an IPv6 advert can leave a macvlan only from an address
-    that the macvlan has. Making one raises OSError when the macvlan cannot be made.
+    that the macvlan has. `others` are further interfaces, as they are now, for the addresses that are on
+    those. Making one raises OSError when the macvlan cannot be made.
     """
 
-    def __init__(self, router: VirtualRouter, link: Link, *, source: str, requests: Requests) -> None:
+    def __init__(
+        self,
+        router: VirtualRouter,
+        link: Link,
+        *,
+        source: str,
+        requests: Requests,
+        others: Iterable[Link] = (),
+    ) -> None:
+        self.others = {each.name: each for each in others}
         self._requests = requests
         self._macvlan = (
             virtual_mac.add(requests, parent=link.index, router_id=router.router_id, family=router.family)
@@ -25,6 +50,16 @@ class AddressInterface:
         self.label = router.label
         self.own_source = (f"{source}/128",) if self._macvlan and router.family == 6 else ()
         self.raise_up()
+
+    def places(self, router: VirtualRouter) -> Iterator[AddressPlace]:
+        """Yield where a router's addresses are to be, its own interface first.
+
+        An interface that did not exist when this was made is left out.
+        """
+        yield AddressPlace(index=self.index, addresses=router.here, label=self.label)
+        for name, link in self.others.items():
+            there = tuple(address for address, interface in router.elsewhere if interface == name)
+            yield AddressPlace(index=link.index, addresses=there)
 
     def raise_up(self) -> None:
         """Set a macvlan up; raises OSError.

@@ -53,10 +53,10 @@ class ClaimProbe:
         self._closer = closer
         self._mac = mac
         self._on_answer = on_answer
-        self._addresses = frozenset(bare(router.addresses))
+        self._addresses = frozenset(bare(router.here))
         probe = arp.probe if router.family == 4 else neighbour_discovery.probe
-        self._probes = tuple(probe(mac, each) for each in bare(router.addresses))
-        self._socket = open_claims(router.interface, bare(router.addresses))
+        self._probes = tuple(probe(mac, each) for each in bare(router.here))
+        self._socket = open_claims(router.interface, bare(router.here))
         loop.read(self._socket.fileno(), self._read)
 
     def tick(self, now: float) -> None:

@@ -78,7 +78,7 @@ class VrrpInstance:
 
     def concerns(self, link: Link | None) -> bool:
         """Say whether to call `update_link`: not where only virtual addresses of the interface changed."""
-        if self.faults:
+        if self.faults or self.port.others != self.port.others_now():
             return True
         return interface_addresses.without_virtual(link) != interface_addresses.without_virtual(
             self.port.link
@@ -120,7 +120,7 @@ class VrrpInstance:
 
     def probe(self, now: float) -> None:
         """Probe for the addresses before the first claim, until there is an active."""
-        if self.port.link is None or self.port.open_port is None:
+        if self.port.link is None or self.port.open_port is None or not self.router.here:
             return
         try:
             self.conflict_watch.probe(self.port.link, now)
@@ -212,7 +212,7 @@ class VrrpInstance:
         self.find_foreign_addresses(now)
         self.faults.remove(FaultReason.CONFLICT)
         self._opened(self.port.open(now), now)
-        if self.holder.held and before.addresses != router.addresses:
+        if self.holder.held and (before.addresses, before.elsewhere) != (router.addresses, router.elsewhere):
             self.holder.take()
             self.announcer.begin(router.announce.repeat, now)
 

@@ -52,6 +52,7 @@ class InstancePort:
     ) -> None:
         self.router = router
         self.link: Link | None = None
+        self.others: tuple[Link | None, ...] = ()
         self.open_port: Port | None = None
         self.prepare_at: float | None = None
         self._environment = environment
@@ -68,6 +69,13 @@ class InstancePort:
         """Return the address that advertisements come from, None without open sockets."""
         return self.open_port.source if self.open_port else None
 
+    def others_now(self) -> tuple[Link | None, ...]:
+        """Return the other interfaces that carry addresses, None for one that does not exist."""
+        links = self._environment.links
+        return tuple(
+            interface_addresses.without_virtual(links.state(each)) for each in self.router.other_interfaces
+        )
+
     def update_link(self, link: Link | None, now: float) -> PortOpening:
         """Store the state of the interface, None while there is none, and have sockets that fit it."""
         self.link = link
@@ -81,7 +89,6 @@ class InstancePort:
                 FaultReason.INTERFACE, f"interface {self.router.interface} is down or has no carrier"
             )
             return PortOpening.UNUSABLE
-        self._faults.remove(FaultReason.INTERFACE)
         return self.open(now)
 
     def open(self, now: float) -> PortOpening:
@@ -89,6 +96,7 @@ class InstancePort:
         link = self.link
         if link is None or self._environment.missing:
             return PortOpening.UNUSABLE
+        self._judge_others(link)
         source = interface_addresses.source(self.router, link, kept=self._kept_source())
         if source is None:
             self._faults.add(
@@ -100,7 +108,8 @@ class InstancePort:
         # A configured source may be missing on the interface. With it in `wanted` the sockets are opened anew
         # when it goes, and that fails: the kernel lets nobody bind to an address that is not there.
         has_source = interface_addresses.has(link, source)
-        wanted = (link.index, link.mac, source, has_source, basis(self.router))
+        others = tuple((each.index, each.mac) for each in self._there())
+        wanted = (link.index, link.mac, source, has_source, others, basis(self.router))
         if self.open_port is not None and self._opened_for == wanted:
             self._faults.remove(FaultReason.SOCKET)
             self._plan_preparation(link, now)
@@ -117,7 +126,7 @@ class InstancePort:
         self.close()
         self._holder.interface, self.open_port = interface, opened
         self._opened_for = wanted
-        self._reached, self.prepare_at = interface_addresses.reached(self.router, link), None
+        self._reached, self.prepare_at = interface_addresses.reached(self.router, link, self._there()), None
         self._faults.remove(FaultReason.SOCKET)
         self._environment.loop.read(opened.fileno(), self._on_readable)
         return PortOpening.OPENED
@@ -129,6 +138,21 @@ class InstancePort:
             self.open_port.close()
             self.open_port = None
 
+    def _judge_others(self, link: Link) -> None:
+        """Set or end the fault of the interfaces; that of the router's own is told first."""
+        self.others = self.others_now()
+        known = zip(self.router.other_interfaces, self.others, strict=True)
+        away = [name for name, other in known if other is None or not other.up]
+        if link.up and away:
+            message = f"interface {away[0]} does not exist, is down or has no carrier"
+            self._faults.add(FaultReason.INTERFACE, message)
+        elif link.up:
+            self._faults.remove(FaultReason.INTERFACE)
+
+    def _there(self) -> list[Link]:
+        """Return those of the other interfaces that exist."""
+        return [each for each in self.others_now() if each is not None]
+
     def _kept_source(self) -> str | None:
         if self.open_port is None or self.open_port.basis != basis(self.router):
             return None
@@ -136,7 +160,9 @@ class InstancePort:
 
     def _open(self, link: Link, source: str) -> tuple[AddressInterface, Port]:
         environment = self._environment
-        interface = AddressInterface(self.router, link, source=source, requests=environment.requests)
+        interface = AddressInterface(
+            self.router, link, source=source, requests=environment.requests, others=self._there()
+        )
         prepare(environment, interface, self.router)
         opened = environment.open_port(
             self.router,
@@ -154,6 +180,6 @@ class InstancePort:
         That is left to a later tick: it reads all addresses of the interface from the kernel, once for each
         of perhaps hundreds of virtual routers, and adverts are due meanwhile.
         """
-        reached = interface_addresses.reached(self.router, link)
+        reached = interface_addresses.reached(self.router, link, self._there())
         if reached != self._reached:
             self._reached, self.prepare_at = reached, now

@@ -43,13 +43,19 @@ def on_link(link: Link, address: str) -> bool:
     return any(there in _network(each) for each in link.own)
 
 
-def reached(router: VirtualRouter, link: Link) -> frozenset[str]:
-    """Return the virtual addresses whose network the interface reaches by an address of its own.
+def reached(router: VirtualRouter, link: Link, others: Iterable[Link]) -> frozenset[str]:
+    """Return the virtual addresses whose network their interface reaches by an address of its own.
 
     Those need no route of their own when they are added (`Addresses.prepare`).
     """
-    networks = {_network(each) for each in link.own if each not in router.addresses}
-    return frozenset(each for each in router.addresses if _network(each) in networks)
+    networks = {
+        (place.name, _network(each))
+        for place in (link, *others)
+        for each in place.own
+        if each not in router.addresses
+    }
+    placed = (*((each, link.name) for each in router.here), *router.elsewhere)
+    return frozenset(each for each, name in placed if (name, _network(each)) in networks)
 
 
 def foreign_places(router: VirtualRouter, environment: RouterEnvironment) -> list[tuple[str, str]]:

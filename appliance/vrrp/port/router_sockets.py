@@ -1,7 +1,7 @@
 """The sockets of one virtual router, on one interface as it is now: made together, closed together."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
@@ -66,16 +66,21 @@ class RouterSockets:
                 stack.enter_context(sending)
             # Its own socket: gratuitous ARPs must leave from the MAC that the addresses are at, which an IP
             # socket cannot choose.
-            self._frames = FrameSocket(interface.name)
+            self._frames = _FramesByInterface(interface.name, *interface.others)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
         self.send = AdvertSender(router, sending, source=source, keys=keys).send
         self.receive = AdvertReceiver(
             router, self._receiving, source=source, keys=keys, on_drop=on_drop, on_deviation=on_deviation
         ).receive
-        self._announcements = {
-            address: _announcements(router, address, interface.mac) for address in bare(router.addresses)
-        }
+        self._announcements = tuple(
+            frame for address in bare(router.here) for frame in _announcements(router, address, interface.mac)
+        )
+        for address, name in router.elsewhere:
+            if name in interface.others:
+                frames = _announcements(router, bare([address])[0], interface.others[name].mac)
+                self._frames.leave_by(name, frames)
+                self._announcements += frames
 
     def fileno(self) -> int:
         """Return the descriptor that can be read when a packet has arrived."""
@@ -86,8 +91,7 @@ class RouterSockets:
 
         The rest waits in `announcing` until the interface can take it. Raises OSError.
         """
-        frames = [frame for each in self._announcements.values() for frame in each]
-        return self.announcing.put(frames * repeat, now)
+        return self.announcing.put(self._announcements * repeat, now)
 
     def close(self) -> None:
         """Close all sockets.
@@ -96,7 +100,33 @@ class RouterSockets:
         16 ms and more.
         """
         self._opened.close()
-        self._closer.close(self._frames)
+        for each in self._frames.sockets:
+            self._closer.close(each)
+
+
+class _FramesByInterface:
+    """Sends each frame by the interface of its address: the router's, unless it is to leave by another.
+
+    Raises OSError where one of the interfaces takes no frames.
+    """
+
+    def __init__(self, own: str, *others: str) -> None:
+        with ExitStack() as stack:
+            self._own = stack.enter_context(FrameSocket(own))
+            self._others = {each: stack.enter_context(FrameSocket(each)) for each in others}
+            stack.pop_all()
+        self._ways: dict[bytes, FrameSocket] = {}
+
+    @property
+    def sockets(self) -> tuple[FrameSocket, ...]:
+        return (self._own, *self._others.values())
+
+    def leave_by(self, interface: str, frames: Iterable[bytes]) -> None:
+        """Have these frames leave by one of the other interfaces."""
+        self._ways |= dict.fromkeys(frames, self._others[interface])
+
+    def send(self, frame: bytes) -> None:
+        self._ways.get(frame, self._own).send(frame)
 
 
 def basis(router: VirtualRouter) -> VirtualRouter:

@@ -92,8 +92,14 @@ class ResumedState:
 def _has_addresses(instance: VrrpInstance, left: Collection[HeldAddress]) -> bool:
     """Say whether all addresses of an instance are among those that an earlier run has left."""
     interface = instance.holder.interface
-    there = {held.address for held in left if interface is not None and held.index == interface.index}
-    return there >= set(instance.router.addresses)
+    if interface is None or set(instance.router.other_interfaces) - interface.others.keys():
+        return False
+    there = {(held.index, held.address) for held in left}
+    return all(
+        (place.index, address) in there
+        for place in interface.places(instance.router)
+        for address in place.addresses
+    )
 
 
 def _results(told: KnownRouter) -> dict[str, TrackResult]:

@@ -31,6 +31,16 @@ class RunCommand(
     timeout: float
 
 
+class WriteLine(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="write"
+):
+    """Write a line about a virtual router into the FIFO at a path."""
+
+    router: str
+    path: str
+    line: str
+
+
 class TrackVerdict(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="verdict"
 ):
@@ -50,14 +60,17 @@ class TrackVerdict(
 class CommandEnded(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="ran"
 ):
-    """A notify command has ended, or could not be started; `outcome` says how, for the log."""
+    """A notify command has ended, or could not be started; `outcome` says how, for the log.
+
+    Of a FIFO that a line could not be written to, the word is its path.
+    """
 
     router: str
     words: tuple[str, ...]
     outcome: str
 
 
-Order = WatchTracks | RunCommand
+Order = WatchTracks | RunCommand | WriteLine
 Report = TrackVerdict | CommandEnded
 
 _ENCODER = msgspec.json.Encoder()

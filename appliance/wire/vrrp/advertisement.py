@@ -77,6 +77,8 @@ def encode(
 ) -> bytes:
     """Return the VRRP message without IP header and HMAC trailer; raises ValueError for what does not fit.
 
+    One without addresses is no message of the RFC's, and what keepalived sends of an instance that has none.
+
     Version 2 always has its 8 bytes of authentication data, over IPv6 the checksum always covers the
     pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as keepalived does.
     """
@@ -86,7 +88,7 @@ def encode(
         advertisement.version << 4 | _ADVERTISEMENT,
         _within(advertisement.router_id, 1, 0xFF),
         _within(advertisement.priority, 0, 0xFF),
-        _within(len(addresses), 1, 0xFF),
+        _within(len(addresses), 0, 0xFF),
         _timing(advertisement),
         0,
     )
@@ -200,8 +202,6 @@ def _check_length(payload: bytes, *, width: int) -> None:
         raise VrrpError(DropReason.VERSION)
     if kind != _ADVERTISEMENT:
         raise VrrpError(DropReason.TYPE)
-    if not payload[3]:  # RFC 9568 section 5.2.5: at least 1
-        raise VrrpError(DropReason.ADDRESS_COUNT)
     length = _HEAD.size + payload[3] * width + (PASSWORD_BYTES if version == 2 else 0)
     if len(payload) != length:
         raise VrrpError(DropReason.TRUNCATED if len(payload) < length else DropReason.TRAILING)

@@ -3,7 +3,7 @@
 import pytest
 from support.values.snapshots import virtual_router
 
-from appliance.core.tracking.notify_commands import commands
+from appliance.core.tracking.notify_commands import commands, fifo_line
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import Notify
 
@@ -47,3 +47,10 @@ def test_the_command_for_any_state_is_told_which(state: RouterState, word: str):
 def test_no_command_is_none():
     """Without commands nothing is run."""
     assert commands(virtual_router(), RouterState.ACTIVE, priority=7) == ()
+
+
+def test_a_fifo_is_told_as_keepalived_does():
+    """The name stands in quotes, for readers that were written for it."""
+    router = virtual_router("web", notify=NOTIFY)
+    assert fifo_line(router, RouterState.FAULT, priority=7) == 'INSTANCE "web" FAULT 7'
+    assert fifo_line(router, RouterState.INITIALIZE, priority=0) == 'INSTANCE "web" STOP 0'

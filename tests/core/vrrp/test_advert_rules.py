@@ -137,3 +137,16 @@ def test_the_order_of_addresses_has_no_meaning():
     router = virtual_router(addresses=("192.0.2.200/24", "192.0.2.201/24"))
     sent = advertisement(router, 1)
     assert AdvertRules(router).check(replace(sent, addresses=tuple(reversed(sent.addresses)))) is None
+
+
+def test_a_router_without_addresses_hears_its_like():
+    """One that names addresses is another virtual router, whichever of both it is."""
+    nothing, api = virtual_router(addresses=()), virtual_router()
+    assert AdvertRules(nothing).check(advertisement(nothing, 1)) is None
+    for one, other, reason in (
+        (nothing, api, DropReason.ADDRESS_LIST),
+        (api, nothing, DropReason.ADDRESS_COUNT),
+    ):
+        with pytest.raises(VrrpError) as refused:
+            AdvertRules(one).check(advertisement(other, 1))
+        assert refused.value.reason is reason

@@ -31,6 +31,7 @@ def test_first_what_goes_then_what_comes():
         {"priority": 200},
         {"advert": 2.0},
         {"addresses": ("192.0.2.201/24",)},
+        {"elsewhere": (("192.0.2.200/24", "eth1"),)},
         {"peers": ("192.0.2.2",)},
         {"sync_group": "service"},
         {"preempt": False},
@@ -52,6 +53,7 @@ def test_parameters_are_revised(difference: dict[str, object]):
         ({"router_id": 9, "addresses": ("192.0.2.201/24",)}, False),
         ({"router_id": 9, "addresses": ("192.0.2.200/32",)}, False),
         ({"router_id": 9, "addresses": ("192.0.2.200/24", "192.0.2.201/24")}, True),
+        ({"router_id": 9, "elsewhere": (("192.0.2.200/24", "eth1"),)}, False),
         ({"family": 6, "addresses": ("fd00::1/64",)}, False),
     ],
 )

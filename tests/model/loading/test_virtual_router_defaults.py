@@ -174,6 +174,18 @@ def test_excluded_addresses_are_held_and_not_advertised():
     assert router.advertised == ("10.0.0.200/24",)
 
 
+def test_addresses_on_another_interface_are_told_apart():
+    """They are advertised with the others; the router's own interface may be named, too."""
+    router = _router('excluded: ["10.1.0.9/24 dev eth2"]', address="10.1.0.8/24 dev eth1")
+    assert router.addresses == ("10.1.0.8/24", "10.1.0.9/24")
+    assert (router.advertised, router.here) == (("10.1.0.8/24",), ())
+    assert router.elsewhere == (("10.1.0.8/24", "eth1"), ("10.1.0.9/24", "eth2"))
+    assert router.other_interfaces == ("eth1", "eth2")
+    router = _router(address="10.0.0.200/24 dev eth0")
+    assert (router.here, router.elsewhere) == (("10.0.0.200/24",), ())
+    assert _router(address="fd00::1/64 dev eth4").family == 6
+
+
 def test_announcements_are_refreshed_by_default():
     """Once a minute, as OpenShift's keepalived does."""
     assert _router().announce.refresh == 60.0

@@ -28,6 +28,7 @@ def test_interfaces_and_commands_are_needed():
     router = virtual_router(
         name="api",
         interface="ens192",
+        elsewhere=(("10.1.0.8/24", "ens256"),),
         track=(
             track("uplink", kind=TrackKind.INTERFACE, target="ens224"),
             track("quick", target="/usr/local/bin/check", arguments=("--quick",)),
@@ -40,6 +41,7 @@ def test_interfaces_and_commands_are_needed():
     at = ("virtual_ips", "api")
     assert list(needs([router])) == [
         MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name="ens192"),
+        MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name="ens256"),
         MachineNeed(
             path=(*at, "track", "uplink", "interface"), kind=MachineNeedKind.INTERFACE, name="ens224"
         ),

@@ -26,6 +26,13 @@ def test_the_exit_status_decides():
     assert script("echo no pod; exit 2").look() == LookResult(up=False, detail="exited 2: no pod")
 
 
+def test_a_script_that_looks_for_haproxy_is_told():
+    """Beside our own proxy it fails for ever, and status says what is meant."""
+    hint = "; it names HAProxy, and `program` asks for our proxy"
+    assert script("exit 1 # HAProxy").look() == LookResult(up=False, detail=f"exited 1{hint}")
+    assert script("exit 0 # haproxy").look() == LookResult(up=True, detail="exited 0")
+
+
 def test_a_missing_script_is_down_and_says_so():
     """The detail names the file."""
     seen = ScriptTrack(("/no/such/check",), user=None, timeout=ENOUGH).look()

@@ -29,6 +29,7 @@ from appliance.wire.lines.tracker_lines import (
     RunCommand,
     TrackVerdict,
     WatchTracks,
+    WriteLine,
     decode_report,
     encode,
 )
@@ -450,3 +451,12 @@ def test_servers_that_never_stop_talking_starve_no_other_track(tracker: Tracker,
         gone = time.monotonic()
         tracker.wait(up=False)
         assert time.monotonic() - gone < 5.0
+
+
+def test_a_line_is_written_into_a_fifo(tracker: Tracker):
+    """What vrrp orders is there for a reader that comes later."""
+    fifo = tracker.paths.runtime / "fifo"
+    tracker.socket.sendall(encode(WriteLine(router="api", path=str(fifo), line="first")))
+    wait_until(fifo.exists, what="the FIFO is made")
+    with fifo.open() as reader:
+        assert reader.readline() == "first\n"

@@ -12,6 +12,10 @@ PATH: Final = "/etc/keepalived/keepalived.conf"
 BOTH: Final = ("proxy-api", "proxy-ingress")
 
 
+_PROGRAMS: Final = dict.fromkeys(("/c", "/bin/check"), "\x7fELF")
+"""Commands of checks that are no scripts."""
+
+
 class Files:
     """Files by path: read and matched as those of a machine."""
 
@@ -39,7 +43,7 @@ def translated(
     environment: Mapping[str, str] | None = None,
 ) -> Translation:
     """Translate a text; `files` are further ones that the machine has."""
-    machine = Files({PATH: text, **(files or {})})
+    machine = Files({PATH: text, **_PROGRAMS, **(files or {})})
     return translate(
         PATH,
         read=machine.read,

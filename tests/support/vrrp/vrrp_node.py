@@ -41,7 +41,7 @@ def router(name: str = "api", **changes: object) -> VirtualRouter:
     """
     addresses = changes.get("addresses", _ROUTER.addresses)
     assert isinstance(addresses, tuple)
-    changes.setdefault("family", 6 if ":" in addresses[0] else 4)
+    changes.setdefault("family", 6 if any(":" in each for each in addresses) else 4)
     made = replace(_ROUTER, name=name, **changes)
     if "listen" in changes:
         return made

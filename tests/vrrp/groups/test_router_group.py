@@ -400,3 +400,108 @@ def test_foreign_addresses_are_told():
     group.instances["api"].find_foreign_addresses(1.0)
     (found,) = machine.log.fields("address-conflict")
     assert (found["kind"], found["peer"]) == ("address-foreign", "eth0")
+
+
+ELSEWHERE = replace(
+    API, addresses=("192.0.2.200/24", "198.51.100.7/24"), elsewhere=(("198.51.100.7/24", "eth1"),)
+)
+THERE = (3, "198.51.100.7/24")
+
+
+def two_legged(**changes: object) -> Machine:
+    """Return a machine with a second interface, of index 3."""
+    machine = Machine()
+    machine.set_link("eth1", **{"index": 3, "own": ("198.51.100.1/24",), "addresses": (), **changes})
+    return machine
+
+
+def test_an_address_on_another_interface_moves_with_the_others():
+    """There is one election: its addresses come and go on both interfaces."""
+    machine = two_legged()
+    group = active(machine, ELSEWHERE)
+    instance = group.instances["api"]
+    assert machine.addresses.present == {ADDRESS, THERE}
+    assert instance.holder.addresses == (("eth0", "192.0.2.200/24"), ("eth1", "198.51.100.7/24"))
+    assert [each.addresses for each in machine.claims] == [("192.0.2.200",)]
+    port_of(instance).arriving.append(advert(200))
+    group.receive("api", 6.0)
+    assert (machine.addresses.present, instance.holder.addresses) == (set(), ())
+
+
+def test_a_router_with_all_addresses_on_another_interface():
+    """Nothing is asked for on its own one, and its adverts name them all the same."""
+    machine = two_legged()
+    group = active(machine, replace(ELSEWHERE, addresses=("198.51.100.7/24",)))
+    assert (machine.addresses.present, machine.claims) == ({THERE}, [])
+    assert group.instances["api"].router.advertised == ("198.51.100.7/24",)
+
+
+@pytest.mark.parametrize("state", [{"up": False}, None])
+def test_another_interface_that_goes_down_is_a_fault(state: dict[str, object] | None):
+    """Who cannot hold one of its addresses holds none; it takes part again when the interface is back."""
+    machine = two_legged()
+    group = active(machine, ELSEWHERE)
+    instance = group.instances["api"]
+    link = machine.links.state("eth0")
+    assert not instance.concerns(link)
+    if state is None:
+        del machine.links.links["eth1"]
+    else:
+        machine.set_link("eth1", index=3, **state)
+    assert instance.concerns(link)
+    group.update_link(instance, link, 6.0)
+    assert (group.state, ADDRESS in machine.addresses.present) == (RouterState.FAULT, False)
+    assert instance.faults.messages == ("interface eth1 does not exist, is down or has no carrier",)
+    machine.set_link("eth1", index=9)
+    group.update_link(instance, link, 7.0)
+    assert instance.faults.messages == ()
+    machine.loop.run(14.0)
+    assert machine.addresses.present >= {ADDRESS, (9, "198.51.100.7/24")}
+
+
+def test_an_address_for_an_interface_that_is_gone_cannot_be_taken():
+    """It says so, and is tried again: netlink may tell of the interface a moment later."""
+    machine = two_legged()
+    group = active(machine, ELSEWHERE)
+    instance = group.instances["api"]
+    del machine.links.links["eth1"]
+    group.reconfigure(instance, replace(ELSEWHERE, addresses=(*ELSEWHERE.addresses, "192.0.2.9/24")), 6.0)
+    assert "the addresses cannot be taken: eth1: the interface does not exist" in instance.faults.messages
+
+
+def test_an_address_that_a_reload_puts_on_another_interface():
+    """It is taken there at once, and goes here when the reload is done."""
+    machine = two_legged()
+    group = active(machine, replace(ELSEWHERE, elsewhere=()))
+    instance = group.instances["api"]
+    group.reconfigure(instance, ELSEWHERE, 6.0)
+    assert machine.addresses.present == {ADDRESS, THERE, (2, "198.51.100.7/24")}
+    instance.holder.remove_surplus()
+    assert machine.addresses.present == {ADDRESS, THERE}
+    group.reconfigure(instance, API, 7.0)
+    instance.holder.remove_surplus()
+    assert machine.addresses.present == {ADDRESS}
+
+
+def test_the_network_of_another_interface_decides_its_route():
+    """When the interface gets an address of that network, the requests are built anew."""
+    machine = two_legged(own=())
+    group = machine.group(ELSEWHERE)
+    instance = group.instances["api"]
+    before = len(machine.addresses.prepared)
+    machine.set_link("eth1", index=3, own=("198.51.100.1/24",), addresses=())
+    group.update_link(instance, machine.links.state("eth0"), 1.0)
+    machine.loop.run(1.0)
+    assert machine.addresses.prepared[before:] == [("192.0.2.200/24",), ("198.51.100.7/24",)]
+
+
+def test_an_election_about_no_address():
+    """It is held for those who are told of it: nothing is asked for, taken or announced."""
+    machine = Machine()
+    group = active(machine, replace(API, addresses=()))
+    instance = group.instances["api"]
+    assert (machine.addresses.present, machine.claims, port_of(instance).frames.sent) == (set(), [], [])
+    assert machine.observer.states("api")[-1] is RouterState.ACTIVE
+    port_of(instance).arriving.append(advert(200))
+    group.receive("api", 6.0)
+    assert group.state is RouterState.BACKUP

@@ -98,11 +98,15 @@ def board(*, state: str = "active", age: float = 0.5) -> VrrpBoard:
 
 
 def resumed(
-    before: VrrpBoard | Predecessor | None, *left: HeldAddress
+    before: VrrpBoard | Predecessor | None, *left: HeldAddress, elsewhere: str | None = None
 ) -> tuple[Mapping[str, Resumption], VrrpInstance, SimulatedLog]:
     """Return who goes on as active, and how, the instance, and the log."""
     machine, log = Machine(), SimulatedLog()
-    instance = machine.instance(virtual_router(track=(track("web"),)), 0.0)
+    machine.set_link("eth1", index=3)
+    more = (("198.51.100.7/24", elsewhere),) if elsewhere else ()
+    addresses = (*virtual_router().addresses, *(address for address, _ in more))
+    router = virtual_router(track=(track("web"),), addresses=addresses, elsewhere=more)
+    instance = machine.instance(router, 0.0)
     found = EarlierRun(
         board=before if isinstance(before, VrrpBoard) else None,
         predecessor=before if isinstance(before, Predecessor) else None,
@@ -122,6 +126,15 @@ def test_after_a_crash_the_board_counts_while_no_peer_has_noticed():
     assert resumed(board(age=2.5), ADDRESS)[0] == {}
     assert resumed(board(state="backup"), ADDRESS)[0] == {}
     assert resumed(board())[0] == {}
+
+
+def test_addresses_on_other_interfaces_have_to_be_there_too():
+    """Whoever has only some of its addresses does not go on as active."""
+    other = HeldAddress(index=3, address="198.51.100.7/24")
+    assert resumed(board(), ADDRESS, other, elsewhere="eth1")[0] == {"api": Resumption.AFTER_CRASH}
+    assert resumed(board(), ADDRESS, elsewhere="eth1")[0] == {}
+    assert resumed(board(), ADDRESS, replace(other, index=2), elsewhere="eth1")[0] == {}
+    assert resumed(board(), ADDRESS, other, elsewhere="eth9")[0] == {}
 
 
 def test_a_predecessor_says_what_it_knows():

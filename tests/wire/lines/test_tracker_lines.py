@@ -18,6 +18,7 @@ from appliance.wire.lines.tracker_lines import (
     TrackerLineError,
     TrackVerdict,
     WatchTracks,
+    WriteLine,
 )
 
 pytestmark = pytest.mark.pure
@@ -46,6 +47,7 @@ TRACKS = st.builds(
 ORDERS = st.one_of(
     st.builds(WatchTracks, tracks=st.lists(st.tuples(TEXT, TRACKS), max_size=3).map(tuple)),
     st.builds(RunCommand, router=TEXT, words=WORDS, user=st.none() | TEXT, timeout=FINITE),
+    st.builds(WriteLine, router=TEXT, path=TEXT, line=TEXT),
 )
 REPORTS = st.one_of(
     st.builds(TrackVerdict, router=TEXT, track=TEXT, up=st.booleans(), value=NUMBERS, detail=TEXT, at=FINITE),
@@ -68,6 +70,7 @@ TRACK = Track(
 LINES = {
     "watch": tracker_lines.encode(WatchTracks(tracks=(("api", TRACK),))),
     "run": tracker_lines.encode(RunCommand(router="api", words=("/bin/true", "x"), user=None, timeout=30.0)),
+    "write": tracker_lines.encode(WriteLine(router="api", path="/run/fifo", line='INSTANCE "api" MASTER 7')),
     "verdict": tracker_lines.encode(
         TrackVerdict(router="api", track="api", up=True, value=0, detail="200", at=12.5)
     ),

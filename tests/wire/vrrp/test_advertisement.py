@@ -242,7 +242,7 @@ def test_priority_zero_is_read():
         pytest.param(changed(V3, 0, 0x41), DropReason.VERSION, id="version 4"),
         pytest.param(changed(V3, 0, 0x30), DropReason.TYPE, id="type 0"),
         pytest.param(changed(V2, 0, 0x22), DropReason.TYPE, id="type 2"),
-        pytest.param(changed(V3, 3, 0), DropReason.ADDRESS_COUNT, id="no addresses"),
+        pytest.param(changed(V3, 3, 0), DropReason.TRAILING, id="no addresses"),
         pytest.param(changed(V3, 3, 1), DropReason.TRAILING, id="more addresses than counted"),
         pytest.param(changed(V3, 3, 3), DropReason.TRUNCATED, id="less addresses than counted"),
         pytest.param(V3[:-1] + b"\0", DropReason.CHECKSUM, id="another address"),
@@ -280,7 +280,6 @@ def test_message_checksum_is_refused_over_ipv6():
 @pytest.mark.parametrize(
     ("said", "source"),
     [
-        pytest.param(dataclasses.replace(SAID_V3, addresses=()), SOURCE, id="no addresses"),
         pytest.param(dataclasses.replace(SAID_V3, addresses=("10.0.0.1",) * 256), SOURCE, id="256 addresses"),
         pytest.param(SAID_V3, SOURCE_6, id="IPv4 addresses over IPv6"),
         pytest.param(SAID_V3_IPV6, SOURCE, id="IPv6 addresses over IPv4"),
@@ -423,3 +422,12 @@ def test_the_checksum_leaves_the_trailer_out_over_ipv4(
 def test_an_error_says_its_reason():
     """The text of an error is the word that log and counters use."""
     assert str(VrrpError(DropReason.HOP_LIMIT)) == "hop-limit"
+
+
+@pytest.mark.parametrize("said", [SAID_V2, SAID_V3])
+def test_an_election_may_be_about_no_address(said: Advertisement):
+    """As keepalived has it: what is sent without addresses is understood so, with a trailer too."""
+    nothing = dataclasses.replace(said, addresses=())
+    message = encoded(nothing, source=SOURCE)
+    assert advertisement.decode(message, source=SOURCE, destination=group_of(SOURCE)) == nothing
+    assert advertisement.split(message) == (message, b"")

@@ -202,7 +202,7 @@ AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURAT
 HandOverTime = Annotated[float, PlainValidator(units.hand_over), _pattern(units.DURATION_PATTERN)]
 VirtualAddresses = Annotated[
     tuple[
-        Annotated[str, PlainValidator(vrrp.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],
+        Annotated[str, PlainValidator(vrrp.virtual_address), _pattern(vrrp.VIRTUAL_ADDRESS_PATTERN)],
         ...,
     ],
     _Listed,

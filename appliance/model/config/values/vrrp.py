@@ -15,6 +15,7 @@ from appliance.model.config.values.units import INTEGER_PATTERN
 from appliance.model.messages.quoting import contrast, shown
 
 INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
+VIRTUAL_ADDRESS_PATTERN: Final = r"^[0-9A-Fa-f:.]+/[0-9]{1,3}( dev [!-.0-~]{1,15})?$"
 KEY_ID_PATTERN: Final = r"^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])$"
 SECRET_PATTERN: Final = r"^((hex:)?([0-9A-Fa-f]{2}){32,64}|(ascii:)?[!-~]{32,64}|file:/.+)$"  # noqa: S105  # a pattern
 KEY_FILE: Final = "file:"
@@ -22,6 +23,9 @@ KEY_FILE: Final = "file:"
 
 LEAST_KEY: Final = 32
 MOST_KEY: Final = 64
+DEVICE: Final = " dev "
+"""What stands between a virtual address and the interface that it is held on."""
+
 USER_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$"
 MOST_ROUTER_ID: Final = 255
 
@@ -33,14 +37,14 @@ _POINT_TO_POINT: Final = 31
 
 
 def virtual_address(value: object) -> str:
-    """Return an address with its prefix length, `10.0.0.200/24`, as the kernel spells it."""
+    """Return an address with its prefix length, `10.0.0.200/24`, as the kernel spells it.
+
+    ` dev INTERFACE` behind it is where it is held, if not on the interface of the advertisements.
+    """
     right = "an address with its prefix length, such as `10.0.0.200/24`"
-    text = value if isinstance(value, str) else ""
-    if " dev " in text:
-        raise ValueError(
-            f"{shown(value)}: what is on another interface is an entry of its own, with that `interface` and "
-            "the same `sync_group`, so that it has a holder and a state"
-        )
+    whole = value if isinstance(value, str) else ""
+    text, dev, device = whole.partition(DEVICE)
+    behind = f"{DEVICE}{interface(device)}" if dev else ""
     host, slash, length = text.partition("/")
     address = _unscoped(host)
     if address is None:
@@ -57,7 +61,7 @@ def virtual_address(value: object) -> str:
     found = ip_interface(f"{address}/{length}")
     if _names_network(str(found.network.network_address), address, int(length)):
         raise ValueError(f"{shown(value)} is the address of the network itself, not of a host in it")
-    return str(found)
+    return f"{found}{behind}"
 
 
 def router_address(value: object) -> str:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.config.values.http import url
+from appliance.translation.keepalived.commands.shell_commands import CONNECTION
 from appliance.translation.keepalived.syntax.words import CommandError, command_words
 
 HAPROXY: Final = "haproxy"
@@ -19,7 +21,9 @@ _PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 _SECONDS: Final = re.compile(r"([0-9]*\.?[0-9]+)s?", re.ASCII)
 _FINDERS: Final = frozenset(("killall", "pkill", "pidof", "pgrep", "systemctl", "service", "ps"))
 _SIGNALS: Final = frozenset(("-0", "-s", "--signal", "0"))
-_SHELLS: Final = frozenset(("sh", "bash", "dash"))
+_CONNECTED: Final = re.compile(rf"[<>]{{1,2}}\s*{CONNECTION}")
+_OPENERS: Final = frozenset(("env", "exec", "cat", "echo", ":", "true", "<"))
+SHELLS: Final = frozenset(("sh", "bash", "dash"))
 _DISCARDED: Final = re.compile(
     r"\s*(?:&?>{1,2}\s*/dev/null|[12]>{1,2}\s*/dev/null|2>&1|1>&2)|\s*\|\|\s*(?:exit [1-9][0-9]*|false)\s*$"
 )
@@ -57,10 +61,12 @@ class Recognised:
 def recognised(words: Sequence[str]) -> Recognised | None:
     """Return what a command looks at, None where that is not certain."""
     program, rest = (words[0].rpartition("/")[2], list(words[1:])) if words else ("", [])
+    if program in SHELLS:
+        return in_shell(rest[1]) if len(rest) == 2 and rest[0] in ("-c", "-lc", "-ec") else None
+    if any(each.lstrip("<>").startswith(CONNECTION) for each in words):
+        return _redirection(words)
     if program in _FINDERS:
         return _process(program, rest)
-    if program in _SHELLS:
-        return in_shell(rest[1]) if len(rest) == 2 and rest[0] in ("-c", "-lc", "-ec") else None
     known = _KNOWN.get(program)
     return known(rest) if known else None
 
@@ -69,6 +75,7 @@ def in_shell(text: str) -> Recognised | None:
     """Return what one simple command of a shell looks at; it may throw its output away."""
     while (shorter := _DISCARDED.sub("", text)) != text:
         text = shorter
+    text = _CONNECTED.sub(CONNECTION, text)
     if _SHELL_SYNTAX.search(re.sub(r"\[::1\]", "", text)):
         return None
     try:
@@ -78,14 +85,20 @@ def in_shell(text: str) -> Recognised | None:
 
 
 def _with_timeout(words: list[str]) -> Recognised | None:
-    """Understand timeout(1): `timeout [-k N] [-s SIGNAL] N COMMAND`."""
-    while words and words[0].startswith("-"):
-        option = words.pop(0)
-        if option in ("-k", "-s") and words:
-            words.pop(0)
-    limit = _SECONDS.fullmatch(words[0]) if words else None
-    found = recognised(words[1:]) if limit else None
-    return replace(found, timeout=found.timeout or limit[1]) if found and limit else None
+    limit, command = within_limit(words)
+    found = recognised(command) if limit else None
+    return replace(found, timeout=found.timeout or limit) if found else None
+
+
+def within_limit(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the seconds and the command that follow timeout(1): `[-k N] [-s SIGNAL] N COMMAND`."""
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-k", "-s") and rest:
+            rest.pop(0)
+    limit = _SECONDS.fullmatch(rest.pop(0)) if rest else None
+    return (limit[1] if limit else None), rest
 
 
 def _process(program: str, words: list[str]) -> Recognised | None:
@@ -104,6 +117,19 @@ def _process(program: str, words: list[str]) -> Recognised | None:
         return Recognised(kind="program", target=HAPROXY, haproxy=True)
     plain = program in ("killall", "pidof", "ps") or (program == "pgrep" and "-x" in words)
     return Recognised(kind="process", target=name) if name and plain and "-f" not in words else None
+
+
+def _redirection(words: Sequence[str]) -> Recognised | None:
+    """Understand bash's `</dev/tcp/HOST/PORT`, alone or behind words that only open it."""
+    *before, last = words
+    if any(each.rpartition("/")[2] not in _OPENERS and not each.isdigit() for each in before):
+        return None
+    host, _, port = last.lstrip("<>").removeprefix(CONNECTION).partition("/")
+    try:
+        target = server_endpoint(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+    except ValueError:
+        return None
+    return Recognised(kind="tcp", target=str(target))
 
 
 def _connection(words: list[str]) -> Recognised | None:

@@ -1,48 +1,177 @@
-"""Scripts in files that do no more than ask one URL or look for one process.
+"""Scripts that do no more than ask one URL or look for one process.
 
 kubeadm's check_apiserver.sh and OpenShift's chk_ocp_script.sh are such scripts. What a script does is told by
-its lines only; where one of them is not understood, the script stays what it is.
+its commands only; where one of them is not understood, the script stays what it is.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from appliance.translation.keepalived.commands.check_commands import Recognised, in_shell
-
-LONGEST_SCRIPT: Final = 8192
-"""Bytes of a script that is looked at."""
+from appliance.translation.keepalived.commands.check_commands import (
+    SHELLS,
+    Recognised,
+    recognised,
+    within_limit,
+)
+from appliance.translation.keepalived.commands.shell_commands import (
+    ASSIGNMENT,
+    LONGEST_SCRIPT,
+    ShellCommand,
+    shell_commands,
+)
+from appliance.translation.keepalived.syntax.words import CommandError, command_words
 
 MARKER: Final = "/var/run/keepalived/iptables-rule-exists"
 """File by which OpenShift's dynkeepalived says that the redirect to the load balancer is in place."""
 
-_IRRELEVANT: Final = re.compile(
-    r"#.*|\s*|set [-+][a-z]+( pipefail)?|exit( [0-9$?]+)?|errorExit\(\) ?\{|\}|fi|then|else"
-    r"|echo .*|[A-Za-z_]+=\S*|if ip addr .*"
+_INTERPRETER: Final = re.compile(rb"#![^\n]*sh\b")
+_SAYING: Final = frozenset(("echo", "printf", "logger", "set", "shopt", "return", "sleep", "date"))
+_TESTS: Final = frozenset(("[", "[[", "test"))
+_FILE_TEST: Final = re.compile(r"\s-[a-hkprstuwxGLNOS]\s")
+_MARKED: Final = re.compile(rf"\[{{1,2}}\s+-[ef]\s+{re.escape(MARKER)}\s+\]{{1,2}}")
+_FAILS: Final = re.compile(r"(exit|return) [1-9][0-9]*|(exit|return)( \$\?)?|false")
+_PASSES: Final = re.compile(r"(exit|return) 0")
+_OWN_ADDRESSES: Final = re.compile(
+    r"(\S*/)?(ip( -[46o])*( -brief)? a(d|dd|ddr|ddress)?( (show|list|ls).*)?|ifconfig.*|hostname -I)"
 )
-_HANDLED: Final = re.compile(r"\s*\|\|\s*(errorExit .*|exit [1-9][0-9]*|\{.*\})$")
-_MARKED: Final = re.compile(rf"\s*&&\s*\[{{1,2}}\s+-[ef]\s+{re.escape(MARKER)}\s+\]{{1,2}}$")
 
 
-def recognised_script(path: str, read: Callable[[str], bytes]) -> tuple[Recognised, bool] | None:
-    """Return what the script at a path looks at, and whether it also wants MARKER; None if that is uncertain.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptQuestion:
+    """What a script asks. `marked` tells that it also wants MARKER.
 
-    `read` raises OSError for what is not there.
+    `while_held` tells that it asks more while the virtual IP is here (`if ip addr | grep ...`), which is left
+    out: it asks itself, by the address that it has. `by_name` tells that nobody has read the script, and
+    `in_its_own_way` that it may do more about HAProxy than to ask for it.
     """
-    try:
-        content = read(path)
-    except OSError:
+
+    asks: Recognised
+    marked: bool = False
+    while_held: bool = False
+    by_name: bool = False
+    in_its_own_way: bool = False
+
+
+def shell_text(words: Sequence[str], read: Callable[[str], bytes]) -> str | None:
+    """Return the text of the shell script that a command runs, None for anything else.
+
+    It is a file, or the word behind `-c`. Raises OSError for a file that cannot be read.
+    """
+    rest = _unwrapped(words)
+    shell = bool(rest) and rest[0].rpartition("/")[2] in SHELLS
+    options = rest[1:] if shell else rest
+    while shell and options and options[0].startswith("-"):
+        option = options.pop(0)
+        if option.endswith("c"):
+            return options[0] if options else None
+    if not options or not options[0].startswith("/"):
         return None
-    if len(content) > LONGEST_SCRIPT or not content.startswith(b"#!") or b"sh" not in content.splitlines()[0]:
+    content = read(options[0])
+    if len(content) > LONGEST_SCRIPT or not _INTERPRETER.match(content):
         return None
-    found: list[tuple[Recognised, bool]] = []
-    for line in content.decode(errors="replace").splitlines():
-        text = line.strip()
-        if _IRRELEVANT.fullmatch(text):
-            continue
-        marked = _MARKED.search(text) is not None
-        each = in_shell(_HANDLED.sub("", _MARKED.sub("", text)))
-        if each is None:
+    return content.decode(errors="replace").partition("\n")[2]
+
+
+def _unwrapped(words: Sequence[str]) -> list[str]:
+    """Return a command without those that only run it: env(1), and timeout(1) with its options."""
+    rest = list(words)
+    while rest and (program := rest[0].rpartition("/")[2]) in ("env", "timeout"):
+        rest = rest[1:] if program == "env" else within_limit(rest[1:])[1]
+    return rest
+
+
+def recognised_script(text: str) -> ScriptQuestion | None:
+    """Return what the text of a script asks, None if that is uncertain."""
+    return _Reading(shell_commands(text)).result()
+
+
+class _Reading:
+    """Goes through the commands of a script, and gives up at the first that it does not know."""
+
+    def __init__(self, commands: Sequence[ShellCommand]) -> None:
+        self._commands = commands
+        self._functions = {each.text for each in commands if each.behind == "(" and not each.inner}
+        self._found: list[Recognised] = []
+        self._marked = False
+        self._while_held = False
+
+    def result(self) -> ScriptQuestion | None:
+        """Return the one question of the script."""
+        at = 0
+        while at < len(self._commands):
+            if self._asks_for_own_addresses(at):
+                self._while_held = True
+                end = self._end_of_branch(at)
+            else:
+                end = at + 1 if self._is_known(at) else None
+            if end is None:
+                return None
+            at = end
+        if len(self._found) != 1:
             return None
-        found.append((each, marked))
-    return found[0] if len(found) == 1 else None
+        return ScriptQuestion(asks=self._found[0], marked=self._marked, while_held=self._while_held)
+
+    def _asks_for_own_addresses(self, at: int) -> bool:
+        command = self._commands[at]
+        return command.keywords[-1:] == ("if",) and _OWN_ADDRESSES.fullmatch(command.text) is not None
+
+    def _end_of_branch(self, at: int) -> int | None:
+        """Return what follows `if ip addr ...; fi`; None where it does more than ask, or has an `else`."""
+        depth = 1
+        for end in range(at + 1, len(self._commands)):
+            command = self._commands[end]
+            for keyword in command.keywords:
+                depth += {"if": 1, "fi": -1}.get(keyword, 0)
+                if keyword in ("else", "elif") and depth == 1:
+                    return None
+                if not depth:
+                    return end
+            asks = command.program in ("grep", "egrep", "awk", "wc", "curl", "wget", "nc")
+            if command.inner or not (asks or self._is_harmless(command)):
+                return None
+        return len(self._commands)
+
+    def _is_known(self, at: int) -> bool:
+        command = self._commands[at]
+        if command.inner or command.continues:
+            return False
+        if _MARKED.fullmatch(command.text):
+            self._marked = True
+            return True
+        if self._is_harmless(command):
+            return True
+        found = _one(command.text)
+        if found is None or not self._decides(at):
+            return False
+        self._found.append(found)
+        return True
+
+    def _is_harmless(self, command: ShellCommand) -> bool:
+        text = command.text
+        if command.program in _TESTS:
+            return _FILE_TEST.search(text) is None
+        known = (
+            command.program in _SAYING or bool(self._functions & {*command.words[:1]}) or text.endswith("=")
+        )
+        known = known or ASSIGNMENT.fullmatch(text) is not None
+        return known or bool(_FAILS.fullmatch(text) or _PASSES.fullmatch(text)) or text in self._functions
+
+    def _decides(self, at: int) -> bool:
+        """Tell whether the script fails exactly where this command fails."""
+        command = self._commands[at]
+        behind = self._commands[at + 1] if at + 1 < len(self._commands) else None
+        around = tuple(each for each in command.keywords if each not in ("fi", "}", "{"))
+        if around == ("if", "!"):
+            return behind is not None and command.behind in (";", "\n") and not _PASSES.fullmatch(behind.text)
+        if around or command.behind not in ("\n", ";", "&&", "||"):
+            return False
+        return command.behind != "||" or (behind is not None and not _PASSES.fullmatch(behind.text))
+
+
+def _one(text: str) -> Recognised | None:
+    try:
+        return recognised(command_words(text))
+    except CommandError:
+        return None

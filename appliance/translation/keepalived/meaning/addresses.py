@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from appliance.model.config.values.vrrp import DEVICE
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.instance import Instance
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in
@@ -49,8 +50,9 @@ def _one(instance: Instance, given: Directive, key: str) -> None:
         return
     with faults_in(instance.ledger):
         text = _with_length(instance, given.words[0])
-        if not _elsewhere(instance, list(given.values), text):
-            instance.append(key, value=text, place=given.place)
+        device = _options(instance, list(given.values))
+        instance.append(key, value=f"{text}{device}", place=given.place)
+        instance.address_count += 1
 
 
 def _with_length(instance: Instance, word: Word) -> str:
@@ -65,28 +67,34 @@ def _with_length(instance: Instance, word: Word) -> str:
         )
         raise DirectiveError(reason, word.place)
     instance.family = family
-    if not slash:
+    width = _WIDTHS[family]
+    if slash and _LENGTH.fullmatch(length) and int(length) <= width:
+        return f"{found}/{int(length)}"
+    if slash:
+        reason = f"{shown(length)} is no prefix length, 0 to {width}: keepalived takes {width}, and so do we"
+        instance.ledger.change(word.place, reason)
+    else:
         instance.bare_addresses.append(word)
-        return f"{found}/{_WIDTHS[family]}"
-    if not _LENGTH.fullmatch(length) or int(length) > _WIDTHS[family]:
-        raise DirectiveError(f"{shown(length)} is no prefix length: 0 to {_WIDTHS[family]}", word.place)
-    return f"{found}/{int(length)}"
+    return f"{found}/{width}"
 
 
-def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
-    """Take the options that follow an address; return whether it is on another interface."""
-    elsewhere = False
+def _options(instance: Instance, options: list[Word]) -> str:
+    """Take the options that follow an address; return what says that it is on another interface."""
+    elsewhere = ""
     while options:
         option = options.pop(0)
         if option.text in _ALONE:
             instance.ledger.ignore(option.place, f"`{option.text}`: {_ALONE[option.text]}")
             continue
-        if not options or option.text not in _VALUED:
-            raise DirectiveError(f"{shown(option.text)} is no option of an address", option.place)
+        if option.text not in _VALUED:
+            instance.ledger.change(option.place, _unknown_option(option.text))
+            continue
+        if not options:
+            raise DirectiveError(f"`{option.text}` needs a value", option.place)
         value = options.pop(0)
         match option.text:
             case "dev":
-                elsewhere = _device(instance, value, text)
+                elsewhere = _device(instance, value)
             case "label":
                 instance.labels.append(value)
             case "peer":
@@ -97,14 +105,17 @@ def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
     return elsewhere
 
 
-def _device(instance: Instance, value: Word, text: str) -> bool:
-    """Take `dev`; return whether it is another interface than the instance's."""
-    if instance.interface is None or instance.interface.text == value.text:
-        instance.devices.append(value)
-        return False
-    reason = (
-        f"{text} is on `{value.text}`, and the instance on `{instance.interface.text}`: give it a "
-        f"vrrp_instance with `interface {value.text}`, and both the same vrrp_sync_group"
-    )
-    instance.ledger.refuse(value.place, reason)
-    return True
+def _unknown_option(text: str) -> str:
+    if text.startswith("/"):
+        return (
+            f"{shown(text)} stands apart from its address: keepalived leaves it out, and the address is that "
+            "of a host, here too"
+        )
+    return f"{shown(text)} is no option of an address: keepalived leaves it out, and so do we"
+
+
+def _device(instance: Instance, value: Word) -> str:
+    """Take `dev`; return nothing where it is the instance's own interface."""
+    instance.devices.append(value)
+    own = instance.interface
+    return "" if own is not None and own.text == value.text else f"{DEVICE}{value.text}"

@@ -1,15 +1,16 @@
 """`vrrp_script`, `vrrp_track_process` and `track_file`: what instances may track, by name."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised, recognised
-from appliance.translation.keepalived.commands.check_scripts import MARKER, recognised_script
+from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised
+from appliance.translation.keepalived.commands.check_scripts import MARKER, ScriptQuestion
+from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.notify import command, command_is_found
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
@@ -24,6 +25,17 @@ MOST_CHECKS: Final = 1000
 _LONGEST: Final = 4294  # seconds: 32 bits of microseconds
 _REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
 _ANY_STATUS: Final = "100-599"
+_LIVES: Final = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
+_DOUBTS: Final = {
+    Doubt.NAMED: (
+        "names HAProxy, which does not run beside our own proxy: what asks for it fails for ever. Write "
+        "`track` with `program`, `pool`, `http` or `tcp` in its place"
+    ),
+    Doubt.UNREAD: (
+        "cannot be read here, and is run as it is: if it asks for HAProxy, it fails for ever beside our own "
+        "proxy, and `track` with `program` is meant"
+    ),
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,18 +77,16 @@ def vrrp_script(
     if check.script is None:
         _refuse_without(given, "script")
         return None
-    words = command(check.script)
-    found = recognised(words)
-    marked = False
-    if found is None and len(words) in (1, 2, 3):
-        inner = recognised_script(words[-1], read) if words[-1].startswith("/") else None
-        found, marked = inner or (None, False)
-    if found is not None and found.haproxy and not programs:
-        found = Recognised(kind="process", target=HAPROXY)
+    asked = CheckCommand(text=check.script.text, words=command(check.script), name=check.name.text)
+    found = question(asked, read, proxies=bool(programs))
     if found is None:
+        if programs and (why := doubt(asked, read)) is not None:
+            ledger.change(check.script.place, _DOUBTS[why])
         return _script(check, check.script)
-    marker = MARKER if marked and not programs else None
-    return _builtin(check, check.script, found, _why(found, marked=marked, marker=marker), marker=marker)
+    if found.asks.haproxy and not programs:
+        found = replace(found, asks=Recognised(kind="process", target=HAPROXY))
+    marker = MARKER if found.marked and not programs else None
+    return _builtin(check, check.script, found, marker=marker)
 
 
 def _script(check: _Check, script: Word) -> Watched:
@@ -98,10 +108,10 @@ def _script(check: _Check, script: Word) -> Watched:
     )
 
 
-def _builtin(check: _Check, script: Word, found: Recognised, why: str, *, marker: str | None) -> Watched:
+def _builtin(check: _Check, script: Word, asked: ScriptQuestion, *, marker: str | None) -> Watched:
     """Return a check of our own in place of the script; `marker` is a file that must exist besides."""
-    place = script.place
-    check.ledger.change(place, why)
+    found, place = asked.asks, script.place
+    check.ledger.change(place, _why(asked, marker=marker))
     if check.user is not None:
         check.ledger.ignore(check.user.place, "no command is run, so no user is needed")
     expected: list[tuple[str, Plain, FilePosition]] = (
@@ -122,19 +132,24 @@ def _builtin(check: _Check, script: Word, found: Recognised, why: str, *, marker
     )
 
 
-def _why(found: Recognised, *, marked: bool, marker: str | None) -> str:
+def _why(asked: ScriptQuestion, *, marker: str | None) -> str:
+    found = asked.asks
+    if asked.by_name:
+        return f"cannot be read here, and is called so: {_LIVES}"
     if found.haproxy:
-        return "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
+        return f"{_LIVES}: nothing is started or stopped for it" if asked.in_its_own_way else _LIVES
     reason = {
         "http": f"the appliance asks {found.target} itself (`http`)",
         "tcp": f"the appliance connects to {found.target} itself (`tcp`)",
         "process": f"the appliance looks for the process itself (`process: {found.target}`)",
     }[found.kind]
+    if asked.while_held:
+        reason += ", and not also by the virtual IP where that is held"
     if found.unverified:
         reason += ", and takes any certificate: `verify: FILE` has it verified"
     if marker is not None:
         reason += f", while {marker} is there (`exists`)"
-    elif marked:
+    elif asked.marked:
         reason += f", and does not look for {MARKER}: a `redirect` of ours follows the frontend"
     return reason
 
@@ -166,8 +181,7 @@ def vrrp_track_process(given: Directive, *, ledger: Ledger, programs: Sequence[s
     name = check.target.text.rpartition("/")[2]
     ours = name == HAPROXY and bool(programs)
     if ours:
-        reason = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
-        ledger.change(check.target.place, reason)
+        ledger.change(check.target.place, _LIVES)
     return Watched(
         name=check.name.text,
         place=check.name.place,
@@ -278,11 +292,11 @@ def _take_file(check: _Check, given: Directive) -> None:
 
 _SCRIPT: Final[Table[_Check]] = {
     "script": Understood(act=_take_script),
-    "interval": Understood(act=_take_interval),
-    "timeout": Understood(act=_take_timeout),
-    "rise": Understood(act=_take_count),
-    "fall": Understood(act=_take_count),
-    "weight": Understood(act=_take_weight),
+    "interval": Understood(act=_take_interval, slip="takes 1 s"),
+    "timeout": Understood(act=_take_timeout, slip="takes none"),
+    "rise": Understood(act=_take_count, slip="takes 1"),
+    "fall": Understood(act=_take_count, slip="takes 1"),
+    "weight": Understood(act=_take_weight, slip="takes 0"),
     "user": Understood(act=_take_user),
     "init_fail": changed("nothing is claimed before the first result, which decides"),
 }

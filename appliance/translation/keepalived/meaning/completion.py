@@ -1,35 +1,52 @@
 """What several directives of an instance decide together, as keepalived's vrrp_complete_instance does."""
 
+from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from appliance.model.messages.quoting import shown
 from appliance.model.rules.auth_rules import PASSWORD_SIZE
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
+from appliance.translation.keepalived.meaning.notify import KEYS
 from appliance.translation.keepalived.meaning.values import address, duration, duration_or_off
 
 _MASTER: Final = "MASTER"
+_AUTH_TYPES: Final = frozenset(("AH", "PASS"))
 _LONGEST_V2: Final = 255
 _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
+_DOES: Final = frozenset(
+    ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
+)
 
 
 def complete(instance: Instance) -> bool:
-    """Write the keys that depend on more than one directive; refuse an instance that lacks one.
+    """Write the keys that depend on more than one directive.
 
-    Return whether it has what every virtual IP needs.
+    Return whether it has what every virtual IP needs, and all that protects it; else it is left out, and its
+    lines are told so.
     """
     _place(instance)
-    sound = _has_all(instance)
     version = _version(instance)
     _state(instance)
     _advert(instance, version)
     _preemption(instance)
     _authentication(instance, version)
     _peers(instance)
+    _multicast(instance)
     _labels(instance)
     _listen(instance, version)
     _user(instance)
-    return sound
+    if _is_idle(instance):
+        instance.ledger.ignore(instance.head.place, "is left out: it holds no address and runs no command")
+        instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` does nothing")
+        return False
+    lacks = [*_missing(instance, version), *_unprotected(instance)]
+    for reason in lacks:
+        instance.ledger.refuse(instance.head.place, reason)
+    if lacks:
+        instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` is left out")
+    return not lacks
 
 
 def _place(instance: Instance) -> None:
@@ -42,15 +59,30 @@ def _place(instance: Instance) -> None:
             instance.put("interface", value=word.text, place=word.place)
 
 
-def _has_all(instance: Instance) -> bool:
+def _is_idle(instance: Instance) -> bool:
+    """Tell whether nobody would notice that the instance is not there: no address, no command, no group."""
+    said = {each.keyword for each in instance.head.within if each.values or each.within}
+    return not said & _DOES and not instance.has("notify") and instance.membership is None
+
+
+def _missing(instance: Instance, version: int) -> Iterator[str]:
+    """Yield what every virtual IP needs and this one has not; version 2 needs no address, in keepalived."""
     needed = (
         *(("interface", "interface"), ("virtual_router_id", "router_id")),
         ("virtual_ipaddress", "addresses"),
     )
-    lacks = [keyword for keyword, key in needed if not instance.has(key)]
-    for keyword in lacks:
-        instance.ledger.refuse(instance.head.place, f"has no `{keyword}` that can be obeyed")
-    return not lacks
+    said = {each.keyword for each in instance.head.within if each.values or each.within}
+    if "virtual_ipaddress" not in said and version == 2:
+        instance.put("addresses", value=[], place=instance.head.place)
+    for keyword, key in needed:
+        if not instance.has(key):
+            yield f"its `{keyword}` cannot be obeyed" if keyword in said else f"says no `{keyword}`"
+
+
+def _unprotected(instance: Instance) -> Iterator[str]:
+    """Yield why an instance would be open to more than its file says."""
+    for each in dict.fromkeys(instance.unprotected):
+        yield f"is left out: without its `{each}` it would be open to more, or speak to others, than there"
 
 
 def _version(instance: Instance) -> int:
@@ -130,6 +162,10 @@ def _cleared(instance: Instance) -> str | None:
 def _authentication(instance: Instance, version: int) -> None:
     kind, password = instance.auth_type, instance.auth_pass
     without = _sent_without(instance, version)
+    if kind is not None and kind.text not in _AUTH_TYPES and not without:
+        reason = f"keepalived knows no {shown(kind.text)}, and sends no password, as we do: `PASS` is meant?"
+        instance.ledger.change(kind.place, reason)
+        kind, without = None, "means nothing without a type that keepalived knows"
     if kind is None or password is None or without:
         reason = without or "`auth_type` and `auth_pass` count only together, as in keepalived"
         for each in (kind, password):
@@ -139,6 +175,8 @@ def _authentication(instance: Instance, version: int) -> None:
     if kind.text != "PASS":
         reason = "of AH and PASS only PASS is there: `auth_type PASS` on all routers, or `auth: {hmac: ...}`"
         instance.ledger.refuse(kind.place, reason)
+        instance.ledger.ignore(password.place, "belongs to `auth_type AH`, which is refused")
+        instance.unprotected.append("authentication")
         return
     sent = password.text.encode()[:PASSWORD_SIZE]
     if len(password.text.encode()) > PASSWORD_SIZE:
@@ -179,19 +217,28 @@ def _peers(instance: Instance) -> None:
         instance.put("min_ttl", value=least, place=place)
 
 
+def _multicast(instance: Instance) -> None:
+    """Refuse a group of `global_defs` that is not the RFC's, where this instance would speak to it."""
+    other = instance.surface.multicast_groups.get(instance.family or 4)
+    if other is not None and not instance.peers and instance.multicast_group is None:
+        instance.ledger.refuse(other.place, OTHER_GROUP)
+        instance.unprotected.append(f"vrrp_mcast_group{instance.family or 4}")
+
+
 def _labels(instance: Instance) -> None:
+    """Keep the label that all addresses have; one that only some have means nothing but a name."""
     if not instance.labels:
         return
-    first = instance.labels[0]
+    names = {each.text for each in instance.labels}
     if instance.family == 6:
-        for each in instance.labels:
-            instance.ledger.ignore(each.place, "`label`: the kernel has labels for IPv4 only")
+        reason = "`label`: the kernel has labels for IPv4 only"
+    elif len(names) > 1 or len(instance.labels) < instance.address_count:
+        reason = "`label`: a virtual IP has one label for all of its addresses, or none, as here"
+    else:
+        instance.put("label", value=instance.labels[0].text, place=instance.labels[0].place)
         return
-    instance.put("label", value=first.text, place=first.place)
     for each in instance.labels:
-        if each.text != first.text:
-            reason = f"`label`: all addresses of a virtual IP have one label, `{first.text}`"
-            instance.ledger.change(each.place, reason)
+        instance.ledger.ignore(each.place, reason)
 
 
 def _listen(instance: Instance, version: int) -> None:
@@ -206,8 +253,10 @@ def _listen(instance: Instance, version: int) -> None:
 
 
 def _user(instance: Instance) -> None:
-    """Say the user of the notify commands: the first that one of them names, else the global one."""
-    if not instance.has("notify"):
+    """Say the FIFO, and the user of the notify commands: the first that one names, else the global one."""
+    if instance.surface.fifo is not None:
+        instance.put("notify", "fifo", value=instance.surface.fifo.text, place=instance.surface.fifo.place)
+    if not any(instance.has("notify", each) for each in KEYS.values()):
         return
     user = instance.users[0] if instance.users else instance.surface.script_user
     if user is None:

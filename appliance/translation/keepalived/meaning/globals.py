@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.rules import (
     Fixed,
@@ -13,7 +14,7 @@ from appliance.translation.keepalived.meaning.rules import (
     ignored,
     refused,
 )
-from appliance.translation.keepalived.meaning.values import only
+from appliance.translation.keepalived.meaning.values import DirectiveError, address, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
@@ -31,6 +32,12 @@ DEFAULTS: Final = {
 """Keywords of `global_defs` that hold for each instance, with the instance's own; in this order."""
 
 
+GROUPS: Final = {"vrrp_mcast_group4": 4, "vrrp_mcast_group6": 6}
+"""Keywords of multicast groups, with the version of IP."""
+
+RFC_GROUPS: Final = ("224.0.0.18", "ff02::12")
+
+
 @dataclass(slots=True, kw_only=True)
 class Globals:
     """What `global_defs` says: defaults of instances by their own keyword, and who runs scripts."""
@@ -39,6 +46,9 @@ class Globals:
     defaults: dict[str, Directive] = field(default_factory=dict)
     script_user: Word | None = None
     default_interface: Word | None = None
+    fifo: Word | None = None
+    groups: dict[str, Word] = field(default_factory=dict)
+    """Multicast groups other than the RFCs', by keyword."""
 
 
 def global_defs(found: Globals, given: Directive) -> None:
@@ -57,6 +67,23 @@ def _script_user(found: Globals, given: Directive) -> None:
         found.ledger.change(group.place, "the group is the user's own: another one cannot be said")
 
 
+def _fifo(found: Globals, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError(f"`{given.keyword}` needs a path", given.place)
+    word = given.values[0]
+    if found.fifo is not None and found.fifo.text != word.text:
+        raise DirectiveError(f"all instances have one FIFO, {shown(found.fifo.text)}", word.place)
+    found.fifo = word
+    for each in given.values[1:]:
+        found.ledger.ignore(each.place, "it belongs to the user that the appliance runs as")
+
+
+def _group(found: Globals, given: Directive) -> None:
+    word = only(given)
+    if str(address(word)) not in RFC_GROUPS:
+        found.groups[given.keyword] = word
+
+
 def _default_interface(found: Globals, given: Directive) -> None:
     found.default_interface = only(given)
 
@@ -70,7 +97,9 @@ _LVS: Final = ignored("is about IPVS, which is not used")
 _FIREWALL: Final = ignored("no firewall rules are needed: addresses that are held accept connections")
 _NETLINK: Final = ignored("buffers of keepalived's own sockets")
 _FILES: Final = ignored("is about keepalived's own files")
-_FIFO: Final = refused("there is no FIFO: a `notify` command gets the same four words")
+_FIFO_SCRIPT: Final = refused(
+    "no reader is started: have a unit of systemd start it, with the path of the FIFO as its last word"
+)
 _LOWER: Final = ignored("a lower advert is answered at once, and the addresses are announced again")
 _PACE: Final = ignored("announcements are few: 5 for each address, and as many after the delay")
 
@@ -84,8 +113,7 @@ _GLOBAL: Final[Table[Globals]] = {
     "script_security": changed("commands run as the user that is named, and are looked at by `check --here`"),
     "router_id": ignored("is a name for mails and logs: the log has the host's name"),
     "lvs_id": ignored("is a name for mails and logs: the log has the host's name"),
-    "vrrp_mcast_group4": refused("adverts go to the RFC's group, 224.0.0.18: have all routers use it"),
-    "vrrp_mcast_group6": refused("adverts go to the RFC's group, ff02::12: have all routers use it"),
+    **{keyword: Understood(act=_group) for keyword in GROUPS},
     "vrrp_iptables": _FIREWALL,
     "vrrp_ipsets": _FIREWALL,
     "nftables": _FIREWALL,
@@ -112,11 +140,11 @@ _GLOBAL: Final[Table[Globals]] = {
     "linkbeat_use_polling": ignored("the kernel tells of links that change"),
     "max_auto_priority": _PROCESSES,
     "min_auto_priority_delay": _PROCESSES,
-    "fifo_write_vrrp_states_on_reload": ignored("there is no FIFO"),
-    "vrrp_notify_fifo": _FIFO,
-    "vrrp_notify_fifo_script": _FIFO,
-    "notify_fifo": _FIFO,
-    "notify_fifo_script": _FIFO,
+    "fifo_write_vrrp_states_on_reload": ignored("a reload that changes no state tells nothing"),
+    "vrrp_notify_fifo": Understood(act=_fifo),
+    "vrrp_notify_fifo_script": _FIFO_SCRIPT,
+    "notify_fifo": Understood(act=_fifo),
+    "notify_fifo_script": _FIFO_SCRIPT,
     "startup_script": refused("nothing is run at the start: have systemd, or the pod, run it before"),
     "shutdown_script": refused("nothing is run at the end: have systemd, or the pod, run it behind"),
     "startup_script_timeout": ignored("belongs to `startup_script`"),
@@ -153,9 +181,13 @@ _GLOBAL: Final[Table[Globals]] = {
     **{
         f"{program}_{what}": _PROCESSES
         for program in ("vrrp", "checker", "bfd")
-        for what in ("priority", "no_swap", "rt_priority", "rlimit_rttime", "cpu_affinity", "process_name")
+        for what in (
+            *("priority", "no_swap", "rt_priority", "rlimit_rttime", "rlimit_rtime", "cpu_affinity"),
+            "process_name",
+        )
     },
     "process_name": _PROCESSES,
+    "lvs_process_name": _PROCESSES,
     **dict.fromkeys(
         (
             *("lvs_sync_daemon", "lvs_timeouts", "lvs_flush", "lvs_flush_on_stop", "lvs_flush_onstop"),
@@ -187,3 +219,9 @@ TOP: Final = {
     if isinstance(rule, Fixed)
 }
 """Those that stand outside of `global_defs`, too."""
+
+MISPLACED: Final = dict.fromkeys(
+    ("enable_script_security", "script_user", "router_id"),
+    changed("belongs into `global_defs`: keepalived does not know it here, and goes on without it"),
+)
+"""Those that people write outside of `global_defs` by mistake."""

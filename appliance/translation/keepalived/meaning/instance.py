@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Final
 
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
@@ -11,6 +12,10 @@ from appliance.translation.keepalived.meaning.watched import Watched
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.tree_builder import TreeBuilder
+
+OTHER_GROUP: Final = (
+    "adverts go to the RFC's group, 224.0.0.18 or ff02::12: have the other routers do so, too"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,9 @@ class Surface:
     programs: Sequence[str]
     script_user: Word | None
     default_interface: Word | None
+    fifo: Word | None = None
+    multicast_groups: Mapping[int, Word] = field(default_factory=dict)
+    """Groups other than the RFCs', by version of IP."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,17 +65,21 @@ class Instance:
     auth_type: Word | None = None
     auth_pass: Word | None = None
     source: Word | None = None
+    multicast_group: Word | None = None
     peers: list[Word] = field(default_factory=list)
     least_ttls: list[tuple[int, FilePosition]] = field(default_factory=list)
     family: int | None = None
     devices: list[Word] = field(default_factory=list)
     labels: list[Word] = field(default_factory=list)
+    address_count: int = 0
     bare_addresses: list[Word] = field(default_factory=list)
     nopreempt: Directive | None = None
     preempt_delay: tuple[Decimal, FilePosition] | None = None
     users: list[Word] = field(default_factory=list)
     tracks: dict[str, Watched] = field(default_factory=dict)
     tracked: set[tuple[str, str]] = field(default_factory=set)
+    unprotected: list[str] = field(default_factory=list)
+    """Keywords that protect the instance and cannot be obeyed."""
 
     @property
     def ledger(self) -> Ledger:

@@ -6,7 +6,8 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.addresses import excluded_addresses, virtual_addresses
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.globals import RFC_GROUPS
+from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
 from appliance.translation.keepalived.meaning.notify import KEYS, notify
 from appliance.translation.keepalived.meaning.peers import authentication, peers, source
 from appliance.translation.keepalived.meaning.rules import Table, Understood, changed, ignored, refused
@@ -23,7 +24,10 @@ from appliance.translation.keepalived.meaning.values import (
 from appliance.translation.keepalived.syntax.directives import Directive
 
 _LONGEST: Final = 86400  # seconds: keepalived takes more, but means nothing by it
-_GROUPS: Final = ("224.0.0.18", "ff02::12")
+
+
+PROTECTING: Final = frozenset(("authentication", "mcast_dst_ip", "no_accept", "unicast_peer"))
+"""Keywords without which an instance would be open to more, or speak to others, than its file says."""
 
 
 def _interface(instance: Instance, given: Directive) -> None:
@@ -130,10 +134,9 @@ def _vmac(instance: Instance, given: Directive) -> None:
 
 def _multicast_group(instance: Instance, given: Directive) -> None:
     word = only(given)
-    if str(address(word)) not in _GROUPS:
-        reason = "adverts go to the RFC's group, 224.0.0.18 or ff02::12: have the other routers do so, too"
-        raise DirectiveError(reason, word.place)
-    del instance
+    if str(address(word)) not in RFC_GROUPS:
+        raise DirectiveError(OTHER_GROUP, word.place)
+    instance.multicast_group = word
 
 
 def _unicast_ttl(instance: Instance, given: Directive) -> None:
@@ -147,10 +150,10 @@ _LOWER: Final = "a lower advert is answered at once, and the addresses are annou
 
 INSTANCE: Final[Table[Instance]] = {
     "interface": Understood(act=_interface),
-    "state": Understood(act=_state),
+    "state": Understood(act=_state, slip="starts as backup"),
     "virtual_router_id": Understood(act=_router_id),
-    "priority": Understood(act=_priority),
-    "advert_int": Understood(act=_advert),
+    "priority": Understood(act=_priority, slip="takes 100"),
+    "advert_int": Understood(act=_advert, slip="takes 1 s"),
     "version": Understood(act=_version),
     "strict_mode": Understood(act=_strict),
     "authentication": Understood(act=authentication, block=True),
@@ -163,7 +166,7 @@ INSTANCE: Final[Table[Instance]] = {
     "virtual_ipaddress_excluded": Understood(act=excluded_addresses, block=True),
     "nopreempt": Understood(act=_nopreempt),
     "preempt": ignored("so it is without `nopreempt`"),
-    "preempt_delay": Understood(act=_preempt_delay),
+    "preempt_delay": Understood(act=_preempt_delay, slip="does not wait"),
     "down_timer_adverts": Understood(act=_adverts_that_may_be_missing),
     "track_interface": Understood(act=track("interface"), block=True),
     "track_script": Understood(act=track("vrrp_script"), block=True),
@@ -203,7 +206,7 @@ INSTANCE: Final[Table[Instance]] = {
     ),
     "vrf": refused("there are no VRFs here: run the appliance within it, by ip-vrf(8)"),
     "linkbeat_use_polling": ignored("the kernel tells of links that change"),
-    "lvs_sync_daemon_interface": refused("there is no IPVS here: leave it out"),
+    "lvs_sync_daemon_interface": ignored("there is no IPVS here whose connections another node had to know"),
     "debug": ignored("keepalived has no use for it either"),
     "smtp_alert": ignored(_NO_MAIL),
     "notify_deleted": ignored("a virtual IP that a reload takes away runs `notify_stop`"),

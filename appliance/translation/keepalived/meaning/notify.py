@@ -41,7 +41,9 @@ def notify(key: str) -> Callable[[Instance, Directive], None]:
             raise DirectiveError(f"`{given.keyword}` needs a command", given.place)
         word, *run_as = given.values
         if instance.has("notify", key):
-            raise DirectiveError(f"`{given.keyword}` stands here for the second time", given.place)
+            reason = f"`{given.keyword}` stands here again: keepalived runs the first one, and so do we"
+            instance.ledger.change(given.place, reason)
+            return
         instance.put("notify", key, value=[*command(word)], place=word.place)
         if not command_is_found(word):
             reason = f"`{_ENV}` searches it: commands have an absolute path here"

@@ -24,10 +24,14 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood(Generic[Subject]):
-    """What a directive does to its subject. `block` tells whether it has one."""
+    """What a directive does to its subject. `block` tells whether it has one.
+
+    `slip` is what keepalived does with one value that it does not understand, None where it stops.
+    """
 
     act: Callable[[Subject, Directive], None]
     block: bool = False
+    slip: str | None = None
 
 
 Table = Mapping[str, Fixed | Understood[Subject]]
@@ -49,9 +53,15 @@ def refused(reason: str) -> Fixed:
 
 
 def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Ledger) -> None:
-    """Do with one directive what the table says; what is unknown or wrong is refused, with its block."""
+    """Do with one directive what the table says; what is wrong is refused, with its block.
+
+    keepalived leaves out a word that it does not know, and goes on: so do we. Not so with a block, whose end
+    it takes for that of the block around it.
+    """
     rule = table.get(given.keyword)
-    if rule is None:
+    if rule is None and given.block is None:
+        ledger.change(given.place, f"{_unknown(given.keyword, table)} Left out, as keepalived does")
+    elif rule is None:
         dispose(given, Outcome.REFUSED, _unknown(given.keyword, table), ledger)
     elif isinstance(rule, Fixed):
         dispose(given, rule.outcome, rule.reason, ledger)
@@ -60,10 +70,10 @@ def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Led
     elif given.block is not None and not rule.block:
         dispose(given, Outcome.REFUSED, f"`{given.keyword}` has no block", ledger)
     else:
-        with faults_in(ledger):
+        with faults_in(ledger, slip=rule.slip if len(given.values) == 1 else None):
             rule.act(subject, given)
 
 
 def _unknown(keyword: str, table: Mapping[str, object]) -> str:
     meant = nearest(keyword, table)
-    return f"{shown(keyword)} is unknown here" + (f": did you mean `{meant}`?" if meant else "")
+    return f"{shown(keyword)} is unknown here" + (f": did you mean `{meant}`?" if meant else ".")

@@ -62,9 +62,9 @@ def add(instance: Instance, kind: str, mention: Mention, *, own: bool) -> None:
         instance.ledger.ignore(mention.word.place, f"{shown(mention.word.text)} is tracked already")
         return
     if kind != "interface" and key not in instance.surface.watched:
-        raise DirectiveError(
-            f"there is no {kind} {shown(mention.word.text)} in this file", mention.word.place
-        )
+        reason = f"there is no {kind} {shown(mention.word.text)} in this file: keepalived goes on without it"
+        instance.ledger.change(mention.word.place, f"{reason}, and so do we")
+        return
     instance.tracked.add(key)
     watched = _interface(instance, mention) if kind == "interface" else instance.surface.watched[key]
     if watched is None:

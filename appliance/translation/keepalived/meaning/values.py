@@ -32,12 +32,18 @@ class DirectiveError(Exception):
 
 
 @contextmanager
-def faults_in(ledger: Ledger) -> Iterator[None]:
-    """Note what is wrong with a value, and go on behind the block."""
+def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
+    """Note what is wrong with a value, and go on behind the block.
+
+    `slip` is what keepalived does where it does not understand the value: then that is done here, too.
+    """
     try:
         yield
     except DirectiveError as fault:
-        ledger.refuse(fault.place, fault.reason)
+        if slip is None:
+            ledger.refuse(fault.place, fault.reason)
+        else:
+            ledger.change(fault.place, f"{fault.reason}: keepalived {slip}, and so do we")
 
 
 def only(given: Directive) -> Word:

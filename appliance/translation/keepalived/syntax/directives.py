@@ -66,7 +66,7 @@ def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directi
             case "{":
                 frames.append(_opened(frames, place, ledger))
             case "}" if len(frames) == 1:
-                ledger.refuse(place, "no block is open here: one `}` too many")
+                ledger.change(place, "no block is open here: keepalived goes on behind it, and so do we")
             case "}":
                 frames[-1].braces.append(place)
                 _close(frames)
@@ -75,7 +75,7 @@ def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directi
     while len(frames) > 1:
         begin = frames[-1].words
         where = begin[0].place if begin else frames[-1].braces[0]
-        ledger.refuse(where, "this block has no end: its `}` is missing")
+        ledger.change(where, "this block has no end: for keepalived it ends with the file, and so here")
         _close(frames)
     return tuple(frames[0].found)
 
@@ -102,8 +102,12 @@ def _close(frames: list[_Frame]) -> None:
 
 
 def dispose(directive: Directive, outcome: Outcome, reason: str, ledger: Ledger) -> None:
-    """Note one outcome of a directive and of all that stands in its block."""
+    """Note one outcome of a directive and of all that stands in its block; a refused block is one refusal."""
     ledger.mark([directive.place], outcome, reason)
+    belongs = f"belongs to `{directive.keyword}`, line {directive.place.line}"
+    if outcome is Outcome.REFUSED:
+        ledger.leave_out(directive.places, f"{belongs}, and is left out with it")
+        return
     own = (directive.place.source, directive.place.line)
     inner = [each for each in directive.places if (each.source, each.line) != own]
-    ledger.mark(inner, outcome, f"belongs to `{directive.keyword}`, line {directive.place.line}")
+    ledger.mark(inner, outcome, belongs)

@@ -71,6 +71,11 @@ def test_haproxy(text: str):
         ("timeout -k 1 --foreground 2s curl -fm 1 http://localhost", http("http://localhost", timeout="1")),
         ("nc -z localhost 6443", Recognised(kind="tcp", target="localhost:6443")),
         ("nc -z -w 2 ::1 6443", Recognised(kind="tcp", target="[::1]:6443", timeout="2")),
+        ("bash -c '</dev/tcp/::1/6443'", Recognised(kind="tcp", target="[::1]:6443")),
+        (
+            "timeout 2 bash -c 'echo > /dev/tcp/db/3306'",
+            Recognised(kind="tcp", target="db:3306", timeout="2"),
+        ),
         ("pidof nginx", Recognised(kind="process", target="nginx")),
         ("pgrep -x nginx", Recognised(kind="process", target="nginx")),
     ],
@@ -114,6 +119,8 @@ def test_others(text: str, found: Recognised):
         "nc -zu localhost 80",
         "nc -z 10.0.0.1 80",
         "nc -z localhost http",
+        "</dev/tcp/localhost/http",
+        "read </dev/tcp/localhost/80",
     ],
 )
 def test_what_stays(text: str):

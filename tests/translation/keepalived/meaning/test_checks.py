@@ -73,6 +73,10 @@ def test_defaults_of_a_script():
         (("script /c", "rise 5000"), C, "is at most 1000 here"),
         (("script /c", "user a b"), C, "the group is the user's own"),
         (("script /c", "init_fail"), C, "before the first result"),
+        (("script /c", "interval 0.5"), C, "a whole number from 1 to 4294, not `0.5`: keepalived takes 1 s"),
+        (("script /c", "timeout 0"), C, "a whole number from 1 to 4294, not `0`: keepalived takes none"),
+        (("script /c", "rise 0"), C, "not `0`: keepalived takes 1, and so do we"),
+        (("script /c", "weight 300"), C, "a whole number from -254 to 254, not `300`: keepalived takes 0"),
         (("script 'pidof haproxy'", "user a"), I, "no command is run"),
     ],
 )
@@ -89,10 +93,6 @@ def test_scripts_that_change(lines: tuple[str, ...], outcome: Outcome, reason: s
         ((), "says no `script`"),
         (("script",), "`script` needs a command"),
         (("script /c a",), "put the command and all its words in quotes"),
-        (("script /c", "interval 0.5"), "a whole number from 1 to 4294"),
-        (("script /c", "timeout 0"), "a whole number from 1 to 4294"),
-        (("script /c", "rise 0"), "a whole number from 1"),
-        (("script /c", "weight 300"), "a whole number from -254 to 254"),
         (("script /c", "weight"), "`weight` has one number"),
         (("script /c", "weight 3 reverse"), "there is no `reverse`"),
         (("script /c", "user"), "`user` needs a name"),
@@ -181,6 +181,52 @@ def test_scripts_in_files():
         "weight": -2,
     }
     assert mapping(tracked(block)[0]["chk"])["script"] == [path]
+
+
+def test_a_connection_of_bash():
+    """`</dev/tcp/HOST/PORT` of keepalived's own samples is a connection, and never a command."""
+    found, translation = tracked(script('script "</dev/tcp/127.0.0.1/80"', "weight -2"))
+    assert found == {"chk": {"tcp": "127.0.0.1:80", "interval": "1s", "weight": -2}}
+    assert told(translation, C)[0][2] == "the appliance connects to 127.0.0.1:80 itself (`tcp`)"
+    assert tracked(script('script "< /dev/tcp/127.0.0.1/80"'))[0]["chk"] == {
+        "tcp": "127.0.0.1:80",
+        "interval": "1s",
+    }
+
+
+def test_scripts_that_ask_for_haproxy_in_their_own_way():
+    """They would fail for ever beside us: here they ask for our proxy, and what is uncertain is told."""
+    path = "/etc/keepalived/check.sh"
+    block = script(f'script "{path}"', "weight 2")
+    content = "#!/bin/bash\necho 'show info' | socat /run/haproxy.sock stdio\n"
+    found, translation = tracked(block, programs=("proxy-api",), files={path: content})
+    assert found == {"chk": {"program": "proxy-api", "interval": "1s", "weight": 2}}
+    assert "`program`" in told(translation, C)[0][2]
+    found, translation = tracked(block, files={path: f"{content}curl -f http://localhost\n"})
+    assert mapping(found["chk"])["script"] == [path]
+    assert "names HAProxy, which does not run beside our own proxy" in told(translation, C)[0][2]
+    found, translation = tracked(block, programs=(), files={path: content})
+    assert (mapping(found["chk"])["script"], told(translation, C)) == ([path], [])
+
+
+def test_a_script_called_haproxys_that_cannot_be_read():
+    """Its name tells what it asks, and the report says that nobody has read it."""
+    block = script("script /usr/libexec/keepalived/haproxy_check.sh")
+    found, translation = tracked(block, programs=("proxy-api",))
+    assert found == {"chk": {"program": "proxy-api", "interval": "1s"}}
+    assert told(translation, C)[0][2].startswith("cannot be read here, and is called so: looks whether")
+
+
+def test_what_a_script_asks_where_the_virtual_ip_is_held():
+    """Kubeadm's older script asks the virtual IP too, where it is here: the report says that we do not."""
+    path = "/etc/keepalived/check_apiserver.sh"
+    content = (
+        "#!/bin/sh\ncurl -sk https://localhost:6443/ || exit 1\n"
+        "if ip addr | grep -q 192.0.2.10; then\ncurl -sk https://192.0.2.10:6443/ || exit 1\nfi\n"
+    )
+    found, translation = tracked(script(f"script {path}"), files={path: content})
+    assert mapping(found["chk"])["http"] == "https://localhost:6443/"
+    assert "not also by the virtual IP where that is held" in told(translation, C)[0][2]
 
 
 @pytest.mark.parametrize(("programs", "wanted"), [(BOTH, None), ((), _MARKER)])

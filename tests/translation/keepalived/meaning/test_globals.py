@@ -57,9 +57,18 @@ def test_startup_delay(priority: str, more: str, listen: str):
         ("global_defs { enable_script_security }", Outcome.CHANGED, "as the user"),
         ("global_defs { script_user a b }", Outcome.CHANGED, "the group is the user's own"),
         ("global_defs { script_user }", Outcome.REFUSED, "`script_user` needs a value"),
-        ("global_defs { vrrp_notify_fifo /x }", Outcome.REFUSED, "there is no FIFO"),
-        ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.REFUSED, "the RFC's group"),
-        ("global_defs { bogus }", Outcome.REFUSED, "`bogus` is unknown here"),
+        ("global_defs { notify_fifo }", Outcome.REFUSED, "`notify_fifo` needs a path"),
+        ("global_defs { notify_fifo_script /x }", Outcome.REFUSED, "no reader is started"),
+        ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.IGNORED, "no instance is told by multicast"),
+        ("global_defs { bogus }", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
+        (
+            "enable_script_security",
+            Outcome.CHANGED,
+            "belongs into `global_defs`: keepalived does not",
+        ),
+        ("bogus", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
+        ("}", Outcome.CHANGED, "no block is open here: keepalived goes on behind it"),
+        ("global_defs {", Outcome.CHANGED, "this block has no end: for keepalived it ends with the file"),
         ("net_namespace x", Outcome.REFUSED, "within the namespace"),
         ("use_pid_dir", Outcome.IGNORED, "keepalived's own files"),
         ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "write a frontend"),
@@ -74,3 +83,24 @@ def test_others(text: str, outcome: Outcome, reason: str):
     translation = translated(f"{text}\n")
     assert any(reason in why for _, _, why in told(translation, outcome)), translation.lines
     assert [each for each in translation.lines if each.outcome is not outcome] == []
+
+
+def test_a_fifo_for_all_instances():
+    """Each writes its own lines into it; what commands there are keep their user."""
+    head = "global_defs {\nvrrp_notify_fifo /run/vrrp.fifo\nnotify_fifo /run/vrrp.fifo\nscript_user x\n}\n"
+    translation = translated(head + instance())
+    assert mapping(virtual_ips(translation)["VI"])["notify"] == {"fifo": "/run/vrrp.fifo"}
+    assert told(translation) == []
+    found = mapping(virtual_ips(translated(head + instance("notify /n")))["VI"])
+    assert found["notify"] == {"any": ["/n"], "fifo": "/run/vrrp.fifo", "user": "x"}
+
+
+def test_what_a_fifo_has_not():
+    """It is the appliance's, has no lines of groups, and there is one."""
+    head = "global_defs {\nnotify_fifo /run/a keeper\n}\nvrrp_sync_group G {\ngroup { VI }\n}\n"
+    assert told(translated(head + instance())) == [
+        (2, 20, "it belongs to the user that the appliance runs as"),
+        (2, 13, "has a line for each member of a vrrp_sync_group, and none for the GROUP"),
+    ]
+    head = "global_defs {\nnotify_fifo /run/a\nvrrp_notify_fifo /run/b\n}\n"
+    assert told(translated(head), Outcome.REFUSED) == [(3, 18, "all instances have one FIFO, `/run/a`")]

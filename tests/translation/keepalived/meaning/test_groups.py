@@ -50,7 +50,7 @@ def test_tracks_of_the_group():
             "chk": {"script": ["/c"], "interval": "1s", "weight": 5},
             "eth9": {"interface": "eth9", "weight": -3},
         }
-    assert "there is no vrrp_script `x`" in told(grouped("track_script { x }"), Outcome.REFUSED)[0][2]
+    assert "there is no vrrp_script `x`" in told(grouped("track_script { x }"), Outcome.CHANGED)[0][2]
 
 
 def test_commands_of_the_group():
@@ -78,7 +78,7 @@ def test_commands_of_the_group():
             "`VI` is in the group `G`",
         ),
         ("vrrp_sync_group G { group { VI } }\nvrrp_sync_group G { group { VI } }", "`G` already"),
-        ("vrrp_sync_group G { group { VI }\nbogus }", "`bogus` is unknown"),
+        ("vrrp_sync_group G { group { VI }\nbogus { }\n}", "`bogus` is unknown"),
     ],
 )
 def test_refused(head: str, reason: str):

@@ -3,7 +3,8 @@
 import pytest
 from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
-from appliance.model.document.tree import Plain
+from appliance.model.document.tree import Plain, plain
+from appliance.translation.composing import load_together
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
@@ -56,8 +57,11 @@ def result(*lines: str, head: str = "") -> tuple[dict[str, Plain], list[tuple[Ou
         ("strict_mode off", {}),
         ("virtual_ipaddress { 192.0.2.11/24 }", {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}),
         ("virtual_ipaddress_excluded { 192.0.2.11 }", {"excluded": ["192.0.2.11/32"]}),
-        ("virtual_ipaddress { 192.0.2.11/24 dev eth0 scope global label eth0:1 }",
-         {"addresses": ["192.0.2.10/24", "192.0.2.11/24"], "label": "eth0:1"}),
+        ("virtual_ipaddress { 192.0.2.11/24 dev eth0 scope global }",
+         {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}),
+        ("virtual_ipaddress { 198.51.100.7/24 dev eth1 }",
+         {"addresses": ["192.0.2.10/24", "198.51.100.7/24 dev eth1"]}),
+        ("virtual_ipaddress_excluded { 198.51.100.7 dev eth1 }", {"excluded": ["198.51.100.7/32 dev eth1"]}),
         ('notify "/usr/bin/tell \'to all\'"', {"notify": {"any": ["/usr/bin/tell", "to all"]}}),
         ("notify_master /m root", {"notify": {"active": ["/m"], "user": "root"}}),
         ("notify_backup /b\nnotify_fault /f\nnotify_stop /s",
@@ -96,6 +100,7 @@ def test_kept(line: str, keys: dict[str, Plain]):
         ("garp_master_repeat 0", {"announce": {"repeat": 1}}, C, "is 1 to 100"),
         ("use_vmac vrrp.7 00:00:5e:00:01:07", {"virtual_mac": True}, C, "a name of our own"),
         ("debug 3", {}, I, "no use"),
+        ("lvs_sync_daemon_interface eth1", {}, I, "there is no IPVS here"),
         ("smtp_alert on", {}, I, "no mails"),
         ("dont_track_primary", {}, C, "always watched"),
         ("virtual_ipaddress { 192.0.2.11/24 brd + }", {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}, I,
@@ -127,12 +132,9 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("priority 256", "a whole number from 1 to 255, not `256`"),
         ("priority", "`priority` needs a value"),
         ("priority 1 2", "`priority` has one value: `2` is too much"),
         ("priority { }", "`priority` has no block"),
-        ("state SLAVE", "MASTER or BACKUP"),
-        ("advert_int soon", "seconds such as `1` or `0.5`, not `soon`"),
         ("unicast_peer", "needs a block"),
         ("unicast_peer { peer }", "must be an address"),
         ("unicast_peer { 192.0.2.2 192.0.2.3 }", "a line has one peer"),
@@ -142,13 +144,9 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
         ("authentication { auth_hmac x }", "with the same keys in our YAML"),
         ("authentication { auth_pass very secret }", "`auth_pass` has one value, in quotes"),
         ("virtual_ipaddress { 192.0.2.300 }", "must be an address"),
-        ("virtual_ipaddress { 192.0.2.3/33 }", "`33` is no prefix length: 0 to 32"),
-        ("virtual_ipaddress { 192.0.2.3/255.255.255.0 }", "is no prefix length"),
         ("virtual_ipaddress { 2001:db8::1/64 }", "is IPv6 in an instance of IPv4"),
-        ("virtual_ipaddress { 192.0.2.3/24 dev eth1 }", "and the instance on `eth0`"),
         ("virtual_ipaddress { 192.0.2.3/24 peer 192.0.2.4 }", "no peer address"),
-        ("virtual_ipaddress { 192.0.2.3/24 192.0.2.4/24 }", "is no option of an address"),
-        ("virtual_ipaddress { 192.0.2.3/24 dev }", "is no option of an address"),
+        ("virtual_ipaddress { 192.0.2.3/24 dev }", "`dev` needs a value"),
         ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and has no block"),
         ("virtual_routes { }", "routes do not move"),
         ("no_accept", "accepts connections"),
@@ -157,28 +155,136 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
         ("notify", "`notify` needs a command"),
         ("notify ''", "must be a command"),
         ('notify "\'a"', "cannot be split into words"),
-        ("notify /a\nnotify /b", "for the second time"),
-        ("track_script { chk }", "there is no vrrp_script `chk`"),
         ("track_interface { eth1 weight }", "a line has one name"),
         ("track_interface { eth1 eth2 }", "a line has one name"),
         ("track_interface { eth1 weight 3 reverse }", "there is no `reverse`"),
         ("track_interface { eth1 weight 3 often }", "`often` is too much"),
         ("track_bfd { x }", "there is no BFD"),
-        ("prioritty 3", "`prioritty` is unknown here: did you mean `priority`?"),
+        ("prioritties { 3 }", "`prioritties` is unknown here"),
     ],
 )
 def test_refused(line: str, reason: str):
     """They cannot be obeyed; the reason names what to write."""
-    _, others = result(line)
-    assert any(outcome is R and reason in why for outcome, why in others), others
+    found = told(translated(instance(line)), R)
+    assert any(reason in why for _, _, why in found), found
+
+
+@pytest.mark.parametrize(
+    ("line", "keys", "reason"),
+    [
+        ("state SLAVE", {}, "MASTER or BACKUP, not `SLAVE`: keepalived starts as backup, and so do we"),
+        ("state MASTER;\nnopreempt", {"preempt": False}, "not `MASTER;`: keepalived starts as backup"),
+        ("priority 256", {}, "a whole number from 1 to 255, not `256`: keepalived takes 100, and so do we"),
+        ("priority 150;", {}, "not `150;`: keepalived takes 100"),
+        ("advert_int soon", {}, "seconds such as `1` or `0.5`, not `soon`: keepalived takes 1 s"),
+        ("preempt_delay 5;", {}, "not `5;`: keepalived does not wait"),
+        ("virtual_ipaddress { 192.0.2.3/33 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
+         "`33` is no prefix length, 0 to 32: keepalived takes 32, and so do we"),
+        ("virtual_ipaddress { 192.0.2.3/255.255.255.0 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
+         "`255.255.255.0` is no prefix length"),
+        ("virtual_ipaddress { 192.0.2.3 /24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
+         "`/24` stands apart from its address: keepalived leaves it out"),
+        ("virtual_ipaddress { 192.0.2.3/24 192.0.2.4/24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/24"]},
+         "`192.0.2.4/24` is no option of an address: keepalived leaves it out"),
+        ("track_script { chk }", {}, "there is no vrrp_script `chk` in this file: keepalived goes on"),
+        ("notify /a\nnotify /b", {"notify": {"any": ["/a"]}}, "stands here again: keepalived runs the first"),
+        ("prioritty 3", {}, "is unknown here: did you mean `priority`? Left out, as keepalived does"),
+        ("enable_script_security", {}, "`enable_script_security` is unknown here. Left out, as keepalived"),
+        ("authentication {\nauth_type PASS\nauth_pass x\nmode 3 }", {"auth": {"pass": "x"}}, "`mode` is"),
+    ],
+)  # fmt: skip
+def test_slips_that_keepalived_takes(line: str, keys: dict[str, Plain], reason: str):
+    """Keepalived 2.2.7 goes on with these, and so do we, in the same way; each is told."""
+    found, others = result(line)
+    assert found == keys
+    assert [reason in why for outcome, why in others if outcome is C] == [True]
+    assert R not in [outcome for outcome, _ in others]
+
+
+def test_a_type_of_password_that_keepalived_does_not_know():
+    """Keepalived then sends none, so that a pair of both has to do without, too."""
+    found, others = result('authentication {\nauth_type "PASS;"\nauth_pass x\n}')
+    assert found == {}
+    assert others == [
+        (C, "keepalived knows no `PASS;`, and sends no password, as we do: `PASS` is meant?"),
+        (I, "means nothing without a type that keepalived knows"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "authentication {\nauth_type AH\nauth_pass x\n}",
+        "authentication {\nauth_hmac x\n}",
+        "authentication {\nauth_type PASS\nauth_pass very secret\n}",
+        "authentication",
+        "authentification {\nauth_type PASS\nauth_pass x\n}",
+        "mcast_dst_ip 224.0.0.99",
+        "no_accept",
+        "unicast_peer {\npeer\n}",
+        "unicast_peer {\n192.0.2.2 min_ttl\n}",
+    ],
+)
+def test_an_instance_is_never_more_open_than_the_file(line: str):
+    """What cannot be said as strictly is left out with the instance that it protects."""
+    translation = translated(instance(line) + instance().replace("VI", "OTHER"))
+    assert list(virtual_ips(translation)) == ["OTHER"]
+    assert any("is left out: without its `" in why for at, _, why in told(translation, R) if at == 1)
+    kept = [each.place.line for each in translation.lines if each.outcome is Outcome.KEPT]
+    assert min(kept) == instance(line).count("\n") + 1
+
+
+def test_a_password_beside_a_type_that_is_refused():
+    """It is left out with the type."""
+    found = translated(instance("authentication {\nauth_type AH\nauth_pass x\n}"))
+    assert (7, 11, "belongs to `auth_type AH`, which is refused") in told(found, I)
+
+
+@pytest.mark.parametrize(
+    ("head", "own", "left"),
+    [
+        ("vrrp_mcast_group4 224.0.0.18\nvrrp_mcast_group6 ff02::12", "", True),
+        ("vrrp_mcast_group4 224.0.0.99", "", False),
+        ("vrrp_mcast_group6 ff02::99", "", True),
+        ("vrrp_mcast_group4 224.0.0.99", "mcast_dst_ip 224.0.0.18", True),
+        ("vrrp_mcast_group4 224.0.0.99", "unicast_peer { 192.0.2.2 }", True),
+    ],
+)
+def test_multicast_groups(head: str, own: str, *, left: bool):
+    """An instance that would speak to another group is left out; the default may be named."""
+    translation = translated(f"global_defs {{\n{head}\n}}\n{instance(own)}")
+    assert ("virtual_ips" in mapping(plain(translation.root))) is left
+    assert bool(told(translation, R)) is not left
+
+
+def test_lines_of_an_instance_that_is_left_out():
+    """None of them is kept."""
+    text = "vrrp_instance A {\ninterface e\npriority 3\nvirtual_ipaddress {\n192.0.2.1/24\n}\n}\n"
+    assert told(translated(text)) == [
+        (1, 1, "says no `virtual_router_id`"),
+        *((line, at, "`A` is left out") for line, at in ((2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1))),
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("vrrp_instance A { virtual_router_id 1\nvirtual_ipaddress { 192.0.2.1/24 } }", "has no `interface`"),
-        ("vrrp_instance A { interface e\nvirtual_ipaddress { 192.0.2.1/24 } }", "has no `virtual_router_id`"),
-        ("vrrp_instance A { interface e\nvirtual_router_id 1 }", "has no `virtual_ipaddress`"),
+        (
+            "vrrp_instance A { virtual_router_id 1\nvirtual_ipaddress { 192.0.2.1/24 } }",
+            "says no `interface`",
+        ),
+        (
+            "vrrp_instance A { interface e\nvirtual_ipaddress { 192.0.2.1/24 } }",
+            "says no `virtual_router_id`",
+        ),
+        (
+            "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress { 192.0.2.300 } }",
+            "its `virtual_ipaddress` cannot be obeyed",
+        ),
+        (
+            "vrrp_instance A { interface e\nvirtual_router_id 0\nvirtual_ipaddress { 192.0.2.3 } }",
+            "its `virtual_router_id` cannot be obeyed",
+        ),
         ("vrrp_instance { }", "needs a value"),
         ("vrrp_instance A", "needs a block"),
     ],
@@ -186,6 +292,37 @@ def test_refused(line: str, reason: str):
 def test_incomplete(text: str, reason: str):
     """An instance without what it needs is refused at its head."""
     assert any(line == 1 and reason in why for line, _, why in told(translated(text), R))
+
+
+def test_an_instance_that_does_nothing():
+    """Without addresses, commands and a group nobody would notice it."""
+    text = "vrrp_instance A {\ninterface e\nvirtual_router_id 1\nvirtual_ipaddress {\n}\n}\n"
+    assert told(translated(text)) == [
+        (1, 1, "is left out: it holds no address and runs no command"),
+        *((line, 1, "`A` does nothing") for line in (2, 3, 4, 5, 6)),
+    ]
+
+
+def test_an_instance_that_only_tells_its_state():
+    """Who has no address of its own to move runs commands: it stays in version 2, as in keepalived."""
+    text = "vrrp_instance A {\ninterface e\nvirtual_router_id 1\n%s\n}\n"
+    found = translated(text % "notify /n\nunicast_src_ip 192.0.2.8\nunicast_peer { 192.0.2.9 }")
+    assert told(found, R) == []
+    assert mapping(virtual_ips(found)["A"])["addresses"] == []
+    loaded = load_together(None, [found], source="a.yaml", number=1)
+    assert loaded.snapshot is not None
+    (router,) = loaded.snapshot.virtual_routers
+    assert (router.family, router.version, router.addresses) == (4, 2, ())
+    assert told(translated(text % "notify /n\nversion 3"), R) == [(1, 1, "says no `virtual_ipaddress`")]
+    found = translated(text % "virtual_ipaddress_excluded { 192.0.2.3 }")
+    assert mapping(virtual_ips(found)["A"]) == {
+        "interface": "e",
+        "router_id": 1,
+        "addresses": [],
+        "excluded": ["192.0.2.3/32"],
+    }
+    for head in ("global_defs {\nnotify_fifo /f\n}\n", "vrrp_sync_group G {\ngroup { A }\n}\n"):
+        assert list(virtual_ips(translated(head + text % ""))) == ["A"]
 
 
 def test_same_name_twice():
@@ -246,7 +383,8 @@ def test_interface():
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\n}}"
     assert mapping(virtual_ips(translated(text))["A"])["interface"] == "e"
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\ninterface f\n}}"
-    assert len(told(translated(text), R)) == 3
+    found = mapping(virtual_ips(translated(text))["A"])
+    assert (found["interface"], found["addresses"]) == ("f", ["192.0.2.1/24 dev e", "192.0.2.2/24 dev e"])
     text = "global_defs { default_interface d }\nvrrp_instance A {\nvirtual_router_id 7\n"
     text += "virtual_ipaddress { 192.0.2.1/24 } }"
     assert mapping(virtual_ips(translated(text))["A"])["interface"] == "d"
@@ -270,11 +408,15 @@ def test_own_address_among_the_peers():
 
 
 def test_labels():
-    """A virtual IP has one label: the first."""
-    addresses = "virtual_ipaddress {\n192.0.2.11/24 label a\n192.0.2.12/24 label b\n}"
-    found, others = result(addresses)
-    assert found["label"] == "a"
-    assert [outcome for outcome, _ in others] == [C]
+    """A virtual IP has the label that all its addresses have; that of one becomes no other's."""
+    text = instance().replace("192.0.2.10/24", "192.0.2.10/24 label a\n192.0.2.11/24 label b\n")
+    assert mapping(virtual_ips(translated(text.replace("label b", "label a")))["VI"])["label"] == "a"
+    translation = translated(text)
+    assert "label" not in mapping(virtual_ips(translation)["VI"])
+    assert [(line, at) for line, at, _ in told(translation, I)] == [(4, 41), (5, 21)]
+    found, others = result("virtual_ipaddress { 192.0.2.11/24 label eth0:1 }")
+    assert "label" not in found
+    assert others == [(I, "`label`: a virtual IP has one label for all of its addresses, or none, as here")]
 
 
 def test_names():
@@ -287,5 +429,7 @@ def test_names():
 
 def test_every_fault_is_told():
     """One wrong line hides no other."""
-    _, others = result("priority 0", "unicast_peer {\na\nb\n}", "virtual_ipaddress {\nc\nd\n}", "bogus")
-    assert [outcome for outcome, _ in others] == [R] * 6
+    lines = ("priority 0", "unicast_peer {\na\nb\n}", "virtual_ipaddress {\nc\nd\n}", "notify", "bogus")
+    translation = translated(instance(*lines))
+    assert [line for line, _, _ in told(translation, R)] == [1, 7, 8, 11, 12, 14]
+    assert [line for line, _, _ in told(translation, C)] == [5, 15]

@@ -40,11 +40,12 @@ def test_blocks():
 
 
 def test_braces_that_do_not_fit():
-    """Each is refused, and what stands between them is read all the same."""
+    """Each is told, and what stands between them is read all the same."""
     assert read("{", "a", "}", "b") == ("a b", ["1 no directive stands before this `{`"])
     assert read("a", "{", "}", "{", "b", "}") == ("a() b", ["4 no directive stands before this `{`"])
-    assert read("}", "a") == ("a", ["1 no block is open here: one `}` too many"])
-    missing = "this block has no end: its `}` is missing"
+    more = "no block is open here: keepalived goes on behind it, and so do we"
+    assert read("}", "a") == ("a", [f"1 {more}"])
+    missing = "this block has no end: for keepalived it ends with the file, and so here"
     assert read("a", "{", "b", "{") == ("a(b())", [f"3 {missing}", f"1 {missing}"])
     assert read("{") == ("", ["1 no directive stands before this `{`", f"1 {missing}"])
 
@@ -58,16 +59,16 @@ def test_deep_blocks():
 
 
 def test_lines_of_a_refused_block():
-    """Each has the outcome of its block, also those in other files and those with a brace."""
+    """The block is refused once, and each line is left out with it, in other files and with a brace too."""
     text = "virtual_server 10.0.0.1 80 {\n  include rs\n  protocol TCP\n}\n"
     found = translated(text, files={"/etc/keepalived/rs": "real_server 10.0.0.2 80\n{\n}\n"})
-    places = [(each.place.source, each.place.line) for each in found.lines if each.outcome is Outcome.REFUSED]
+    assert [line for line, _, _ in told(found, Outcome.REFUSED)] == [1]
+    places = [(each.place.source, each.place.line) for each in found.lines if each.outcome is Outcome.IGNORED]
     assert places == [
-        ("/etc/keepalived/keepalived.conf", 1),
         ("/etc/keepalived/rs", 1),
         ("/etc/keepalived/rs", 2),
         ("/etc/keepalived/rs", 3),
         ("/etc/keepalived/keepalived.conf", 3),
         ("/etc/keepalived/keepalived.conf", 4),
     ]
-    assert told(found)[1][2] == "belongs to `virtual_server`, line 1"
+    assert told(found)[1][2] == "belongs to `virtual_server`, line 1, and is left out with it"

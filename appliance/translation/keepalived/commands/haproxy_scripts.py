@@ -1,0 +1,117 @@
+"""Scripts that ask for HAProxy in their own way: its process, its socket, its pid file, its unit.
+
+Where our own proxies stand in HAProxy's place such a script fails for ever. Whether it asks for nothing else
+is told by its commands: looks at HAProxy, what filters them, and what is done about it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import Final
+
+from appliance.translation.keepalived.commands.check_commands import HAPROXY
+from appliance.translation.keepalived.commands.shell_commands import ShellCommand, shell_commands
+
+_LOOKERS: Final = frozenset(
+    (
+        *("pidof", "pgrep", "pkill", "killall", "ps", "systemctl", "service", "rc-service", "supervisorctl"),
+        *("netstat", "ss", "lsof", "docker", "podman", "crictl", "socat", "nc", "ncat", "cat", "ls", "stat"),
+        *("[", "[[", "test"),
+    )
+)
+_FILTERS: Final = frozenset(
+    (
+        "grep",
+        "egrep",
+        "fgrep",
+        "awk",
+        "sed",
+        "cut",
+        "head",
+        "tail",
+        "tr",
+        "sort",
+        "uniq",
+        "wc",
+        "xargs",
+        "tee",
+    )
+)
+_HARMLESS: Final = frozenset(
+    (
+        *("echo", "printf", "logger", "mail", "sleep", "date", "exit", "return", "true", "false", ":", "set"),
+        *("shopt", "export", "local", "readonly", "expr", "let", "seq", "for", "break", "continue", "kill"),
+        *("haproxy", "keepalived", "hostname", "function"),
+    )
+)
+_SERVICES: Final = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "docker", "podman"))
+_ACTIONS: Final = frozenset(("start", "stop", "restart", "reload", "try-restart"))
+_OURS: Final = re.compile(r"haproxy|keepalived", re.IGNORECASE)
+_FILE_TEST: Final = re.compile(r"\s-[a-hkprstuwxGLNOS]\s")
+_BEFORE: Final = frozenset(("sudo", "exec", "command"))
+_ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+
+
+class _Kind(Enum):
+    LOOK = auto()
+    HARMLESS = auto()
+    OTHER = auto()
+
+
+def asks_for_haproxy_alone(text: str) -> bool:
+    """Tell whether the text of a script looks whether HAProxy lives, and looks at nothing else."""
+    commands = shell_commands(text)
+    functions = {each.text for each in commands if each.behind == "("}
+    kinds = [_kind(each, functions) for each in _pipelines(commands)]
+    return _Kind.LOOK in kinds and _Kind.OTHER not in kinds
+
+
+def names_haproxy(text: str) -> bool:
+    """Tell whether a command of a script names HAProxy; what it only says does not count."""
+    said = ("echo", "printf", "logger")
+    return any(_names(each.text) for each in shell_commands(text) if each.program not in said)
+
+
+def _names(text: str) -> bool:
+    """Tell whether a text has HAProxy's name, also as grep(1) is told it to leave itself out."""
+    return HAPROXY in text.lower().replace("[h]", "h")
+
+
+def _pipelines(commands: Sequence[ShellCommand]) -> Iterator[list[ShellCommand]]:
+    found: list[ShellCommand] = []
+    for each in commands:
+        found += [] if each.continues else [each]
+        if each.behind != "|":
+            yield found
+            found = []
+
+
+def _kind(stages: Sequence[ShellCommand], functions: set[str]) -> _Kind:
+    bare = [words for each in stages if (words := _command(each.words))]
+    if not bare or all(_is_harmless(words, functions) for words in bare):
+        return _Kind.HARMLESS
+    programs = {words[0].rpartition("/")[2] for words in bare}
+    looks = any(_names(word) for words in bare for word in words) and programs & _LOOKERS
+    return _Kind.LOOK if looks and programs <= _LOOKERS | _FILTERS | _HARMLESS else _Kind.OTHER
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    """Return the words of a command without what stands before its program."""
+    rest = list(words)
+    while rest and (rest[0] in _BEFORE or _ASSIGNED.match(rest[0])):
+        rest.pop(0)
+    return rest
+
+
+def _is_harmless(words: Sequence[str], functions: set[str]) -> bool:
+    program = words[0].rpartition("/")[2]
+    rest = " ".join(words[1:])
+    if program in ("[", "[[", "test"):
+        return _FILE_TEST.search(f" {rest} ") is None and not _names(rest)
+    if program in ("killall", "pkill"):
+        return "-0" not in words and _OURS.search(rest) is not None
+    if program in _SERVICES or "init.d/" in words[0]:
+        return bool(_ACTIONS & set(words)) and _OURS.search(" ".join(words)) is not None
+    if program == "cat":
+        return "keepalived" in rest
+    return program in _HARMLESS or words[0] in functions

@@ -1,0 +1,139 @@
+"""The simple commands of a shell script, one after the other, with what stands around each.
+
+This is no shell: it tells words from what joins them, so that a reader can say of each command whether it is
+known. What it does not understand comes out as a command that nobody knows.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+LONGEST_SCRIPT: Final = 8192
+"""Characters of a script that is looked at."""
+
+CONNECTION: Final = "/dev/tcp/"
+"""Path by which bash connects; a redirection from it is a command here."""
+
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<joined>\\\n)
+  | (?P<connection>[<>]{1,2}\s*/dev/tcp/[^\s/;|&()"'`]+/[^\s;|&()"'`]+)
+  | (?P<redirection>[0-9]?>&[0-9-]|(?:&>>?|[0-9]?>>?|[0-9]?<)\s*[^\s;|&()<>]+)
+  | (?P<comment>(?:(?<=[\s;(|&])|^)\#[^\n]*)
+  | (?P<literal>'[^']*'|"(?:[^"\\`$]|\\.|\$(?!\())*"|\$\{[^{}\n]*\}|\$\(\([^()\n]*\)\)|\\.)
+  | (?P<joint>\$\(|`|&&|\|\||;;|[;&|()\n])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_KEYWORDS: Final = frozenset(
+    ("if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "!", "time", "esac")
+)
+ASSIGNMENT: Final = re.compile(
+    r"""(?:(?:export|local|readonly)\s+)?([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"|'[^']*'|\S*)"""
+)
+_VARIABLE: Final = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._:/%@+ -]{0,255}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellCommand:
+    """One simple command. `keywords` stand before it, `behind` is what joins it to the next one.
+
+    `inner` tells that its output is taken: it stands in `$(...)` or between backticks. `continues` is what
+    follows such output: the rest of the command before it.
+    """
+
+    text: str
+    keywords: tuple[str, ...] = ()
+    behind: str = "\n"
+    inner: bool = False
+    continues: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its words, without quotes; for whoever needs to be exact there is `text`."""
+        return tuple(self.text.replace('"', " ").replace("'", " ").split())
+
+    @property
+    def program(self) -> str:
+        """The name of its program, without a directory."""
+        return self.words[0].rpartition("/")[2] if self.words else ""
+
+
+def shell_commands(text: str) -> tuple[ShellCommand, ...]:
+    """Return the commands of a script, with the variables that it sets to a plain text in their places.
+
+    Assignments of plain texts are not among them.
+    """
+    variables: dict[str, str] = {}
+    found: list[ShellCommand] = []
+    for each in _pieces(text[:LONGEST_SCRIPT]):
+        assigned = ASSIGNMENT.fullmatch(each.text)
+        value = assigned[2].strip("\"'") if assigned else ""
+        if assigned and _PLAIN.fullmatch(value):
+            variables[assigned[1]] = value
+            if not each.keywords:
+                continue
+        found.append(replace(each, text=_replaced(each.text, variables)))
+    return tuple(found)
+
+
+def _pieces(text: str) -> Iterator[ShellCommand]:
+    """Yield what stands between joints."""
+    nesting: list[str] = []
+    keywords: tuple[str, ...] = ()
+    piece = ""
+    continues = False
+    for kind, token in _tokens(text):
+        if kind == "connection":
+            piece += f" {token.lstrip('<> ')} "
+        elif kind != "joint":
+            piece += token if kind in ("literal", "character") else " "
+        else:
+            keywords, bare = _split_keywords(piece, keywords)
+            if bare:
+                inner = any(each != "(" for each in nesting)
+                yield ShellCommand(
+                    text=bare, keywords=keywords, behind=token, inner=inner, continues=continues
+                )
+                keywords = ()
+            piece, continues = "", _nest(nesting, token)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the tokens of a script, each with its kind; a line ends behind the last one."""
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        yield (match.lastgroup or "", match[0]) if match else ("character", text[at])
+        at = match.end() if match else at + 1
+    yield "joint", "\n"
+
+
+def _nest(nesting: list[str], joint: str) -> bool:
+    """Note what a joint opens or closes; return whether it ends an output that a command goes on behind."""
+    if joint in ("$(", "(") or (joint == "`" and "`" not in nesting):
+        nesting.append(joint)
+        return False
+    if joint == "`":
+        del nesting[nesting.index("`") :]
+        return True
+    return joint == ")" and bool(nesting) and nesting[-1] != "`" and nesting.pop() == "$("
+
+
+def _split_keywords(piece: str, before: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the keywords at the start of a piece, behind those that stood alone, and the rest."""
+    found = [*before]
+    rest = piece.strip()
+    while rest:
+        word, _, behind = rest.partition(" ") if " " in rest else rest.partition("\t")
+        if word not in _KEYWORDS:
+            break
+        found.append(word)
+        rest = behind.strip()
+    return tuple(found), rest
+
+
+def _replaced(text: str, variables: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
