@@ -105,10 +105,13 @@ class ControlClient:
         self._reader.kill()
         self._socket.close()
 
+    def _receive(self, descriptors: list[int]) -> bytes:
+        return descriptor_passing.receive(self._socket, descriptors, most_descriptors=descriptor_passing.MOST)
+
     def _read(self) -> None:
         descriptors: list[int] = []
         try:
-            while chunk := descriptor_passing.receive(self._socket, descriptors):
+            while chunk := self._receive(descriptors):
                 for line in self._lines.feed(chunk):
                     given, descriptors[:] = tuple(descriptors), []
                     self._answers.put((decode_answer(line), given))

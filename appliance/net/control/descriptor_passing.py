@@ -16,34 +16,47 @@ from appliance.wire.lines.control import ControlError
 CHUNK: Final = 65536
 """Bytes that are read at once."""
 
-_MAX_DESCRIPTORS: Final = 250  # the kernel takes at most SCM_MAX_FD (253) in one message
+MOST: Final = 6000
+"""Descriptors beside an answer: the sockets of all binds that a group may have (model.rules.bind_rules)."""
+
+_IN_ONE_MESSAGE: Final = 250  # the kernel takes at most SCM_MAX_FD (253)
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
-    """Send bytes, with copies of descriptors beside the first of them; raises OSError."""
-    if len(descriptors) > _MAX_DESCRIPTORS:
-        raise OSError(f"{len(descriptors)} descriptors do not fit one message")
-    sent = 0
-    if descriptors:
-        rights = struct.pack(f"{len(descriptors)}i", *descriptors)
-        sent = connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-    connection.sendall(data[sent:])
+    """Send bytes, with copies of descriptors beside the first of them; raises OSError.
+
+    Those that do not fit one message are beside one byte each time: there have to be as many bytes.
+    """
+    if len(descriptors) > min(MOST, _IN_ONE_MESSAGE * len(data)):
+        raise OSError(f"{len(descriptors)} descriptors do not fit beside one line")
+    for start in range(0, len(descriptors), _IN_ONE_MESSAGE):
+        some = descriptors[start : start + _IN_ONE_MESSAGE]
+        rights = struct.pack(f"{len(some)}i", *some)
+        sent = connection.sendmsg([data[:1]], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        data = data[sent:]
+    connection.sendall(data)
 
 
-def receive(connection: socket.socket, descriptors: list[int], most: int = CHUNK) -> bytes:
+def receive(
+    connection: socket.socket,
+    descriptors: list[int],
+    most: int = CHUNK,
+    *,
+    most_descriptors: int = _IN_ONE_MESSAGE,
+) -> bytes:
     """Return the next chunk, b"" at the end, and add the descriptors that came with it.
 
     Raises ControlError when those of one line are too many: they are in the list, to be closed.
     """
-    room = socket.CMSG_SPACE(_MAX_DESCRIPTORS * 4)
+    room = socket.CMSG_SPACE(_IN_ONE_MESSAGE * 4)
     # Without MSG_CMSG_CLOEXEC a program that another greenlet starts now would inherit them.
     chunk, ancillary, _, _ = connection.recvmsg(most, room, socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             count = len(data) // 4
             descriptors.extend(struct.unpack(f"{count}i", data[: count * 4]))
-    if len(descriptors) > _MAX_DESCRIPTORS:
-        raise ControlError(f"more than {_MAX_DESCRIPTORS} descriptors beside one line")
+    if len(descriptors) > most_descriptors:
+        raise ControlError(f"more than {most_descriptors} descriptors beside one line")
     return bytes(chunk)
 
 

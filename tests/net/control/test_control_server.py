@@ -15,7 +15,10 @@ from support.processes.processes import descriptors
 
 from appliance.net.control.control_client import ControlClient, ControlUnavailable, ask
 from appliance.net.control.control_server import Call, ControlServer, WithDescriptors
+from appliance.net.control.descriptor_passing import MOST
 from appliance.wire.lines.control import Answer, Question, bad, good
+
+_OUTPUT = 1  # it is open in any process
 
 pytestmark = pytest.mark.sockets
 
@@ -36,6 +39,7 @@ class Program:
                 "slow": self._slow,
                 "break": self._break,
                 "pipe": self._pipe,
+                "many": self._many,
                 "take": self._take,
                 "keep": self._keep,
                 "stay": self._stay,
@@ -57,6 +61,9 @@ class Program:
         os.write(write, b"through a pipe")
         os.close(write)
         return WithDescriptors(answer=good(count=1), descriptors=[read])
+
+    def _many(self, call: Call) -> WithDescriptors:
+        return WithDescriptors(answer=good(), descriptors=[_OUTPUT] * call.question.integer("count"))
 
     def _take(self, call: Call) -> Answer:
         for descriptor in call.descriptors:
@@ -134,6 +141,27 @@ def test_descriptors_travel_with_an_answer(program: Program):
         assert answer == good(count=1)
         assert os.read(descriptor, 100) == b"through a pipe"
         os.close(descriptor)
+
+
+@pytest.mark.parametrize("count", [250, 251, 1000])
+def test_more_descriptors_travel_than_one_message_takes(program: Program, count: int):
+    """The workers of a group with many binds give all of their sockets to the next master."""
+    question = Question(command="many", values={"count": count})
+    before = descriptors(os.getpid())
+    with ControlClient(program.path) as client:
+        for _ in range(2):
+            answer, found = client.ask_for_descriptors(question)
+            assert (answer.ok, len(set(found))) == (True, count)
+            for each in found:
+                os.close(each)
+        assert client.ask(Question(command="echo", values={"say": "hi"})) == good(said="hi")
+    until(lambda: descriptors(os.getpid()) <= before)
+
+
+def test_more_descriptors_than_a_group_has_binds_are_refused(program: Program):
+    """Nobody asks for them, and a program may not lose all that it has."""
+    with ControlClient(program.path) as client, pytest.raises(ControlUnavailable):
+        client.ask_for_descriptors(Question(command="many", values={"count": MOST + 1}))
 
 
 def test_descriptors_travel_with_a_question(program: Program):
