@@ -57,7 +57,7 @@ test: lint debian test-pure  ## 20 minutes: the main promises of every program, 
 	@$(MAKE) --no-print-directory test-compiled CHOICE="data_path and not slow"
 
 test-all: export TIER = all
-test-all: lint debian test-pure  ## over an hour: everything but what is measured in hours
+test-all: lint debian test-pure  ## an hour: everything but what is measured in hours
 	$(PYTEST) -m "not pure" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled
 

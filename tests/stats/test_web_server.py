@@ -19,8 +19,10 @@ from gevent import socket as sockets
 from gevent import ssl as green_ssl
 from structlog.testing import CapturingLogger
 from support.values.certificates import issue
+from support.values.snapshots import bind
 
 from appliance.model.paths import Paths
+from appliance.model.snapshot.stats import Stats
 from appliance.stats import web_server
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes
@@ -44,6 +46,7 @@ class Page:
     ) -> None:
         access = WebAccess(
             allowed=None,
+            denied=None,
             credentials=None if open_ else b"admin:s3cret",
             context=context,
             certificate=b"",
@@ -54,7 +57,8 @@ class Page:
         paths = Paths(runtime=directory, state=directory)
         self._figures = LatestFigures(paths, HistoryFile(paths.history, log), on_fault=print)
         changes = Changes(paths, self._figures, log)
-        pages = Pages(self._figures, lambda: access, changes, on_denied=lambda _: None)
+        stats = Stats(bind=bind(0))
+        pages = Pages(self._figures, lambda: access, lambda: stats, changes, on_denied=lambda _: None)
         listener = sockets.socket()
         listener.bind(("127.0.0.1", 0))
         listener.listen(1024)

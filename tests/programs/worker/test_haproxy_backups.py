@@ -12,6 +12,7 @@ from support.peers.backend import Backend
 from support.peers.haproxy import HAProxy
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.import_result import import_result
@@ -72,7 +73,9 @@ def test_the_same_backups_are_used():
         addresses = {name: each.port for name, each in backends.items()}
         ports, own = ({name: free_port() for name in _PROXIES} for _ in range(2))
         stack.enter_context(HAProxy(_text(ports, addresses)))
-        imported = import_result([translate(_text(own, addresses), source="haproxy.cfg", environment={})])
+        imported = import_result(
+            [translate(_text(own, addresses), source="haproxy.cfg", environment={}, read=NO_FILES)]
+        )
         assert imported.ok, imported.problems
         stack.enter_context(Appliance(yaml.safe_load(imported.yaml)))
 

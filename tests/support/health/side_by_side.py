@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from support.network.ports import free_port
 from support.peers.haproxy import HAProxy
 from support.processes.waiting import wait_until
+from support.translation.haproxy_files import NO_FILES
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.loading.loading import load
@@ -60,7 +61,7 @@ defaults
 
 
 def _by_us(text: str) -> dict[str, CheckOutcome]:
-    imported = import_result([translate(text, source="haproxy.cfg", environment={})])
+    imported = import_result([translate(text, source="haproxy.cfg", environment={}, read=NO_FILES)])
     assert imported.ok, imported.problems
     snapshot = load(imported.yaml, source="a.yaml", number=1).snapshot
     assert snapshot is not None
