@@ -42,6 +42,9 @@ def server(statement: Statement) -> None:
     if name in statement.section.servers:
         statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
         return
+    if options.flag("ssl"):  # in the clear it would be another server; the section is known to lack it
+        statement.section.template = True
+        return
     found = Server(name=name, line=statement.line, target=target, options=options)
     statement.section.servers[name] = found
 
@@ -108,6 +111,12 @@ def _proxy_header(version: str) -> Keyword[ServerOptions]:
         word.options.texts["send-proxy"] = word.said(version)
 
     return Keyword(values=0, take=take)
+
+
+def _refused_tls(word: Word[ServerOptions]) -> None:
+    encrypted = True
+    word.options.flags["ssl"] = word.said(encrypted)
+    word.statement.refuse(f"ssl: {_TLS}", word.index)
 
 
 def _check_sni(word: Word[ServerOptions]) -> None:
@@ -177,7 +186,7 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
         "`appliance drain` for the backup",
         values=1,
     ),
-    "ssl": keywords.refused(_TLS),
+    "ssl": Keyword(values=0, take=_refused_tls),
     "track": keywords.refused(
         "a server does not take another one's state: write `check` with the same address and port", values=1
     ),

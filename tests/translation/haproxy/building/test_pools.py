@@ -183,6 +183,23 @@ def test_what_is_refused_of_servers(line: str, refused: str):
     assert refused in found.refused[0]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("server a 10.0.0.1:443 ssl verify none", "server b 10.0.0.2:443"),
+        ("server b 10.0.0.2:443", "default-server ssl", "server a 10.0.0.1:443"),
+    ],
+)
+def test_a_server_with_tls_is_not_spoken_to_in_the_clear(lines: tuple[str, ...]):
+    """It is refused and left out of what is written; the others stay, and nothing is said of a pool."""
+    found = backend(*lines, server="")
+    (refused,) = found.refused
+    assert "ssl: servers are not spoken to in TLS" in refused
+    tree = found.tree
+    assert isinstance(tree, dict)
+    assert list(tree["pools"]["b"]["servers"]) == ["b"]  # type: ignore[index, call-overload]  # plain values
+
+
 def test_ports_that_follow_the_client():
     """A server without a port has that of the one bind that leads to it."""
     found = backend(server="server s 10.0.0.1 check\n  server t 10.0.0.2:+1000 check")
