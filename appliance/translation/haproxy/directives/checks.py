@@ -246,9 +246,8 @@ def _ranges(statuses: list[int]) -> Statuses:
 def _put_statuses(statement: Statement, said: Said[Statuses] | None) -> None:
     check = statement.section.settings.check
     if said and check.statuses:
-        statement.refuse(
-            f"line {check.statuses.place.line} says which statuses are good: leave one of them out"
-        )
+        line = statement.report.line_name(check.statuses.place.line)
+        statement.refuse(f"{line} says which statuses are good: leave one of them out")
     elif said:
         check.statuses = said
 
