@@ -33,10 +33,12 @@ def redis(*, password: str, master: int | None = None) -> Iterator[int]:
     command += ["--requirepass", password]
     if master is not None:
         command += ["--replicaof", "127.0.0.1", str(master), "--masterauth", password]
-    with tempfile.TemporaryDirectory(prefix="lb-redis-") as directory:
+    with (
+        tempfile.TemporaryDirectory(prefix="lb-redis-") as directory,
         # A replica is sent a dump by way of a file.
-        with _serving([*command, "--dir", directory], port, directory):
-            yield port
+        _serving([*command, "--dir", directory], port, directory),
+    ):
+        yield port
 
 
 @contextlib.contextmanager
