@@ -5,17 +5,16 @@ took: whoever asks without end has a part of the program's time, and the owner a
 """
 
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 import gevent
 from gevent import Greenlet
-from gevent.event import Event
 
 from appliance.net.control import permissions
 from appliance.net.control.places import Places
+from appliance.net.loop.first_come import FirstCome
 
 _LOOK: Final = 0.001  # seconds from one new connection to the next while all places are taken
 _REST: Final = 4.0  # times as long as a question took
@@ -27,7 +26,7 @@ class ReaderShare:
 
     def __init__(self) -> None:
         self._places: Places[Greenlet] = Places()
-        self._waiting: deque[Event] = deque()
+        self._waiting = FirstCome()
         self._next_at = 0.0
 
     def enter(self, serving: Greenlet, user: int) -> bool:
@@ -54,7 +53,7 @@ class ReaderShare:
     def question(self, serving: Greenlet) -> Iterator[None]:
         """Wait until a question may be answered, and keep others from being answered meanwhile."""
         self._places.rest(serving)  # who asks has not rested long
-        with self._turn():
+        with self._waiting.turn():
             gevent.sleep(max(0.0, self._next_at - time.monotonic()))
             begun = time.monotonic()
             self._places.work(serving)
@@ -64,17 +63,3 @@ class ReaderShare:
                 self._places.rest(serving)
                 now = time.monotonic()
                 self._next_at = now + _REST * min(now - begun, _LONGEST)
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Wait for those who came before: gevent's semaphore goes to who asks again at once."""
-        mine = Event()
-        self._waiting.append(mine)
-        try:
-            if self._waiting[0] is not mine:
-                mine.wait()
-            yield
-        finally:
-            self._waiting.remove(mine)
-            if self._waiting:
-                self._waiting[0].set()

@@ -7,13 +7,13 @@ rest with a time in it lets the loop go round.
 """
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 import gevent
 from gevent import get_hub
-from gevent.event import Event
+
+from appliance.net.loop.first_come import FirstCome
 
 SLICE: Final = 0.002
 """Seconds of work between two turns of the loop."""
@@ -32,7 +32,7 @@ class Turns:
         self._loop = get_hub().loop
         self._turn = -1
         self._until = 0.0
-        self._waiting: deque[Event] = deque()
+        self._waiting = FirstCome()
 
     def give(self) -> None:
         """Let the others run where the slice is over. To be called before each small piece of work.
@@ -42,17 +42,9 @@ class Turns:
         """
         if not self._waiting and self._has_time():
             return
-        mine = Event()
-        self._waiting.append(mine)  # one after the other: else the same one would be the first in each turn
-        try:
-            if self._waiting[0] is not mine:
-                mine.wait()
+        with self._waiting.turn():  # else the same one would be the first in each turn
             while not self._has_time():
                 self._rest(_REST)
-        finally:
-            self._waiting.remove(mine)
-            if self._waiting:
-                self._waiting[0].set()
 
     def _has_time(self) -> bool:
         now, turn = time.monotonic(), self._loop.iteration
