@@ -43,8 +43,7 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
     JSON: ok, connections (that are left), errors.
     """
     require_access(paths.runtime)
-    accepted = snapshots.readable(paths.accepted)
-    if accepted and (why := objection(paths, [each.name for each in accepted.virtual_routers])):
+    if why := objection(paths):
         click.echo(f"Connections of virtual IPs end: {why}", err=True)
     try:
         answer = ask_reload(paths, _TIMEOUT, line=b"stop\n")

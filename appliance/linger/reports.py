@@ -14,7 +14,7 @@ from gevent import Greenlet
 from gevent import socket as gevent_socket
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger.nodes import MOST_NODES, SILENT, Nodes
+from appliance.core.linger.nodes import SILENT, Nodes, put_last
 from appliance.core.linger.unheard import Listening
 from appliance.linger.places import Place
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
@@ -197,11 +197,7 @@ class Reports:
 
     def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:
         self.drops[reason] += 1
-        place = datagram.source, datagram.interface
-        self._disbelieved.pop(place, None)
-        self._disbelieved[place] = reason, time.monotonic()
-        if len(self._disbelieved) > MOST_NODES:
-            del self._disbelieved[next(iter(self._disbelieved))]
+        put_last(self._disbelieved, (datagram.source, datagram.interface), (reason, time.monotonic()))
         # The first report of each run of a node is not believed.
         if self.drops[reason] == 1 and reason is not ReportDrop.UNPROVED:
             self._log.warning("linger-drop", reason=reason.value, node=datagram.source)

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Collection
 from typing import Final
 
 from appliance.console.program_questions import ask_program
@@ -26,17 +25,17 @@ def lingering(paths: Paths) -> LingerStatus | None:
     return _asked(paths) if _configured(paths) else None
 
 
-def objection(paths: Paths, routers: Collection[str]) -> str:
-    """Return why a move of these virtual routers would end connections that `linger` is to keep, else ""."""
+def objection(paths: Paths, name: str | None = None) -> str:
+    """Return why a move of a virtual router would end connections that `linger` is to keep, else "".
+
+    It moves with its sync group; None is all.
+    """
     snapshot = _configured(paths)
     if snapshot is None:
         return ""
-    groups = {
-        each.sync_group for each in snapshot.virtual_routers if each.name in routers and each.sync_group
-    }
-    moving = {
-        each.name for each in snapshot.virtual_routers if each.name in routers or each.sync_group in groups
-    }
+    routers = snapshot.virtual_routers
+    groups = {each.sync_group for each in routers if each.name == name and each.sync_group}
+    moving = {each.name for each in routers if name in (None, each.name) or each.sync_group in groups}
     until = time.monotonic() + _PATIENCE
     while True:
         status = _asked(paths)

@@ -90,7 +90,7 @@ def move(paths: Paths, *, name: str, forced: bool, as_json: bool) -> None:
     configured = _configured(paths)
     _check(name, configured)
     patience = max((each.hand_over for each in configured or ()), default=0.0) + _MARGIN
-    if why := "" if forced else objection(paths, [name]):
+    if why := "" if forced else objection(paths, name):
         message = f"connections of {name} would end: {why}"
         if as_json:
             print_json({"name": name, "ok": False, "successor": None, "errors": [message]})

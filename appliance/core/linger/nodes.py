@@ -106,13 +106,13 @@ class Nodes:
         if same is not None and report.sequence <= same.report.sequence:
             return ReportDrop.REPLAY
         greeting = _Greeting(mac=report.mac, session=report.session, challenge=report.challenge, at=now)
-        _put(self._greetings, place, greeting)
+        put_last(self._greetings, place, greeting)
         if same is None and not self._answers(report, after=0 if last is None else last.drawn):
             return ReportDrop.UNPROVED
         heard = _Heard(report=report, at=now, drawn=self._drawn, since=now)
         if same is not None:
             heard = replace(heard, drawn=same.drawn, since=same.since)
-        if _put(self._heard, place, heard):
+        if put_last(self._heard, place, heard):
             self._challenges.clear()  # nobody knows any more which of them the forgotten one has answered
         if same is None:
             self._challenge_anew()
@@ -185,7 +185,7 @@ class Nodes:
         return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
 
 
-def _put(nodes: dict[_Place, _Value], place: _Place, value: _Value) -> bool:
+def put_last(nodes: dict[_Place, _Value], place: _Place, value: _Value) -> bool:
     """Put a value at the end; return whether the one that was put longest ago had to go for it."""
     nodes.pop(place, None)
     nodes[place] = value
