@@ -118,7 +118,7 @@ class Reports:
         return {address: at for place, at in since if at is not None for address in place.routers}
 
     def listening(self, place: Place, index: int, now: float) -> Listening | None:
-        """Return what is told and heard at a place, on the interface `index`; None where nothing can be."""
+        """Return how this node takes part at a place, on the interface `index`; None where it cannot send."""
         since = self._talking.get((place.interface, place.family))
         if since is None:
             return None

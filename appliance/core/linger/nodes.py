@@ -1,4 +1,4 @@
-"""The other nodes, as their reports come in: who is there, and which report is believed.
+"""Receives the reports of other nodes: decides which are believed, and which nodes are alive.
 
 A report is believed if it is newer than all that were believed before, and not recorded and sent again by
 somebody else. In one session, the run of a node, that is its sequence. A session that is new has to answer a
@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop
 
 SILENT: Final = 6.0
-"""Seconds without a report after which a node counts as gone: then clients are told so by a reset."""
+"""Seconds without a report after which a node counts as gone: its connections are reset then."""
 
 DOUBTED: Final = 1.0
 """The same for a node whose virtual IP went to another because its advertisements did not come any more."""
@@ -119,7 +119,7 @@ class Nodes:
         return None
 
     def _answers(self, report: LingerReport, *, after: int) -> bool:
-        """Return whether a report answers a challenge that was drawn `after` so many."""
+        """Return whether a report answers a challenge newer than the first `after` ones."""
         return any(self._challenges.get(each.challenge, 0) > after for each in report.answered)
 
     def _challenge_anew(self) -> None:

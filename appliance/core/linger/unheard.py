@@ -28,7 +28,7 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """What this node has told and heard at a place: since when, as whom, and whom it tells one by one.
+    """How this node takes part at a place: `since` when, with which `macs`, and its unicast `peers`.
 
     `refused` has the reasons for reports that came lately and were not understood, by their source.
     """

@@ -19,7 +19,7 @@ _WORDS: Final = {
 
 
 def fifo_line(router: VirtualRouter, state: RouterState, *, priority: int) -> str:
-    """Return what a FIFO is told of a state, as keepalived.conf(5) has it under `notify_fifo`."""
+    """Return the line that is written to a FIFO for a state (keepalived.conf(5), `notify_fifo`)."""
     return f'INSTANCE "{router.name}" {_WORDS[state]} {priority}'
 
 

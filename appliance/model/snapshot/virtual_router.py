@@ -137,7 +137,7 @@ class Track:
 class Notify:
     """Commands, each as its words, empty for none; `any` runs on every transition.
 
-    `fifo` is the path of one that gets a line of each, None for none.
+    `fifo` is the path of a FIFO that receives a line for each, None for none.
     """
 
     active: tuple[str, ...]

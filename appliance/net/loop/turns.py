@@ -24,7 +24,7 @@ _REST: Final = 0.001  # seconds until the next slice: libev asks the kernel befo
 class Turns:
     """The time of all greenlets that share one of these: a slice of it for each turn of the loop.
 
-    `rest` blocks the greenlet for so many seconds.
+    `rest` blocks the calling greenlet for the given number of seconds.
     """
 
     def __init__(self, rest: Callable[[float], None] = gevent.sleep) -> None:
