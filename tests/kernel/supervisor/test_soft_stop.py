@@ -1,6 +1,5 @@
 """A soft stop of an appliance with a virtual IP, and its log in a file: who writes, and who stops when."""
 
-import json
 import signal
 import socket
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import Final
 import pytest
 from support.network.namespaces import INTERFACE, Segment
 from support.peers.backend import Backend
+from support.processes.log_lines import logged
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
@@ -45,7 +45,7 @@ def config(server: int, file: Path) -> dict[str, object]:
 
 def lines(file: Path) -> list[dict[str, str]]:
     """Return what was logged."""
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    return logged(file)
 
 
 def drains(file: Path) -> bool:

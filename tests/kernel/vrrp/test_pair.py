@@ -1,11 +1,11 @@
 """Two of ours on one segment: who has the address, and that nobody else ever has it."""
 
 import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.processes.log_lines import logged
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Values
 from support.vrrp.vip_client import VipClient, serve
@@ -33,8 +33,7 @@ def meadow() -> Iterator[Field]:
 
 def events(node: VrrpNode, name: str) -> list[Values]:
     """Return the lines of one event that a node has logged."""
-    lines = (json.loads(line) for line in node.log().splitlines() if line.startswith("{"))
-    return [each for each in lines if each.get("event") == name]
+    return logged(node.log(), name)
 
 
 @pytest.mark.slow("real timers of several routers")

@@ -19,6 +19,7 @@ import pytest
 from support.load.load import Load
 from support.network.ports import accepts, free_port
 from support.peers.backend import Backend
+from support.processes.log_lines import logged
 from support.processes.processes import alive, kill, with_environment
 from support.processes.waiting import wait_until as wait
 from support.proxy.impatient_master import KILL_GRACE
@@ -600,7 +601,7 @@ def test_few_open_files_are_said_once(site: Site) -> None:
     """The log says how many sessions each worker can hold, and again only when a number has changed."""
 
     def said() -> list[dict[str, int]]:
-        lines = (json.loads(line) for line in proxy.log().splitlines() if '"open-files-low"' in line)
+        lines = logged(proxy.log(), "open-files-low")
         return [{key: each[key] for key in ("workers", "open_files", "sessions", "wanted")} for each in lines]
 
     wanted = {"frontend": {"max_connections": 100_000}}

@@ -13,6 +13,7 @@ import gevent
 import pytest
 from gevent import socket
 from support.processes.greenlets import until
+from support.processes.log_lines import logged
 from support.reload.fake_programs import FakeProgram
 
 from appliance.model.paths import Paths
@@ -92,8 +93,7 @@ class House:
 
     def events(self, name: str) -> list[dict[str, object]]:
         """Return the logged events of that name."""
-        lines = (self.root / "log").read_text().splitlines()
-        return [each for each in map(json.loads, lines) if each["event"] == name]
+        return logged(self.root / "log", name)
 
     def close(self) -> None:
         """End everything."""

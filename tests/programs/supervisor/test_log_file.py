@@ -1,6 +1,5 @@
 """`log: { file: ... }`: every program writes to it, and follows logrotate, whatever started it."""
 
-import json
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.network.ports import free_port
 from support.peers.backend import Backend
+from support.processes.log_lines import logged
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
@@ -37,7 +37,7 @@ def running(tmp_path: Path) -> Iterator[tuple[Appliance, Path]]:
 
 def lines(*files: Path) -> list[dict[str, object]]:
     """Return what has been logged to files."""
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return [event for file in files for event in logged(file)]
 
 
 def programs(file: Path) -> set[object]:
@@ -74,8 +74,7 @@ def test_all_programs_write_to_the_file(running: tuple[Appliance, Path]):
     connect(appliance)
     wait_until(lambda: connections(file), what="the connection is logged")
     assert programs(file) == {"supervisor", "reload", "health", "proxy-api"}
-    said = [json.loads(each) for each in appliance.log().splitlines() if each.startswith("{")]
-    assert {each["program"] for each in said} == {"run"}
+    assert {each["program"] for each in logged(appliance.log())} == {"run"}
 
 
 def test_logrotate(running: tuple[Appliance, Path]):
@@ -105,11 +104,11 @@ def test_the_file_is_made_anew(running: tuple[Appliance, Path]):
     appliance.wait_for_restart("proxy-api", old)
     file.rename(file.with_suffix(".1"))
 
-    def logged() -> bool:
+    def has_logged() -> bool:
         connect(appliance)
         return file.exists() and bool(connections(file))
 
-    wait_until(logged, what="its worker logs to it")
+    wait_until(has_logged, what="its worker logs to it")
 
 
 def test_a_reload_moves_the_log(running: tuple[Appliance, Path]):

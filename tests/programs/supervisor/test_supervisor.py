@@ -1,7 +1,6 @@
 """supervisord as the appliance runs it, with small programs of our own behind it."""
 
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from support.processes.log_lines import logged
 from support.processes.processes import alive, end, kill, with_environment
 from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
@@ -155,9 +155,7 @@ class Room:
 
     def events(self, name: str) -> list[dict[str, object]]:
         """Return the events of that name in the log."""
-        lines = self.log_file.read_text().splitlines()
-        found = [json.loads(line) for line in lines if line.startswith("{")]
-        return [each for each in found if each["event"] == name]
+        return logged(self.log_file, name)
 
     def close(self) -> None:
         """End everything."""

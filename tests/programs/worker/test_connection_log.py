@@ -1,8 +1,7 @@
 """The line that `log.connections` writes for each connection."""
 
-import json
-
 import pytest
+from support.processes.log_lines import logged
 from support.worker.trace import Origin, Setting, is_reset, relay
 
 from appliance.model.snapshot.snapshot import Log
@@ -22,10 +21,8 @@ def test_connection_lines_say_how_it_ended():
         name = f"127.0.0.1:{client.getsockname()[1]}"
         client.close()
         server.close()
-        running.until(lambda: '"connection"' in running.log(), "the line is there")
-        line = next(
-            each for each in map(json.loads, running.log().splitlines()) if each["event"] == "connection"
-        )
+        running.until(lambda: logged(running.log(), "connection"), "the line is there")
+        line = logged(running.log(), "connection")[0]
         expected = {
             "frontend": "front",
             "client": name,
@@ -49,8 +46,8 @@ def test_connection_line_of_a_failed_connect_names_the_server():
     back = {"retries": 1, "timeout_connect": 0.5}
     with relay(Setting(origins=[gone], back=back, changes=changes)) as running:
         assert is_reset(running.connect())
-        running.until(lambda: '"connection"' in running.log(), "the line is there")
-        (line,) = map(json.loads, running.log().splitlines())
+        running.until(lambda: logged(running.log(), "connection"), "the line is there")
+        (line,) = logged(running.log())
         expected = {
             "event": "connection",
             "program": "proxy-api",

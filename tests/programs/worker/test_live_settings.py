@@ -1,12 +1,12 @@
 """Settings that a running worker takes: no generation, what is open stays open, and what is new obeys."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from support.network.ports import free_port
 from support.peers.backend import Backend
+from support.processes.log_lines import logged
 from support.processes.waiting import wait_until
 from support.proxy.lone_proxy import LoneProxy
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
@@ -32,7 +32,7 @@ def apply(running: Relay, **changes: object) -> None:
 
 def lines(running: Relay, event: str) -> list[dict[str, object]]:
     """Return the logged lines of an event."""
-    return [each for each in map(json.loads, running.log().splitlines()) if each["event"] == event]
+    return logged(running.log(), event)
 
 
 @pytest.mark.parametrize("change", [{"deny": ("127.0.0.1/32",)}, {"allow": ("192.0.2.0/24",)}])

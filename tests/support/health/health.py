@@ -1,7 +1,6 @@
 """The program `health` in a runtime directory of its own, and what its board and its log say."""
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from support.peers.backend import Backend
+from support.processes.log_lines import logged
 from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
 from support.values import snapshots
@@ -122,8 +122,7 @@ class Health:
 
     def events(self, *names: str) -> list[dict[str, object]]:
         """Return the log lines of these events."""
-        lines = [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
-        return [line for line in lines if line["event"] in names]
+        return logged(self._log, *names)
 
     def log(self) -> str:
         """Return everything that the program said."""

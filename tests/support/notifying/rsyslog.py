@@ -54,7 +54,8 @@ class Rsyslog:
     def messages(self) -> list[dict[str, str]]:
         """Return what it has understood so far."""
         text = self.out.read_text() if self.out.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        # A part after the last newline is a message that it is writing.
+        return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def wait_for(self, text: str) -> dict[str, str]:
         """Return the first message whose text holds this."""

@@ -1,6 +1,5 @@
 """What a kubelet does for one container of a static pod: starts it again when it has ended, after a pause."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from support.network.namespaces import Node
+from support.processes.log_lines import logged
 from support.processes.processes import end
 
 _TESTS: Final = Path(__file__).parents[2]
@@ -40,9 +40,7 @@ class Kubelet:
 
     def events(self, name: str) -> list[dict[str, object]]:
         """Return what the container has logged under that name, in all its runs."""
-        lines = self._log.read_text().splitlines()
-        found = (json.loads(each) for each in lines if each.startswith("{"))
-        return [each for each in found if each["event"] == name]
+        return logged(self._log, name)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         with self._log.open("ab") as log:

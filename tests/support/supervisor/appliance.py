@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 import msgspec
 import yaml
+from support.processes.log_lines import logged
 from support.processes.processes import alive, command_line, end, kill, parent, with_environment
 from support.processes.waiting import patient, wait_until
 from support.supervisor import warm_command
@@ -271,7 +272,7 @@ class Appliance:
 
     def events(self, name: str) -> list[Values]:
         """Return the logged events of that name."""
-        return list(_events(self.log(), name))
+        return logged(self.log_file, name)
 
     def wait_for_event(self, name: str, matches: Callable[[Values], bool] = bool, **wait: float) -> Values:
         """Return the first event of that name for which `matches` holds."""
@@ -348,11 +349,3 @@ def _worker(path: Path) -> Worker | None:
         )
     except (OSError, ValueError, KeyError):
         return None
-
-
-def _events(log: str, name: str) -> Iterator[Values]:
-    for line in log.splitlines():
-        with contextlib.suppress(ValueError):
-            values = json.loads(line[line.index("{") :])
-            if values.get("event") == name:
-                yield values
