@@ -24,8 +24,10 @@ from appliance.net.tracking.http import http_track
 pytestmark = pytest.mark.programs
 
 TIMEOUT: Final = 1.5
-LATE: Final = 1.5
-"""Seconds by which a machine under load may be late."""
+LATE: Final = 20.0
+"""Seconds by which a machine under load may be late: without its limits a check would never end."""
+TURN: Final = 0.5
+"""Seconds of processor time that a check may keep others waiting: much less than its timeout."""
 
 
 @pytest.fixture(scope="module")
@@ -36,22 +38,22 @@ def files() -> Iterator[Certificates]:
 
 
 class Neighbour:
-    """Another greenlet of the same loop, which notes how long it was kept from running."""
+    """Another greenlet of the same loop, which notes how much processor time passes between its turns."""
 
     def __init__(self) -> None:
         self.longest = 0.0
         self._loop = gevent.spawn(self._beat)
 
     def stop(self) -> float:
-        """Return the longest time that it could not run."""
+        """Return the longest time, of this thread's processor time, that it could not run."""
         self._loop.kill()
         return self.longest
 
     def _beat(self) -> None:
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             gevent.sleep(0.01)
-            self.longest = max(self.longest, time.monotonic() - before)
+            self.longest = max(self.longest, time.thread_time() - before)
 
 
 @pytest.mark.parametrize("kind", [*SECURE, *PLAIN])
@@ -64,7 +66,7 @@ def test_a_check_ends_in_its_time_whatever_the_server_says(files: Certificates, 
         outcome = Probe(check, "127.0.0.1", port, TlsContexts()).run()
         gevent.sleep(0.02)
         assert time.monotonic() - started < TIMEOUT + LATE
-        assert neighbour.stop() < LATE
+        assert neighbour.stop() < TURN
     assert not outcome.passed
     late, flood = (CheckResult.L6TOUT, CheckResult.L7TOUT), (CheckResult.L6RSP, CheckResult.L7RSP)
     assert outcome.result in (late if kind == "drip" else flood)
@@ -81,7 +83,7 @@ def test_a_check_that_talks_ends_in_its_time(files: Certificates, kind: str):
         outcome = Probe(check, "127.0.0.1", port, TlsContexts()).run()
         gevent.sleep(0.02)
         assert time.monotonic() - started < TIMEOUT + LATE
-        assert neighbour.stop() < LATE
+        assert neighbour.stop() < TURN
     assert not outcome.passed
 
 
@@ -116,6 +118,6 @@ def test_what_is_tracked_cannot_hold_the_tracker(files: Certificates, kind: str)
         seen = subject.look()
         gevent.sleep(0.02)
         assert time.monotonic() - started < TIMEOUT + LATE
-        assert neighbour.stop() < LATE
+        assert neighbour.stop() < TURN
         subject.close()
     assert not seen.up
