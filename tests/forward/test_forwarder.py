@@ -152,8 +152,8 @@ def test_slots_that_were_taken_over_stay_until_there_are_verdicts(
     assert "flush map ip6 lb_forward f1_slots" in six
 
     board.publish(PUBLISHED, changed=True)
-    gevent.sleep(0.2)
-    assert "add element ip lb_forward f1_slots" in "".join(kernel.scripts)
+    written = "add element ip lb_forward f1_slots"
+    wait_until(lambda: written in "".join(kernel.scripts), what="it is served", sleep=gevent.sleep)
 
 
 def test_what_somebody_changes_is_written_anew_before_anything_else(forwarder: Forwarder, kernel: Kernel):
