@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import gevent
 import pytest
 from structlog.testing import CapturingLogger
 from support.processes.greenlets import until
@@ -10,14 +11,18 @@ from support.values.snapshots import frontend, group, redirect, snapshot
 
 from appliance.core.redirect.rules import Redirection
 from appliance.model.paths import Paths
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.nftables.nftables import NftablesError
+from appliance.net.tracking.track_check import LookResult
+from appliance.redirect import redirector as module
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector
 from appliance.wire.nftables.nftables_transaction import Family
 
 pytestmark = pytest.mark.sockets
 
-_GIVEN = snapshot(groups=[group("api", frontends=[frontend("k", redirect=redirect(interval=0.01))])])
+_REDIRECTED = frontend("k", binds=[Bind(host="0.0.0.0", port=9445)], redirect=redirect(interval=0.01))
+_GIVEN = snapshot(groups=[group("api", frontends=[_REDIRECTED])])
 
 
 class _Rules(KernelRules):
@@ -26,6 +31,7 @@ class _Rules(KernelRules):
     def __init__(self) -> None:
         super().__init__(CapturingLogger())  # type: ignore[arg-type]  # it has the same methods
         self.installs = 0
+        self.wanted: list[Redirection] = []
         self.monitor: Exception | None = None
         self.failure: Exception | None = None
 
@@ -42,11 +48,26 @@ class _Rules(KernelRules):
 
     def install(self, families: Iterable[Family], wanted: Iterable[Redirection]) -> bool:
         """Fail, or count."""
-        del families, wanted
+        del families
+        self.wanted = list(wanted)
         self.installs += 1
         if self.failure:
             raise self.failure
         return False
+
+
+class _Up:
+    """Whatever is looked at, it is fine."""
+
+    def __init__(self, *_: object) -> None:
+        self.wait = gevent.sleep
+
+    def look(self) -> LookResult:
+        """See nothing wrong."""
+        return LookResult(up=True, detail="")
+
+    def close(self) -> None:
+        """Have nothing to close."""
 
 
 @pytest.fixture
@@ -91,3 +112,17 @@ def test_a_bug_ends_the_program(made: tuple[Redirector, _Rules, list[BaseExcepti
     rules.failure = bug
     until(lambda: faults, what="it is told")
     assert faults == [bug]
+
+
+def test_nothing_leads_to_a_proxy_that_stops(
+    made: tuple[Redirector, _Rules, list[BaseException | None]], monkeypatch: pytest.MonkeyPatch
+):
+    """Its rules go with its last words, though its workers still accept, and come with the next snapshot."""
+    redirector, rules, _ = made
+    for track in ("ProxyTrack", "PoolTrack"):
+        monkeypatch.setattr(module, track, _Up)
+    until(lambda: rules.wanted, what="its rules are there")
+    redirector.withdraw("proxy-api")
+    assert (rules.wanted, redirector.statuses()[0].reason) == ([], "proxy-api stops")
+    redirector.apply(_GIVEN)
+    assert [each.name for each in rules.wanted] == ["api/k"]
