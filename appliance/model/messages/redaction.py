@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.model.messages.quoting import printable
+from appliance.model.messages.secrets import PLACES
 
 Path = tuple[str | int, ...]
 
@@ -22,11 +23,10 @@ SHORTEST: Final = 4
 _WORD: Final = 8
 """The same for arguments of commands and parts of URLs, most of which are no secrets."""
 
-_KEYS: Final = frozenset(
+_KEYS: Final = (PLACES - {"auth"}) | frozenset(
     (
-        *("auth_hmac", "auth_pass", "authentication", "authorization", "body", "credential", "credentials"),
-        *("data", "env", "environment", "headers", "hmac", "key", "keys", "pass", "passphrase", "password"),
-        *("routing_key", "secret", "secrets", "token", "arguments", "send", "send_binary"),
+        *("authorization", "body", "credential", "credentials", "data", "env", "environment", "headers"),
+        *("passphrase", "routing_key", "secrets", "token", "arguments", "send", "send_binary"),
     )
 )
 """Whatever is at or below one of these is hidden, but for paths of files."""

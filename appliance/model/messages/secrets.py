@@ -26,9 +26,13 @@ KNOWN: Final = frozenset(
 )
 """Keys below `auth`, of virtual IPs and of the status page; anything else there may be a secret."""
 
-_PLACES: Final = frozenset(
-    ("auth", "auth_hmac", "auth_pass", "authentication", "hmac", "key", "keys", "pass", "password", "secret")
+PLACES: Final = frozenset(
+    (
+        *("accept", "auth", "auth_hmac", "auth_pass", "authentication", "hmac", "key", "keys", "pass"),
+        *("password", "secret"),
+    )
 )
+"""Keys at or below which a value may be a secret."""
 _KEY_ID: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 _HIDDEN: Final = "***"
@@ -36,7 +40,7 @@ _HIDDEN: Final = "***"
 
 def is_secret(path: Path) -> bool:
     """Tell whether the value at a path may be a secret."""
-    return not _PLACES.isdisjoint(path)
+    return not PLACES.isdisjoint(path)
 
 
 def without(message: str, value: object) -> str:
@@ -49,7 +53,7 @@ def without(message: str, value: object) -> str:
 
 def concealed(path: Path) -> Path:
     """Return the path with `***` for keys that may be secrets: somebody may write one in place of a key."""
-    first = next((at for at, step in enumerate(path) if step in _PLACES), len(path))
+    first = next((at for at, step in enumerate(path) if step in PLACES), len(path))
     return path[: first + 1] + tuple(map(_step, path[first + 1 :]))
 
 
@@ -63,4 +67,4 @@ def _step(step: str | int) -> str | int:
 
 
 def _is_known(word: str) -> bool:
-    return word in KNOWN | _PLACES or _KEY_ID.fullmatch(word) is not None
+    return word in KNOWN | PLACES or _KEY_ID.fullmatch(word) is not None

@@ -1,9 +1,16 @@
 """Messages show no secret, wherever in its neighbourhood one was written, and no order to a terminal."""
 
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import pytest
 
+from appliance.model.config.json_schema import json_schema
+from appliance.model.config.values.vrrp import SECRET_PATTERN
 from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Path
+from appliance.model.messages.redaction import redacted
 from appliance.model.messages.secrets import KNOWN, concealed, is_secret, without
 from appliance.model.validation.known_keys import fields
 
@@ -59,6 +66,9 @@ _LINES = (
     f"track: {{ t: {{ http: 'https://me:{SECRET}@host:99999/' }} }}",
 )
 _OTHERS = (
+    f"linger: {{ key: {SECRET} }}",
+    f"linger: {{ key: {'00' * 32}, accept: [{SECRET}] }}",
+    f"linger: {{ key: {'00' * 32}, accept: [{{ {SECRET}: 1 }}] }}",
     f"stats: {{ bind: 'localhost:1', auth: {SECRET} }}",
     f"stats: {{ bind: 'localhost:1', auth: {{ user: a, pass: {SECRET} }} }}",
     f"stats: {{ bind: 'localhost:1', auth: {{ user: a, password: [{SECRET}] }} }}",
@@ -76,6 +86,32 @@ def test_no_message_shows_a_secret(text: str):
     for problem in loaded.problems:
         assert SECRET not in f"{problem} {problem!r}"
         assert problem.line
+
+
+def secrets(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path = ()) -> Iterator[Path]:
+    """Yield the path of every value that a schema says to be a secret."""
+    if schema.get("pattern") == SECRET_PATTERN:
+        yield path
+    for key, each in schema.get("properties", {}).items():
+        yield from secrets(each, definitions, (*path, key))
+    for each in (schema.get("items"), schema.get("additionalProperties"), *schema.get("anyOf", ())):
+        if isinstance(each, dict):
+            yield from secrets(each, definitions, path)
+    if "$ref" in schema:
+        yield from secrets(definitions[schema["$ref"].rpartition("/")[2]], definitions, path)
+
+
+def test_every_secret_of_the_schema_is_hidden():
+    """A new key of this kind stands in no message, and in no archive for whoever helps."""
+    schema: dict[str, Any] = json.loads(json.dumps(json_schema()))
+    found = set(secrets(schema, schema["$defs"]))
+    assert ("linger", "accept") in found
+    for path in found:
+        value: object = SECRET
+        for key in reversed(path):
+            value = {key: value}
+        assert is_secret(path), path
+        assert redacted(value).secrets == {SECRET}, path
 
 
 def test_a_misspelt_key_is_still_helped():
