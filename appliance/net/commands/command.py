@@ -16,6 +16,7 @@ from gevent import get_hub
 from gevent.event import Event
 
 from appliance.model.messages.quoting import masked
+from appliance.model.messages.redaction import redacted, scrubbed
 from appliance.net.commands.account import Account
 from appliance.net.commands.start_command import start_command
 
@@ -40,7 +41,8 @@ class Command:
     """One running command; raises OSError when this machine cannot start any.
 
     With `sweep` the processes that it leaves in its process group are killed when it ends by itself. With
-    `runtime`, the runtime directory, its processes are marked for `script_leftovers`.
+    `runtime`, the runtime directory, its processes are marked for `script_leftovers`. What is secret in URLs
+    among the words is hidden in its output: curl repeats the address of a webhook that answers 404.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Command:
         self._sweep = sweep
         self._output, self._failure, self.pid, self._pidfd = start_command(words, account, runtime)
         self._tail = b""
+        self._secrets = redacted({"webhook": [word for word in words if "://" in word]}).secrets
         self._ending = Ending(passed=False, detail="")
         loop = get_hub().loop
         self._reading = loop.io(self._output, 1)
@@ -69,7 +72,7 @@ class Command:
             self.kill()
             raise
         self._signal(signal.SIGKILL)
-        return Ending(passed=False, detail=_with(f"no end within {timeout:g} s", self._tail))
+        return Ending(passed=False, detail=f"no end within {timeout:g} s{self._said()}")
 
     def _ended_unnoticed(self) -> bool:
         """Return whether it ended in time, and it is this process that was not running and comes late."""
@@ -124,8 +127,23 @@ class Command:
         if failure:
             self._ending = Ending(passed=False, detail=f"cannot be run: {failure}")
         elif ended is not None:
-            self._ending = _ending(ended, self._tail)
+            self._ending = self._ended(ended)
         self.ended.set()
+
+    def _ended(self, ended: os.waitid_result) -> Ending:
+        exited = ended.si_code == os.CLD_EXITED
+        if exited and ended.si_status == 0:
+            return Ending(passed=True, detail="exited 0")
+        how = f"exited {ended.si_status}" if exited else f"killed by {_signal_name(ended.si_status)}"
+        return Ending(passed=False, detail=how + self._said())
+
+    def _said(self) -> str:
+        """Return the end of the output after a colon, as one line that can be shown on a terminal."""
+        lines = (" ".join(line.split()) for line in self._tail.decode(errors="replace").splitlines())
+        text = scrubbed("; ".join(filter(None, lines)), self._secrets)
+        if len(text) > _SHOWN:
+            text = "..." + text[-_SHOWN:]
+        return f": {masked(text, _UNPRINTABLE)}" if text else ""
 
 
 def _rest(descriptor: int) -> str:
@@ -134,25 +152,8 @@ def _rest(descriptor: int) -> str:
     return ""
 
 
-def _ending(ended: os.waitid_result, output: bytes) -> Ending:
-    if ended.si_code == os.CLD_EXITED:
-        if ended.si_status == 0:
-            return Ending(passed=True, detail="exited 0")
-        return Ending(passed=False, detail=_with(f"exited {ended.si_status}", output))
-    return Ending(passed=False, detail=_with(f"killed by {_signal_name(ended.si_status)}", output))
-
-
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _with(what: str, output: bytes) -> str:
-    """Return what happened and the end of the output, as one line that can be shown on a terminal."""
-    lines = (" ".join(line.split()) for line in output.decode(errors="replace").splitlines())
-    text = "; ".join(filter(None, lines))
-    if len(text) > _SHOWN:
-        text = "..." + text[-_SHOWN:]
-    return f"{what}: {masked(text, _UNPRINTABLE)}" if text else what

@@ -361,6 +361,20 @@ def test_a_command_that_hangs_is_killed(tmp_path: Path):
 
 
 @pytest.mark.programs
+def test_a_command_that_fails_repeats_no_secret(tmp_path: Path):
+    """Its output goes to the log: without the address of the webhook and the password that it was given."""
+    script = tmp_path / "post"
+    script.write_text('#!/bin/sh\necho "The requested URL $1 returned error: 404; $1"\nexit 22\n')
+    script.chmod(0o755)
+    url = "https://me:hunter2x@hooks.example.com/services/T0000000/B0000000/XXXXXXXXXXXX" + "Y" * 300
+    with pytest.raises(CommandFailed) as failed:
+        deliver(target(command=(str(script), url)), BATCH, "lb-1", SecretFiles())
+    said = str(failed.value)
+    assert said.startswith("exited 22: The requested URL https://***@hooks.example.com/***")
+    assert not any(part in said for part in ("hunter2x", "T0000000", "XXXXXXXXXXXX", "YYYY"))
+
+
+@pytest.mark.programs
 def test_a_command_that_cannot_be_started_again_is_not_run_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
