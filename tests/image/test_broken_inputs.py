@@ -76,7 +76,13 @@ def test_unreadable_configuration(around: Site):
 
 
 @pytest.mark.promise("container", "a broken configuration: the last good copy starts")
-@pytest.mark.parametrize(("broken", "said"), [(_BROKEN, "sauce"), (_NO_YAML, "not YAML")])
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (_BROKEN, "sauce"),
+        pytest.param(_NO_YAML, "not YAML", marks=pytest.mark.slow("one more start of a container")),
+    ],
+)
 def test_last_good_copy(around: Site, broken: str, said: str):
     """With a last good copy in the state volume it starts from that, and says so in log and status."""
     state = ("--volume", f"{around.one.name}:/var/lib/appliance")
@@ -92,6 +98,7 @@ def test_last_good_copy(around: Site, broken: str, said: str):
         podman("volume", "rm", "--force", around.one.name)
 
 
+@pytest.mark.slow("one more start of a container")
 def test_port_in_use(around: Site):
     """A port that is taken is named, the other group serves, and the first one when the port is free."""
     config = around.write(around.config())
@@ -105,6 +112,7 @@ def test_port_in_use(around: Site):
         around.serves(around.one.address, 80)
 
 
+@pytest.mark.slow("one more start of a container")
 def test_missing_capability_for_a_port(around: Site):
     """A low port without the right to it is named with the capability; high ports serve."""
     config = around.write(around.config())
@@ -117,7 +125,13 @@ def test_missing_capability_for_a_port(around: Site):
 
 
 @pytest.mark.promise("container", "a missing capability is named, the rest serves")
-@pytest.mark.parametrize(("given", "missing"), [("NET_RAW", "NET_ADMIN"), ("NET_ADMIN", "NET_RAW")])
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("NET_RAW", "NET_ADMIN"),
+        pytest.param("NET_ADMIN", "NET_RAW", marks=pytest.mark.slow("one more start of a container")),
+    ],
+)
 def test_missing_capability_for_virtual_ips(around: Site, given: str, missing: str):
     """Without one of the two that virtual IPs need log and status name it, once; the rest serves."""
     config = around.write(around.config())

@@ -189,7 +189,15 @@ def api(around: Site) -> Iterator[NodeApi]:
 
 
 @pytest.mark.promise("container", "static pod in HAProxy's place")
-@pytest.mark.parametrize("owner", _OWNERS)
+@pytest.mark.parametrize(
+    "owner",
+    [
+        pytest.param(
+            each, marks=() if each == "kubelet" else pytest.mark.slow("one more start of a container")
+        )
+        for each in _OWNERS
+    ],
+)
 def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: str):
     """From no configuration to an answer: monitor connects, renders, says `reload`; the probe is content."""
     del runtimecfg

@@ -105,6 +105,7 @@ def test_a_port_that_somebody_has(node: Node, file: Path):
     process.wait()
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_an_address_that_is_not_here(node: Node, file: Path):
     """It can be bound when the kernel is told so, or when it is a virtual IP."""
     file.write_text(frontend("192.0.2.123:9445"))
@@ -118,7 +119,13 @@ def test_an_address_that_is_not_here(node: Node, file: Path):
     node.run(["sysctl", "-qw", "net.ipv4.ip_nonlocal_bind=0"])
 
 
-@pytest.mark.parametrize("address", ["192.0.2.201/24", "fd00::c9/64"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "192.0.2.201/24",
+        pytest.param("fd00::c9/64", marks=pytest.mark.slow("looks at a machine once more")),
+    ],
+)
 def test_a_virtual_ip_that_somebody_has(segment: Segment, node: Node, file: Path, address: str):
     """His hardware address is told, as a warning: he may be the other router."""
     holder = segment.node(f"holder{len(address)}")
@@ -132,6 +139,7 @@ def test_a_virtual_ip_that_somebody_has(segment: Segment, node: Node, file: Path
     assert [each for _, each in found(node, file).warnings if "in use" in each] == []
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_our_own_address_is_nobody_elses(node: Node, file: Path):
     """An address that this machine has is not asked for."""
     file.write_text(vip(f"{node.address}/24"))
@@ -155,6 +163,7 @@ def test_a_user_without_rights(node: Node, file: Path):
     assert "CAP_NET_ADMIN and CAP_NET_RAW" in text
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_few_open_files(node: Node, file: Path):
     """The figure is told, and where the limit is raised."""
     file.write_text(frontend("[::]:9445", ", max_connections: 30000"))
@@ -163,6 +172,7 @@ def test_few_open_files(node: Node, file: Path):
     assert "LimitNOFILE=" in seen.warnings[0][1]
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_files_that_cannot_be_used(node: Node, file: Path):
     """Each with the key that names it, all at once."""
     there = file.parent
@@ -193,6 +203,7 @@ def test_files_that_cannot_be_used(node: Node, file: Path):
     }
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_what_runs_here_already_is_no_obstacle(tmp_path: Path):
     """The ports of the appliance that serves by this configuration are not in its way."""
     with cluster(workers=1) as made:
@@ -222,6 +233,7 @@ def test_nftables_is_looked_for_where_it_is_needed(node: Node, file: Path):
     assert message.startswith("nftables cannot be used here: lib-none.so.9")
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
     """`linger` needs conntrack to take a connection on in its middle, which is the kernel's default."""
     key, addresses = "ab" * 32, "192.0.2.200/24"
@@ -239,6 +251,7 @@ def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
     assert "nf_conntrack_tcp_loose = 1" in message
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_peers_of_linger_behind_a_router(node: Node, file: Path):
     """Connections cannot be led to them, which the key says that names them; others are fine."""
     key, more = "ab" * 32, "peers: [192.0.2.2, 198.51.100.2]"
@@ -278,6 +291,7 @@ virtual_ips:
 """
 
 
+@pytest.mark.slow("looks at a machine once more")
 def test_interfaces_and_commands(node: Node, file: Path):
     """They are another machine's business, unless `--here` says that it is this one."""
     file.write_text(_HERE)

@@ -160,7 +160,7 @@ def _remembered(node: LingerNode, port: int) -> int:
 
 
 @pytest.mark.promise("survives", "linger")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=_SLOW)])
 def test_a_restart_of_the_program_ends_no_connection(number: signal.Signals):
     """Killed on either node, or hung, it comes back, and the kernel has gone on meanwhile."""
     with pair() as (client, one, two), SteadyClients(client, count=COUNT, period=PERIOD) as clients:

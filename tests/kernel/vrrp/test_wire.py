@@ -160,6 +160,7 @@ def test_hmac_keeps_strangers_out(ground: Field):
     assert {each.checksum for each in ours} == {"pseudo-header"}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_what_was_heard_before_a_reload_is_a_replay_after_it(ground: Field):
     """A reload that changes the priority does not make the node forget which signatures it has seen."""
     key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
@@ -199,6 +200,7 @@ def test_version_2_is_signed(ground: Field):
     assert {each.version for each in ground.capture.adverts()} == {2}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_a_signed_advertisement_of_another_version_is_named(ground: Field):
     """What follows a message of version 2 does not hide that it is the other version."""
     with VrrpNode(ground.one, router(hmac=_HMAC)) as ours, Forger(ground.client) as forger:
@@ -246,6 +248,7 @@ def test_excluded_addresses_move_with_the_others(ground: Field):
     assert {each.addresses for each in ground.capture.adverts(source=ground.one.address)} == {(VIP,)}
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_two_of_ours_with_one_id_and_other_peers_are_no_conflict(ground: Field):
     """Unicast routers that share an id and no peer hear each other's peers, which is as it should be."""
     first = router(peers=(ground.two.address,))

@@ -206,6 +206,7 @@ def test_master_stops_without_a_failed_request(demo: Demo):
     assert clients.failures == []
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_proxy_restarts_without_a_failed_request(demo: Demo):
     """`supervisorctl restart proxy-api` costs no request."""
     with Clients(demo) as clients:
@@ -215,6 +216,7 @@ def test_proxy_restarts_without_a_failed_request(demo: Demo):
     assert clients.failures == []
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_reload_brings_a_new_generation_without_a_failed_request(demo: Demo):
     """A changed frontend is served by a new generation, and no request fails."""
     with Clients(demo) as clients:
@@ -225,6 +227,7 @@ def test_reload_brings_a_new_generation_without_a_failed_request(demo: Demo):
     assert clients.failures == []
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_watch_outlives_a_reload(demo: Demo):
     """A long answer goes on after the generation that carries it was replaced."""
     connection = HTTPSConnection("127.0.0.1", 9445 + demo.offset, timeout=20, context=_CONTEXT)
@@ -245,6 +248,7 @@ def test_watch_outlives_a_reload(demo: Demo):
         assert b" event " in first
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_changes_are_printed(demo: Demo):
     """Without a terminal there is one line for each change."""
     demo.shell("appliance maint masters/master-2")

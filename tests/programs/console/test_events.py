@@ -136,6 +136,7 @@ def check_how_they_are_shown(appliance: Appliance) -> None:
         assert next(each for each in told if each["kind"] == "server-ready" and each["id"] not in known)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_a_full_frontend_and_a_broken_start_are_told():
     """A frontend at its limit is told by its worker; a start from the last-good copy by `reload`."""
     with Backend("m0") as backend:
