@@ -183,6 +183,7 @@ def test_without_the_api_nothing_changes_and_a_relist_replaces(tmp_path: Path):
             assert load.report().ended == []
 
 
+@pytest.mark.slow("a whole appliance beside API servers")
 @pytest.mark.promise("docs/discovery.md", "without the API the last list serves")
 def test_a_start_without_the_api_uses_the_last_list(tmp_path: Path):
     """Also where the runtime directory is new, as after a boot; then the API is found again."""

@@ -152,6 +152,7 @@ def test_sessions_end_at_the_drain_deadline(site: Site) -> None:
         wait_until(lambda: 1 not in proxy.generations(), what="the old generation is gone")
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_prepared_is_not_accepting(site: Site) -> None:
     """A prepared generation waits; abort ends it and what was bound for it, and can be repeated."""
     other = free_port()
@@ -171,6 +172,7 @@ def test_prepared_is_not_accepting(site: Site) -> None:
         assert accepts(site.port)
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_another_prepare_gives_up_the_first(site: Site) -> None:
     """Preparing another snapshot ends the generation of the one before."""
     with LoneProxy(site.snapshot()) as proxy:
@@ -424,6 +426,7 @@ def end_master(proxy: LoneProxy, how: str) -> None:
     assert proxy.wait(timeout=60.0) == 0
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_what_a_reload_has_prepared_outlives_a_start_that_is_tried_again(site: Site) -> None:
     """A master whose accepted snapshot was damaged tries again, but not in the middle of a reload."""
     with LoneProxy(site.snapshot(drain=1.0)) as proxy:
@@ -491,6 +494,7 @@ def test_a_live_change_came_while_there_was_no_master(site: Site) -> None:
         assert proxy.status()["snapshot"] == 2
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_another_configuration_was_accepted_without_a_master(site: Site) -> None:
     """What the workers cannot take is a new generation, and the orphans drain."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy:
@@ -510,6 +514,7 @@ def test_another_configuration_was_accepted_without_a_master(site: Site) -> None
         ]
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_commit_in_whose_middle_the_master_died(site: Site) -> None:
     """Of two generations that accept the newer one goes on, and the older one drains."""
     with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
@@ -544,6 +549,7 @@ def test_reload_during_a_take_over(site: Site) -> None:
         wait_until(lambda: 1 not in proxy.generations(), what="it heard that it drains")
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_a_worker_that_hung_at_the_take_over_goes_on(site: Site) -> None:
     """It keeps its place and its sessions, and obeys again once it answers."""
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
@@ -616,6 +622,7 @@ def test_few_open_files_are_said_once(site: Site) -> None:
         assert said()[-1] == {"workers": 2, "open_files": 1000, "sessions": 406, "wanted": 50_000}
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_restart_while_a_generation_drains(site: Site) -> None:
     """The next master lets what drains go on to its deadline, beside the generation that it replaces."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
@@ -631,6 +638,7 @@ def test_restart_while_a_generation_drains(site: Site) -> None:
             assert len(load.report().living) == 5
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_killed_while_a_generation_starts(site: Site) -> None:
     """Workers that were starting when their master was killed end, though no master ever heard of them."""
     with LoneProxy(site.snapshot()) as proxy:
@@ -732,6 +740,7 @@ def test_no_such_group(site: Site) -> None:
         assert "nothing-to-do" in proxy.log()
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_group_disappears(site: Site) -> None:
     """A reload without the group drains its workers, closes its listeners, and ends the program."""
     with LoneProxy(site.snapshot()) as proxy:
@@ -744,6 +753,7 @@ def test_group_disappears(site: Site) -> None:
         assert proxy.wait(timeout=60.0) == 0
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_second_master(site: Site) -> None:
     """A second master of the same group refuses to start, and does not disturb the first."""
     with LoneProxy(site.snapshot()) as proxy:
@@ -754,6 +764,7 @@ def test_second_master(site: Site) -> None:
         assert accepts(site.port)
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_draining_generations_are_limited(site: Site) -> None:
     """Of too many draining generations the oldest is cut, and the log says so."""
     limit = {"drain": 60.0, "reload": Reload(sockets=(), max_draining=2, sessions="drain")}
@@ -771,6 +782,7 @@ def test_draining_generations_are_limited(site: Site) -> None:
         assert '"generation-cut"' in proxy.log()
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_terminate_by_hand(site: Site) -> None:
     """Without supervisord TERM drains: sessions go on, nothing new comes, and the last one is the end."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy:
@@ -786,6 +798,7 @@ def test_terminate_by_hand(site: Site) -> None:
         assert proxy.workers() == []
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_second_terminate(site: Site) -> None:
     """A second TERM ends everything at once."""
     with LoneProxy(site.snapshot(drain=600.0)) as proxy:
@@ -826,6 +839,7 @@ def test_left_for_good(site: Site) -> None:
         wait_until(lambda: proxy.workers() == [], what="workers drain")
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_supervisord_shuts_down(site: Site) -> None:
     """When supervisord is shutting down TERM drains, and the program ends with its workers."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=6):

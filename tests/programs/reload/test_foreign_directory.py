@@ -91,6 +91,7 @@ def test_no_module_of_the_user_is_imported(tmp_path: Path):
     assert ran.exists()
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_the_demo_imports_no_module_of_the_working_directory(hostile: Path):
     """Nor do the demo, its appliance, and its servers."""
     from support.supervisor.appliance import _COMMAND  # noqa: PLC0415  # where the command of this environment is

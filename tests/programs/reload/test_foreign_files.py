@@ -116,6 +116,7 @@ def test_the_first_file_comes_after_the_start(pod: HaproxyPod, backend: Backend)
         wait_until(lambda: len(_servers(pod)) == 2, what="the second server is obeyed")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_an_empty_file_is_waited_for_and_a_lost_line_does_not_matter(pod: HaproxyPod, backend: Backend):
     """A file that is truncated before it is rendered is waited for; no line is needed."""
     pod.file.touch()
@@ -127,6 +128,7 @@ def test_an_empty_file_is_waited_for_and_a_lost_line_does_not_matter(pod: Haprox
     assert not pod.appliance.events("reload-refused")
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_a_broken_first_file_is_waited_for_with_its_errors(pod: HaproxyPod, backend: Backend):
     """An end would take the socket away from whoever is to render the next file."""
     pod.render(backend.port, more="  nonsense here\n")

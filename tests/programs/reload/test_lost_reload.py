@@ -110,6 +110,7 @@ def test_a_file_that_changed_while_nobody_was_there_is_obeyed(site: tuple[Applia
     wait_until(lambda: servers(appliance) == 1, what="one server is obeyed", timeout=60.0)
 
 
+@pytest.mark.slow("a whole appliance for each situation")
 def test_an_error_in_the_file_is_told_once_and_by_the_status_until_it_is_mended(site: tuple[Appliance, int]):
     """Nothing changes, one line is logged, and `status` exits 1 with the error; the mended file is obeyed."""
     appliance, port = site

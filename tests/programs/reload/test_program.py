@@ -138,6 +138,7 @@ def test_one_line_makes_the_file_real(house: House):
     assert (house.health.obeys, house.api.obeys) == (2, 2)
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_the_program_log_follows_the_file(house: House):
     """A level that is configured is obeyed from the reload on, by this program too."""
     house.write(weight=1, level="error")
@@ -165,6 +166,7 @@ def test_reloads_never_overlap_and_none_is_lost(house: House):
         client.close()
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_hang_up_is_a_reload(house: House):
     """SIGHUP does what the line does."""
     house.write(weight=2)
@@ -207,6 +209,7 @@ def test_refusals_have_their_place(house: House):
     assert house.events("reload-refused")
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_sockets_follow_the_file(house: House):
     """A path that the file adds takes lines from then on, and is gone with the program."""
     extra = house.root / "haproxy-master.sock"
@@ -224,6 +227,7 @@ def test_sockets_follow_the_file(house: House):
     assert not house.paths.reload_socket.exists()
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_a_socket_that_cannot_be_is_told(house: House):
     """The answers warn of it, changed or not, and the status has it, until it can be listened on."""
     extra = house.root / "shared" / "reload.sock"
@@ -239,6 +243,7 @@ def test_a_socket_that_cannot_be_is_told(house: House):
     assert "warnings" not in house.ask("reload").values
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_killed_in_the_middle_and_back(house: House):
     """Killed between prepare and commit it changes nothing; its successor frees what was prepared."""
     house.api.hangs_in = "prepare"

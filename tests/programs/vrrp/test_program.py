@@ -108,6 +108,7 @@ def lone(tmp_path: Path) -> Iterator[Lone]:
         kill(pid)
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_it_says_what_is_missing(lone: Lone):
     """Without capabilities it is up, each virtual IP is in fault, and status and log name what is missing."""
     lone.accept(3, router())
@@ -160,6 +161,7 @@ def test_a_snapshot_that_is_not_there_is_refused(lone: Lone):
     assert [each["name"] for each in lone.routers()] == ["api"]
 
 
+@pytest.mark.slow("real programs for each situation")
 def test_a_commit_that_is_asked_for_again_has_the_same_end(lone: Lone):
     """Who asks while virtual IPs are still being opened gets his answer when all of them take part."""
     lone.accept(1)

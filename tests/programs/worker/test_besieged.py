@@ -42,7 +42,14 @@ def asked_without_end(path: Path, question: bytes, *, count: int) -> Iterator[li
             each.join(10.0)
 
 
-@pytest.mark.parametrize("question", [b'{"command": "sessions"}\n', b'{"command": "status"}\n', b"\n"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        b'{"command": "sessions"}\n',
+        pytest.param(b'{"command": "status"}\n', marks=pytest.mark.slow("another question")),
+        pytest.param(b"\n", marks=pytest.mark.slow("another question")),
+    ],
+)
 def test_bytes_move_while_the_control_socket_is_asked_without_end(question: bytes):
     """Hundreds of round trips on an open connection, and a new one, are made meanwhile."""
     with relay(Setting(origins=[Origin()])) as running:
