@@ -110,6 +110,7 @@ class _Planner:
         self._backends = {each.name: each for each in self._sections if each.kind.has_servers}
         self._plan = Plan()
         self._shown: set[str] = set()
+        self._taken: dict[Endpoint, int] = {}
 
     def plan(self) -> Plan:
         pools, fronts = Names(), Names()
@@ -152,7 +153,7 @@ class _Planner:
         return said.value
 
     def _front(self, section: Section, name: str) -> Front:
-        binds = listened(section, self._report)
+        binds = listened(section, self._taken, self._report)
         target = self._target(section) if binds else None
         reason = self._why_not(section, target) if binds else _NO_BIND
         if reason is not None:

@@ -119,6 +119,13 @@ def _refused_tls(word: Word[ServerOptions]) -> None:
     word.statement.refuse(f"ssl: {_TLS}", word.index)
 
 
+def _id(word: Word[ServerOptions]) -> None:
+    said = word.read(within(1, 2**31 - 1))
+    if said:
+        word.options.numbers["id"] = said
+        word.statement.ignore("id: servers have names with us, not numbers", word.index)
+
+
 def _check_sni(word: Word[ServerOptions]) -> None:
     said = word.read(dns_name)
     if said:
@@ -205,7 +212,7 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     ),
     "verifyhost": keywords.changed("the name is checked where `check-sni` asks for it", values=1),
     "sni": keywords.ignored("means nothing without `ssl`", values=1),
-    "id": keywords.ignored("servers have names with us, not numbers", values=1),
+    "id": Keyword(values=1, take=_id),
     "cookie": keywords.ignored(_HTTP, values=1),
     "redir": keywords.ignored(_HTTP, values=1),
     "proto": keywords.ignored(_HTTP, values=1),

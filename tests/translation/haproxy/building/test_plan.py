@@ -26,6 +26,17 @@ def test_groups():
     assert list(found.config.api.frontends) == ["c"]
 
 
+def test_programs_beside_the_proxy():
+    """A `program`, such as the Data Plane API, is no reason not to serve what the file has besides."""
+    found = read(
+        f"program api\n  command dataplaneapi -f /etc/x.hcl\n  no option start-on-reload\n{TIMES}"
+        f"listen l\n  bind *:6443\n{SERVER}"
+    )
+    assert (found.refused, list(found.config.pools)) == ([], ["l"])
+    lines = [*found.lines("program"), *found.lines("command"), *found.lines("no option")]
+    assert [(each.outcome, "systemd" in str(each.reason)) for each in lines] == [(Outcome.IGNORED, True)] * 3
+
+
 def test_answers():
     """A frontend in http with `monitor-uri` alone answers; `monitor fail` is the pool that it needs."""
     found = read(

@@ -168,7 +168,7 @@ def test_servers_without_an_address():
         ("server x 10.0.0.1:1 weight 300", "weight: `300` is not a number from 0 to 256"),
         ("server x 10.0.0.1:1 weight", "`weight` needs a value"),
         ("server x 10.0.0.1:1 inter x", "inter: `x` is not a time"),
-        ("server x 10.0.0.1:1 addr x_y", "addr: "),
+        ("server x 10.0.0.1:1 addr x~y", "addr: "),
         ("server x 10.0.0.1:1 check-sni x_y", "check-sni: "),
         ("server x 10.0.0.1:1 observe layer7", "observe: `layer7` is unknown: write layer4"),
         ("server x 10.0.0.1:1 ssl", "servers are not spoken to in TLS"),
