@@ -12,6 +12,7 @@ from appliance.translation.haproxy.directives.keywords import Keyword, Word
 from appliance.translation.haproxy.directives.section import Server, ServerOptions
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.values.endpoints import server_target
+from appliance.translation.haproxy.values.names import foreign
 from appliance.translation.haproxy.values.quantities import milliseconds, within
 
 
@@ -39,6 +40,10 @@ def server(statement: Statement) -> None:
         statement.report.leave_out(statement.line.number, reason)
         return
     name = statement.argument(0)
+    fault = foreign(name)
+    if fault:
+        statement.refuse(fault, 0)
+        return
     if name in statement.section.servers:
         statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
         return

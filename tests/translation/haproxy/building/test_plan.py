@@ -37,6 +37,15 @@ def test_programs_beside_the_proxy():
     assert [(each.outcome, "systemd" in str(each.reason)) for each in lines] == [(Outcome.IGNORED, True)] * 3
 
 
+@pytest.mark.parametrize("header", ["listen a/b", "listen", "listen twice"])
+def test_a_section_whose_header_is_refused(header: str):
+    """Nothing of it is served, and so none of its lines is kept."""
+    found = read(f"{TIMES}listen twice\n  bind *:1\n{SERVER}{header}\n  bind *:2\n{SERVER}")
+    assert [each[:3] for each in found.refused] == ["8:8"] if header != "listen" else ["8:1"]
+    assert [each.outcome for each in found.found.lines if each.place.line > 8] == [Outcome.IGNORED] * 2
+    assert list(found.config.pools) == ["twice"]
+
+
 def test_answers():
     """A frontend in http with `monitor-uri` alone answers; `monitor fail` is the pool that it needs."""
     found = read(
