@@ -17,5 +17,8 @@ cdef class RoundRobin:
 cdef class LeastConnections(RoundRobin):
     pass
 
+cdef class First(RoundRobin):
+    pass
+
 cdef class RandomOfTwo(RoundRobin):
     cdef public object _random

@@ -3,7 +3,7 @@
 The names are HAProxy's `balance` words. All keep their state in the members' `turn` (a virtual time that
 grows by 1/weight with each connection) or have none, so that members may come, go and change weight at any
 moment. A weight is the effective one that `health` publishes: the configured weight, less while a slow start
-lasts.
+lasts; `first` has no use for it.
 """
 
 import hashlib
@@ -120,6 +120,17 @@ class RandomOfTwo(RoundRobin):
         return self._random.choices(members, [member.weight for member in members])[0]
 
 
+class First(RoundRobin):
+    """The first member in the configuration's order: those that are full are not among the members.
+
+    HAProxy's `first`: as few servers as possible are used, each up to its limit.
+    """
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
+        """Return the first member."""
+        return members[0]
+
+
 class Rendezvous:
     """Weighted rendezvous hashing: each member has a score for a key, the highest takes it.
 
@@ -179,6 +190,8 @@ def balancer(kind: Balance, *, random: Random) -> Balancer:
             return RandomOfTwo(random)
         case Balance.SOURCE | Balance.HASH:
             return Rendezvous()
+        case Balance.FIRST:
+            return First()
         case _:
             assert_never(kind)
 

@@ -165,7 +165,7 @@ class PoolSection(Section):
     """Servers that serve the same thing."""
 
     balance: Algorithm = Field(default=Balance.ROUNDROBIN)
-    """How a server is chosen: roundrobin, leastconn, source, hash, or random (the less busy of two)."""
+    """How a server is chosen: roundrobin, leastconn, source, hash, first, or random (less busy of two)."""
     hash_on: HashParts = Field(default=("source",), min_length=1, examples=[["source", "destination-port"]])
     """What `balance: hash` hashes: source, source-port, destination, destination-port."""
     check: CheckSection | None = Field(default=None, json_schema_extra=or_false)

@@ -33,6 +33,10 @@ _POOL_KEYS: Final = {
     "keepalive": "the connection is the client's and the server's: no probes come from here",
     "tcp_user_timeout": "the connection is the client's and the server's",
 }
+_COUNTING: Final = {
+    Balance.LEASTCONN: "the kernel does not compare servers",
+    Balance.FIRST: "no server is ever full to the kernel",
+}
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -91,8 +95,8 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
     if found and found.routers is not None and "send_proxy" not in pool.model_fields_set:
         message = "say `send_proxy: none` in this pool: the IngressController may want a header"
         yield error(path, message, forward)
-    if pool.balance is Balance.LEASTCONN:
-        message = f"needs `forward: proxy`, and {because}: the kernel does not compare servers"
+    if pool.balance in _COUNTING:
+        message = f"needs `forward: proxy`, and {because}: {_COUNTING[pool.balance]}"
         yield error((*path, "balance"), message, forward)
     for name, server in pool.servers.by_name.items():
         if "%" in server.address.host:

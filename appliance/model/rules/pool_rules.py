@@ -54,6 +54,19 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
                 yield from _bodiless(check_path, server.check, pool.check or server.check)
                 yield from _too_rare(check_path, server.check, pool.check or server.check)
     yield from _same_addresses(path, pool)
+    if pool.balance is Balance.FIRST:
+        yield from _never_full(path, pool)
+
+
+def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
+    """Warn of servers that `balance: first` never comes to, as the one before them has no limit."""
+    used = [(name, server) for name, server in pool.usable.items() if server.weight]
+    for backup in (False, True) if pool.all_backups else (False,):
+        names = [(name, server.max_connections) for name, server in used if server.backup is backup]
+        first = next((name for name, limit in names[:-1] if not limit), None)
+        if first is not None:
+            message = f"no server behind `{first}` is used while that is up: it has no `max_connections`"
+            yield warning((*path, "balance"), message, (*path, "servers", first))
 
 
 def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ class Balance(StrEnum):
     SOURCE = "source"
     RANDOM = "random"
     HASH = "hash"
+    FIRST = "first"
 
 
 class CheckType(StrEnum):

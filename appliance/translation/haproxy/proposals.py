@@ -55,12 +55,15 @@ class _Pool:
 
 
 def proposals(plan: Plan) -> tuple[Proposal, ...]:
-    """Return what could be better, pool by pool, in the order of the file."""
-    pools = (
-        _Pool(name=name, section=section, fronts=tuple(plan.fronts_of(section)))
-        for name, section in plan.pools.items()
-    )
-    return tuple(each for pool in pools for propose in _PROPOSALS for each in propose(pool))
+    """Return what could be better, pool by pool, in the order of the file.
+
+    Of a section that makes a pool for each of its ports the first one stands for all.
+    """
+    pools: dict[int, _Pool] = {}
+    for name, section in plan.pools.items():
+        pool = _Pool(name=name, section=section, fronts=tuple(plan.fronts_of(section)))
+        pools.setdefault(section.header.number, pool)
+    return tuple(each for pool in pools.values() for propose in _PROPOSALS for each in propose(pool))
 
 
 def _readyz(pool: _Pool) -> Iterator[Proposal]:

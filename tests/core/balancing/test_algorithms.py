@@ -155,6 +155,17 @@ def test_random_prefers_the_less_loaded_of_two():
     assert balancer(Balance.RANDOM, random=dice()).choose(group, b"") is group[1]
 
 
+def test_first_takes_the_first_whatever_the_weights():
+    """The first server takes every connection, however heavy the others are; a new weight changes nothing."""
+    group = members(1.0, 256.0, 2.0)
+    algorithm = balancer(Balance.FIRST, random=dice())
+    algorithm.reweigh(group[0], 0.25)
+    assert group[0].weight == 0.25
+    assert shares(algorithm, group, count=100) == [1.0, 0.0, 0.0]
+    assert shares(algorithm, group[1:], count=100) == [1.0, 0.0]
+    assert not algorithm.sticky
+
+
 def test_leaving_member_moves_only_its_own_clients():
     """Clients of the other servers stay where they were."""
     group = members(1.0, 2.0, 1.0, 1.0)

@@ -333,6 +333,20 @@ def test_full_servers_are_passed_over_and_then_waited_for():
     assert (made.queued, sum(each.queued for each in made.members)) == (1, 1)
 
 
+def test_first_fills_one_server_after_another():
+    """Each server is filled up to its limit in the file's order, and so are places that become free."""
+    servers = [server(name, max_connections=2) for name in NAMES]
+    made = state(config(balance=Balance.FIRST, servers=servers), index=1)
+    taken = [place(made) for _ in range(6)]
+    assert "".join(each.name for each in taken) == "aabbcc"
+    assert made.place(b"") is WAIT
+    made.release(taken[4]), made.release(taken[0]), made.release(taken[2])
+    assert "".join(place(made).name for _ in range(3)) == "abc"
+    made.observe(health(record("a", verdict=HealthVerdict.DOWN), *map(record, NAMES[1:])))
+    made.release(taken[3])
+    assert place(made).name == "b"
+
+
 def test_limits_are_this_workers_share():
     """A server's limit of 3 is 2 for one of two workers and 1 for the other, queue bounds likewise."""
     given = config(servers=[server("a", max_connections=3)], max_queue=3)

@@ -63,7 +63,7 @@ def test_places_are_in_their_own_files():
         b=f"# the servers\n\nbackend b\n{SERVER}\n",
         c=f"backend b\n{SERVER}frontend g\n  bind :1\n  tcp-request content reject if HTTP\n",
         d="listen l\n  mode http\n  bind :2\n  http-request deny\ndefaults\n  mode http\n",
-        e=f"listen m\n  bind :2\n{SERVER}",
+        e=f"listen m\n  bind :3\n{SERVER}",
     )
     assert refused(found)[0] == "c.cfg:1:9: line 3 of b.cfg has servers of this name already"
     assert any("by line 6 of d.cfg" in each for each in refused(found))

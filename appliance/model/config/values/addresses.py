@@ -18,9 +18,10 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 
-ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
+ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9._-]+):[0-9]{1,5}$"
 _LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
 _LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_HOST_LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _LONGEST_NAME: Final = 253
 _PORTS: Final = range(1, 65536)
 _MAPPED_BITS: Final = 96
@@ -99,17 +100,7 @@ def server_host(value: object) -> str:
 
 def dns_name(value: object) -> str:
     """Return a DNS name (RFC 1123 s.2.1: labels of letters, digits and inner hyphens)."""
-    text = _text(value, right="a DNS name")
-    if len(text) > _LONGEST_NAME:
-        raise ValueError(f"{shown(value)} is longer than the {_LONGEST_NAME} characters of a DNS name")
-    labels = text.removesuffix(".").split(".")
-    if not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError(
-            f"{shown(value)} is not a DNS name: labels of letters, digits and hyphens, joined by dots"
-        )
-    if labels[-1].isdecimal():
-        raise ValueError(f"{shown(value)} is not an IPv4 address: four numbers from 0 to 255")
-    return text
+    return _name(_text(value, right="a DNS name"), _LABEL, "letters, digits and hyphens")
 
 
 def network(value: object) -> str:
@@ -144,7 +135,19 @@ def _host(text: str) -> str:
         return str(address)
     if text.startswith("["):
         raise ValueError(f"{shown(text)} is not an IPv6 address in brackets")
-    return dns_name(text)
+    # Hosts files and name servers within networks, such as Docker's, know names with underscores.
+    return _name(text, _HOST_LABEL, "letters, digits, hyphens and underscores")
+
+
+def _name(text: str, label: re.Pattern[str], characters: str) -> str:
+    if len(text) > _LONGEST_NAME:
+        raise ValueError(f"{shown(text)} is longer than the {_LONGEST_NAME} characters of a DNS name")
+    labels = text.removesuffix(".").split(".")
+    if not all(label.fullmatch(each) for each in labels):
+        raise ValueError(f"{shown(text)} is not a DNS name: labels of {characters}, joined by dots")
+    if labels[-1].isdecimal():
+        raise ValueError(f"{shown(text)} is not an IPv4 address: four numbers from 0 to 255")
+    return text
 
 
 def _refuse_many(host: str) -> None:

@@ -1,32 +1,70 @@
-"""The addresses that a section listens on, as ours are: `[::]` takes IPv4 too."""
+"""The addresses that a section listens on, as ours are: `[::]` takes IPv4 too, and each is there once."""
 
-from appliance.model.config.values.addresses import Endpoint
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.translation.haproxy.building.values import Placed
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.endpoints import ANY_IPV4, ANY_IPV6
 from appliance.translation.translation import Outcome
 
+_BOTH_FAMILIES: Final = "`::` takes IPv4 too: name the IPv6 address itself, such as `2001:db8::1:443`"
 
-def listened(section: Section, report: Report) -> tuple[Placed[Endpoint], ...]:
-    """Return the addresses of a section: `[::]` alone stands for both families."""
-    wide = {each.port for bind in section.binds for each in bind.endpoints if each.host == ANY_IPV6}
+
+def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tuple[Placed[Endpoint], ...]:
+    """Return the addresses of a section: `[::]` alone stands for both families.
+
+    `taken` are those of the sections before, each with its line; those of this section are added.
+    """
+    ports = _ports(section)
     found: dict[Endpoint, Placed[Endpoint]] = {}
     for bind in section.binds:
         for endpoint in bind.endpoints:
-            place = bind.place
-            if endpoint.host == ANY_IPV4 and endpoint.port in wide:
-                reason = f"`{Endpoint(host=ANY_IPV6, port=endpoint.port)}` takes IPv4 too: it stands for both"
+            place, wider = bind.place, _wider(endpoint, ports)
+            if bind.ipv6_only and endpoint.host == ANY_IPV6 and endpoint.port not in ports.both:
+                report.say(Outcome.REFUSED, place, _BOTH_FAMILIES)
+            elif endpoint.host == ANY_IPV4 and wider:
+                reason = f"`{wider}` takes IPv4 too: it stands for both"
                 report.say(Outcome.CHANGED, place, reason)
-            elif bind.ipv6_only and endpoint.host == ANY_IPV6 and not _has_ipv4(section, endpoint.port):
-                reason = "`::` takes IPv4 too: name the IPv6 address itself, such as `2001:db8::1:443`"
+            elif wider:
+                report.say(Outcome.CHANGED, place, f"`{wider}` of this section takes its connections too")
+            elif endpoint in taken:
+                reason = (
+                    f"`{endpoint}` is bound by {report.line_name(taken[endpoint])} already, and HAProxy lets "
+                    "chance decide which section gets a connection: leave one of them out"
+                )
                 report.say(Outcome.REFUSED, place, reason)
             else:
                 found.setdefault(endpoint, Placed(value=endpoint, place=place))
+    taken.update({endpoint: placed.place.line for endpoint, placed in found.items()})
     return tuple(found.values())
 
 
-def _has_ipv4(section: Section, port: int) -> bool:
-    return any(
-        each.host == ANY_IPV4 and each.port == port for bind in section.binds for each in bind.endpoints
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WidePorts:
+    """The ports at which a section takes connections to every address: of IPv4, or of both families."""
+
+    ipv4: frozenset[int]
+    both: frozenset[int]
+
+
+def _ports(section: Section) -> _WidePorts:
+    every = [(bind, each) for bind in section.binds for each in bind.endpoints]
+    ipv4 = frozenset(each.port for _, each in every if each.host == ANY_IPV4)
+    wide = ((bind, each.port) for bind, each in every if each.host == ANY_IPV6)
+    both = frozenset(port for bind, port in wide if not bind.ipv6_only or port in ipv4)
+    return _WidePorts(ipv4=ipv4, both=both)
+
+
+def _wider(endpoint: Endpoint, ports: _WidePorts) -> Endpoint | None:
+    """Return the address of every one that takes the connections to this one too, None without one."""
+    address = literal(endpoint.host)
+    if address is None or endpoint.host == ANY_IPV6:
+        return None
+    if endpoint.port in ports.both:
+        return Endpoint(host=ANY_IPV6, port=endpoint.port)
+    if address.version == 4 and endpoint.host != ANY_IPV4 and endpoint.port in ports.ipv4:
+        return Endpoint(host=ANY_IPV4, port=endpoint.port)
+    return None

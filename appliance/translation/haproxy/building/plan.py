@@ -9,6 +9,7 @@ from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building.access import Access, access, both, page_access
 from appliance.translation.haproxy.building.client_networks import ClientNetworks
+from appliance.translation.haproxy.building.followed_ports import spread
 from appliance.translation.haproxy.building.listened_addresses import listened
 from appliance.translation.haproxy.building.values import Placed
 from appliance.translation.haproxy.directives.section import Kind, Level, Said, Section
@@ -106,10 +107,12 @@ class _Planner:
     def __init__(self, sections: Sections, networks: ClientNetworks, report: Report) -> None:
         self._report = report
         self._networks = networks
-        self._sections = [each for each in sections.proxies if not self._is_disabled(each)]
+        enabled = [each for each in sections.proxies if not self._is_disabled(each)]
+        self._sections = spread(enabled, report)
         self._backends = {each.name: each for each in self._sections if each.kind.has_servers}
         self._plan = Plan()
         self._shown: set[str] = set()
+        self._taken: dict[Endpoint, int] = {}
 
     def plan(self) -> Plan:
         pools, fronts = Names(), Names()
@@ -152,7 +155,7 @@ class _Planner:
         return said.value
 
     def _front(self, section: Section, name: str) -> Front:
-        binds = listened(section, self._report)
+        binds = listened(section, self._taken, self._report)
         target = self._target(section) if binds else None
         reason = self._why_not(section, target) if binds else _NO_BIND
         if reason is not None:

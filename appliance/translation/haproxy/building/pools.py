@@ -21,6 +21,10 @@ _OF_REQUEST: Final = frozenset({"method", "path", "host", "expect", "expect_body
 _NEVER: Final = False
 """`check: false`."""
 
+_STICKS: Final = (
+    "`balance: source`: a client's server follows from its address and is not remembered; the client has "
+    "another one only while its own is down, or as servers are added or taken away"
+)
 _OF_TLS: Final = frozenset({"sni", "verify"})
 
 
@@ -39,7 +43,7 @@ def put_pools(plan: Plan, found: Global, defaults: common.Defaults, build: Build
 
 def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None:
     settings = section.settings
-    balance = settings.texts.get("balance")
+    balance = _balance(section, build)
     if balance:
         build.put((*path, "balance"), build.take(balance), balance.place)
     redispatch, together = settings.flags.get("redispatch"), settings.flags.get("allbackups")
@@ -52,6 +56,23 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
         reason = "each further try goes to another server if there is one, as with `option redispatch`"
         build.report.say(Outcome.CHANGED, retries.place, reason)
     common.put_keepalive((*path, "keepalive"), section, "srvtcpka", build)
+
+
+def _balance(section: Section, build: Build) -> Said[str] | None:
+    """Return the algorithm of a section: `stick on src` comes before what `balance` says."""
+    said, stick = section.settings.texts.get("balance"), section.stick
+    if stick is None:
+        return said
+    if section.table not in {"ip", "ipv6"}:
+        reason = "needs a `stick-table type ip` in its own section: clients are told apart by their address"
+        build.report.say(Outcome.REFUSED, stick.place, reason)
+        return said
+    build.report.say(Outcome.CHANGED, stick.place, _STICKS)
+    if said and said.value != stick.value and said.place.line > section.header.number:
+        build.take(said)
+        reason = f"`{stick.value}`, by `stick on src` in {build.report.line_name(stick.place.line)}"
+        build.report.say(Outcome.CHANGED, said.place, reason)
+    return stick
 
 
 def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Global, build: Build) -> None:
@@ -76,7 +97,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
     """Return the servers that are put, each with its name and address; the others get their reason."""
     served: list[tuple[str, Server, Endpoint]] = []
     names = Names("discover")
-    for server in section.servers.values():
+    for server in _in_order(section, build):
         disabled = server.options.flags.get("disabled")
         if disabled and build.take(disabled):
             reason = "the server is left out: put it back, and use `appliance maint` instead of `disabled`"
@@ -91,6 +112,31 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
             build.report.say(Outcome.CHANGED, server.line.at(1), reason)
         served.append((name, server, Endpoint(host=server.target.host, port=port)))
     return served
+
+
+def _in_order(section: Section, build: Build) -> list[Server]:
+    """Return the servers in the order in which they are tried: `balance first` goes by their `id`.
+
+    HAProxy numbers those that have none by their position, or by the next number that is free.
+    """
+    servers = list(section.servers.values())
+    balance = section.settings.texts.get("balance")
+    if balance is None or balance.value != "first":
+        return servers
+    said = [each.options.numbers.get("id") for each in servers]
+    taken = {each.value for each in said if each}
+    ids: list[int] = []
+    position = 0
+    for each in said:
+        position += 1
+        while each is None and position in taken:
+            position += 1
+        ids.append(each.value if each else position)
+    ordered = [server for _, server in sorted(zip(ids, servers, strict=True), key=lambda each: each[0])]
+    if ordered != servers:
+        reason = "servers are filled in the order of their `id`: ours stand in that order"
+        build.report.say(Outcome.CHANGED, balance.place, reason)
+    return ordered
 
 
 def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | None:

@@ -1,4 +1,4 @@
-"""`balance`: how a backend chooses its server (configuration.txt, balance)."""
+"""`balance` and `stick`: how a backend chooses its server (configuration.txt, 4.2)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -23,10 +23,26 @@ def balance(statement: Statement) -> None:
             0,
         )
     elif known is None:
-        hint = statement.report.meant(plain, _SERVED) or f": write one of {listed(_SERVED)}"
+        hint = statement.report.meant(plain, _ALGORITHMS) or f": write one of {listed(tuple(_ALGORITHMS))}"
         statement.refuse(f"{shown(name)} is no algorithm{hint}", 0)
     else:
         known(statement, inside.rstrip(")"))
+
+
+def stick_table(statement: Statement) -> None:
+    """Note what the table of a section is kept by: `stick on src` has no need of the table itself."""
+    words = statement.arguments
+    if "type" in words[:-1]:
+        statement.section.table = words[words.index("type") + 1]
+    statement.ignore("only rules use tables, and each of those is judged by itself")
+
+
+def stick(statement: Statement) -> None:
+    """Take `stick on src`; what else clients may stick by is refused."""
+    if statement.arguments == ("on", "src"):
+        statement.section.stick = statement.said("source")
+    else:
+        statement.refuse("clients do not stick to a server by a table: write `balance source`")
 
 
 def _same(name: str) -> Callable[[Statement, str], None]:
@@ -47,7 +63,12 @@ def _static(statement: Statement, _: str) -> None:
 
 
 def _first(statement: Statement, _: str) -> None:
-    statement.refuse("servers are not filled one after another: write `balance leastconn` or `roundrobin`", 0)
+    statement.section.settings.texts["balance"] = statement.said("first")
+    statement.change(
+        "each worker fills its own part of `maxconn`: with several workers the next server is used a little "
+        "earlier",
+        0,
+    )
 
 
 def _random(statement: Statement, draws: str) -> None:
@@ -76,5 +97,3 @@ _ALGORITHMS: Final[Mapping[str, Callable[[Statement, str], None]]] = {
     "first": _first,
     "hash": _hash,
 }
-
-_SERVED: Final = tuple(name for name, known in _ALGORITHMS.items() if known is not _first)

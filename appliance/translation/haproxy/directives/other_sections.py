@@ -25,7 +25,7 @@ OTHERS: Final[Mapping[str, tuple[Outcome, str]]] = {
     "log-profile": _LOG,
     "crt-store": _TLS,
     "acme": _TLS,
-    "program": (Outcome.REFUSED, "other programs are not started: start it by a unit of systemd"),
+    "program": (Outcome.IGNORED, "other programs are not started here: start it by a unit of systemd"),
     "log-forward": (Outcome.REFUSED, "logs of others are not passed on: leave that to rsyslog or journald"),
 }
 """The outcome of each line of a section, by the section's first word."""

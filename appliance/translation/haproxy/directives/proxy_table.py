@@ -71,8 +71,6 @@ _HTTP: Final = ignored("it is for HTTP, which is not read here: bytes go through
 _LOG: Final = ignored("what is logged is said in the section `log` of our own file")
 _MAIL: Final = ignored("no mail is sent: the log, `appliance status` and the metrics tell the same")
 _PAGE: Final = changed("what is shown is ours: /metrics, /api/v1/status, and HAProxy's figures at any `;csv`")
-_TABLES: Final = ignored("only rules use tables, and each of those is judged by itself")
-_STICK: Final = refused("sessions do not stick to a server by a table: write `balance source`")
 _FILTERS: Final = refused("nothing can be put into the way of the bytes: leave it out")
 _NO_CHECK: Final = refused(
     "no such check is made: write `option tcp-check` with what to send and to expect, or `option httpchk`"
@@ -107,7 +105,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "tcp-request connection": rules.connection(Level.CONNECTION),
             "tcp-request session": rules.connection(Level.SESSION),
             "acl": rules.acl,
-            "stick-table": _TABLES,
+            "stick-table": balancing.stick_table,
             "rate-limit": refused(
                 "connections are not limited by their rate: leave it out, and write `maxconn`"
             ),
@@ -203,7 +201,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "server-template": servers.server_template,
             "use-server": refused("a server is not chosen by a condition: give it a port of its own"),
             "dispatch": refused("write `server NAME ADDRESS:PORT`"),
-            "stick": _STICK,
+            "stick": balancing.stick,
         },
     ),
     **_directives(

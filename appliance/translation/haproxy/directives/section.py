@@ -194,7 +194,10 @@ class Server:
 
 @dataclass(slots=True, kw_only=True)
 class Section:
-    """A section, as far as it was read."""
+    """A section, as far as it was read.
+
+    `table` is what its `stick-table` is kept by, `stick` the algorithm that does what `stick on src` says.
+    """
 
     kind: Kind
     name: str
@@ -207,3 +210,5 @@ class Section:
     rules: dict[Level, list[Rule]] = field(default_factory=dict)
     failures: list[Rule] = field(default_factory=list)
     template: bool = False
+    table: str | None = None
+    stick: Said[str] | None = None

@@ -20,6 +20,7 @@ from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
+from appliance.translation.haproxy.values.names import foreign
 from appliance.translation.translation import Outcome
 
 MOST_SECTIONS: Final = 5000
@@ -60,6 +61,7 @@ class _Reader:
         self._defaults = Settings()
         self._named: dict[str, Section] = {}
         self._names: dict[str, Line] = {}
+        self._misnamed: Section | None = None
 
     def line(self, line: Line) -> None:
         word = line.text(0)
@@ -85,6 +87,8 @@ class _Reader:
             if self._report.is_refused(header):
                 found = header  # it names defaults that are not known, which may keep clients out
             self._current.settings.unguarded = found or self._current.settings.unguarded
+            for line in self._current.lines if self._current is self._misnamed else ():
+                self._report.leave_out(line.number, "its section is refused, and left out")
         self._current = ""
 
     def _header(self, line: Line) -> None:
@@ -112,6 +116,8 @@ class _Reader:
             return section
         if self._named_well(section):
             self.sections.proxies.append(section)
+        else:
+            self._misnamed = section
         return section
 
     def _base(self, line: Line) -> tuple[Settings, bool]:
@@ -130,6 +136,10 @@ class _Reader:
         line = section.header
         if not section.name:
             self._refuse(line, f"a name is needed: `{section.kind} NAME`")
+            return False
+        fault = foreign(section.name)
+        if fault:
+            self._refuse(line, fault, 1)
             return False
         if len(self.sections.proxies) >= MOST_SECTIONS:
             self._refuse(line, f"more than {MOST_SECTIONS} sections")

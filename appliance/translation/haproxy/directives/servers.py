@@ -12,6 +12,7 @@ from appliance.translation.haproxy.directives.keywords import Keyword, Word
 from appliance.translation.haproxy.directives.section import Server, ServerOptions
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.values.endpoints import server_target
+from appliance.translation.haproxy.values.names import foreign
 from appliance.translation.haproxy.values.quantities import milliseconds, within
 
 
@@ -39,6 +40,10 @@ def server(statement: Statement) -> None:
         statement.report.leave_out(statement.line.number, reason)
         return
     name = statement.argument(0)
+    fault = foreign(name)
+    if fault:
+        statement.refuse(fault, 0)
+        return
     if name in statement.section.servers:
         statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
         return
@@ -117,6 +122,13 @@ def _refused_tls(word: Word[ServerOptions]) -> None:
     encrypted = True
     word.options.flags["ssl"] = word.said(encrypted)
     word.statement.refuse(f"ssl: {_TLS}", word.index)
+
+
+def _id(word: Word[ServerOptions]) -> None:
+    said = word.read(within(1, 2**31 - 1))
+    if said:
+        word.options.numbers["id"] = said
+        word.statement.ignore("id: servers have names with us, not numbers", word.index)
 
 
 def _check_sni(word: Word[ServerOptions]) -> None:
@@ -205,7 +217,7 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     ),
     "verifyhost": keywords.changed("the name is checked where `check-sni` asks for it", values=1),
     "sni": keywords.ignored("means nothing without `ssl`", values=1),
-    "id": keywords.ignored("servers have names with us, not numbers", values=1),
+    "id": Keyword(values=1, take=_id),
     "cookie": keywords.ignored(_HTTP, values=1),
     "redir": keywords.ignored(_HTTP, values=1),
     "proto": keywords.ignored(_HTTP, values=1),

@@ -3,8 +3,20 @@
 import re
 from typing import Final
 
+from appliance.model.messages.quoting import shown
+
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST: Final = 63
+
+
+_THEIRS: Final = re.compile(r"[A-Za-z0-9._:-]+")
+
+
+def foreign(name: str) -> str | None:
+    """Return why HAProxy has no section or server of such a name, None where it has."""
+    if _THEIRS.fullmatch(name):
+        return None
+    return f"{shown(name)} is not a name: letters, digits, dots, hyphens, underscores and colons"
 
 
 class Names:

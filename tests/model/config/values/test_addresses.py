@@ -1,5 +1,6 @@
 """`model.config.values.addresses`: addresses, networks and names; what is refused stands in the corpus."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model.config.values.addresses import (
+    ENDPOINT_PATTERN,
     dns_name,
     endpoint,
     host,
@@ -96,6 +98,15 @@ def test_endpoints_print_as_they_are_written(text: str, *, is_literal: bool):
 def test_networks(text: str, canonical: str):
     """A network is told in CIDR form, a mapped one as IPv4."""
     assert network(text) == canonical
+
+
+@pytest.mark.parametrize("text", ["web_1", "_a", "a_", "_", "my_db.example_net.", "_" * 63])
+def test_a_machine_may_have_an_underscore_in_its_name(text: str):
+    """Docker's DNS and hosts files know such names, and HAProxy asks for them."""
+    assert (host(text), server_host(text), endpoint(f"{text}:1").host) == (text, text, text)
+    assert re.fullmatch(ENDPOINT_PATTERN, f"{text}:1")
+    with pytest.raises(ValueError, match="letters, digits, hyphens and underscores"):
+        host(f"{text}!")
 
 
 @pytest.mark.parametrize("text", ["a" * 64, "a..b", "-a", "a-", "a_b", "", ".", "a." * 127 + "a"])

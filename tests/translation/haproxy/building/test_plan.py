@@ -26,6 +26,26 @@ def test_groups():
     assert list(found.config.api.frontends) == ["c"]
 
 
+def test_programs_beside_the_proxy():
+    """A `program`, such as the Data Plane API, is no reason not to serve what the file has besides."""
+    found = read(
+        f"program api\n  command dataplaneapi -f /etc/x.hcl\n  no option start-on-reload\n{TIMES}"
+        f"listen l\n  bind *:6443\n{SERVER}"
+    )
+    assert (found.refused, list(found.config.pools)) == ([], ["l"])
+    lines = [*found.lines("program"), *found.lines("command"), *found.lines("no option")]
+    assert [(each.outcome, "systemd" in str(each.reason)) for each in lines] == [(Outcome.IGNORED, True)] * 3
+
+
+@pytest.mark.parametrize("header", ["listen a/b", "listen", "listen twice"])
+def test_a_section_whose_header_is_refused(header: str):
+    """Nothing of it is served, and so none of its lines is kept."""
+    found = read(f"{TIMES}listen twice\n  bind *:1\n{SERVER}{header}\n  bind *:2\n{SERVER}")
+    assert [each[:3] for each in found.refused] == ["8:8"] if header != "listen" else ["8:1"]
+    assert [each.outcome for each in found.found.lines if each.place.line > 8] == [Outcome.IGNORED] * 2
+    assert list(found.config.pools) == ["twice"]
+
+
 def test_answers():
     """A frontend in http with `monitor-uri` alone answers; `monitor fail` is the pool that it needs."""
     found = read(

@@ -28,6 +28,10 @@ def addresses(*binds: str) -> list[str]:
         (["*:7001-7003"], ["0.0.0.0:7001", "0.0.0.0:7002", "0.0.0.0:7003"]),
         (["*:6443", "*:6443"], ["0.0.0.0:6443"]),
         (["*:6443 name main defer-accept"], ["0.0.0.0:6443"]),
+        (["10.0.0.1:80", "*:80", "10.0.0.1:81"], ["0.0.0.0:80", "10.0.0.1:81"]),
+        (["2001:db8::1:80,10.0.0.1:80", ":::80"], ["[::]:80"]),
+        (["2001:db8::1:80,10.0.0.1:80", ":::80 v6only", "*:80"], ["[::]:80"]),
+        (["2001:db8::1:80,localhost:80", "*:80"], ["[2001:db8::1]:80", "localhost:80", "0.0.0.0:80"]),
     ],
 )
 def test_addresses(binds: list[str], expected: list[str]):
@@ -43,6 +47,30 @@ def test_ipv6_alone_on_every_address():
     beside = frontend("bind :::443 v6only", "bind 10.0.0.1:443", bind="")
     assert beside.config.ingress is not None
     assert [str(each) for each in beside.frontend().bind] == ["10.0.0.1:443"]
+
+
+def test_an_address_that_another_one_takes_too():
+    """It is left out, and the report says so; the same one again is nothing new."""
+    found = frontend("bind 10.0.0.1:80", "bind *:80", "bind *:80", bind="")
+    assert [each.outcome for each in found.lines("bind")] == [Outcome.CHANGED, Outcome.KEPT, Outcome.KEPT]
+    assert "`0.0.0.0:80` of this section" in str(found.lines("bind")[0].reason)
+
+
+@pytest.mark.parametrize("mode", ["tcp", "http"])
+def test_an_address_that_another_section_has(mode: str):
+    """HAProxy would give connections to either of them: one line says so, and the first has all."""
+    found = read(
+        f"{TIMES}listen a\n  bind 10.0.0.1:1-2\n  server s 10.0.0.3:1\n"
+        f"listen b\n  mode {mode}\n  bind *:9,10.0.0.1:2\n  server s 10.0.0.4:1\n"
+        "listen c\n  bind 10.0.0.1:2\n  server s 10.0.0.5:1\n  disabled\n"
+    )
+    assert [str(each) for each in found.frontend("a").bind] == ["10.0.0.1:1", "10.0.0.1:2"]
+    refused = [each for each in found.refused if "mode http" not in each]
+    told = (
+        "10:8: `10.0.0.1:2` is bound by line 6 already, and HAProxy lets chance decide which section "
+        "gets a connection: leave one of them out"
+    )
+    assert refused == [told]
 
 
 @pytest.mark.parametrize(

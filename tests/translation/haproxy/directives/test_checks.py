@@ -60,7 +60,7 @@ def test_the_last_kind_holds():
         ("option httpchk GET x", "must be a path"),
         ("option httpchk GET / 1.0", "`1.0` is no version"),
         (r"option httpchk GET / HTTP/1.1\r\nAuthorization:\ x", "the header `Authorization` cannot be sent"),
-        (r"option httpchk GET / HTTP/1.1\r\nHost:\ a_b", "is not a DNS name"),
+        (r"option httpchk GET / HTTP/1.1\r\nHost:\ a~b", "is not a DNS name"),
         ("option spop-check", "no such check is made"),
     ],
 )

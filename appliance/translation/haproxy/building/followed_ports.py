@@ -1,0 +1,140 @@
+"""Servers without a port: connections go to the one that the client came to (configuration.txt, server).
+
+A server of ours has one port. Where clients come to several, each port gets a frontend and a pool of its own,
+with the servers at that port: who comes to 30005 is connected to 30005.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from appliance.translation.haproxy.directives.section import Bind, Kind, Said, Section, Server, Settings
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.haproxy.values.endpoints import ServerTarget
+from appliance.translation.haproxy.values.names import Names
+from appliance.translation.translation import Outcome
+
+MOST_PORTS: Final = 128
+"""Ports of one backend: each is a pool, with checks of its own."""
+
+MOST_SERVERS: Final = 4096
+"""Servers of all pools that are made so."""
+
+
+def spread(sections: Sequence[Section], report: Report) -> list[Section]:
+    """Return the sections, where it takes that with one for each port instead of one for all."""
+    return _Spreading(sections, report).sections()
+
+
+class _Spreading:
+    def __init__(self, sections: Sequence[Section], report: Report) -> None:
+        self._sections = sections
+        self._report = report
+        names = [each.name for each in sections]
+        self._fronts, self._backs = Names(*names), Names(*names)
+        self._pools = self._spread_pools()
+
+    def sections(self) -> list[Section]:
+        return [each for section in self._sections for each in self._copies(section)]
+
+    def _spread_pools(self) -> dict[str, dict[int, Section]]:
+        """Return the copies, by port, of each section with servers that follow clients to several ports."""
+        ports: dict[str, set[int]] = {}
+        for section in self._sections:
+            target = _target(section)
+            if target and _in_tcp(section):
+                ports.setdefault(target, set()).update(_ports(section))
+        left = MOST_SERVERS
+        found: dict[str, dict[int, Section]] = {}
+        for section in filter(_follows, self._sections):
+            every = sorted(ports.get(section.name, ()))
+            left -= len(every) * len(section.servers)
+            if 1 < len(every) <= MOST_PORTS and left >= 0:
+                found[section.name] = {port: self._pool(section, port) for port in every}
+                self._tell(section, list(found[section.name].values()))
+        return found
+
+    def _pool(self, section: Section, port: int) -> Section:
+        """Return the servers of a section at one port; a `listen` listens there if that is one of its own."""
+        binds = _at(section, port)
+        return replace(
+            section,
+            kind=Kind.LISTEN if binds else Kind.BACKEND,
+            name=self._backs.ours(f"{section.name}-{port}"),
+            binds=binds,
+            servers={name: _at_port(each, port) for name, each in section.servers.items()},
+        )
+
+    def _copies(self, section: Section) -> Iterator[Section]:
+        pools = self._pools.get(_target(section) or "", {}) if _in_tcp(section) else {}
+        if section.name in self._pools and section.kind.has_servers:
+            yield from self._pools[section.name].values()
+            return
+        if not pools or section.servers:
+            yield replace(section, kind=Kind.BACKEND, binds=[]) if pools else section
+        for port in sorted(_ports(section)) if pools else ():
+            yield replace(
+                section,
+                kind=Kind.FRONTEND,
+                name=self._fronts.ours(f"{section.name}-{port}"),
+                binds=_at(section, port),
+                settings=_leading_to(section, pools[port].name),
+                servers={},
+            )
+
+    def _tell(self, section: Section, pools: Sequence[Section]) -> None:
+        reason = (
+            f"connections go to the port that clients came to: each of the {len(pools)} ports has a "
+            f"frontend and a pool, `{pools[0].name}` to `{pools[-1].name}`, with limits and checks of its own"
+        )
+        for name, server in section.servers.items():
+            if server.target.port is None and all(each.servers[name].target.port for each in pools):
+                self._report.say(Outcome.CHANGED, server.line.at(2), reason)
+
+
+def _target(section: Section) -> str | None:
+    """Return the name of the section whose servers take the clients of one."""
+    said = section.settings.backend if section.kind.takes_clients else None
+    if said is not None:
+        return said.value
+    return section.name if section.kind is Kind.LISTEN else None
+
+
+def _follows(section: Section) -> bool:
+    """Tell whether a section is where connections go to a server that has no port."""
+    if not section.kind.has_servers or _target(section) not in {None, section.name}:
+        return False
+    return _in_tcp(section) and any(each.target.port is None for each in section.servers.values())
+
+
+def _in_tcp(section: Section) -> bool:
+    mode = section.settings.texts.get("mode")
+    return mode is None or mode.value == "tcp"
+
+
+def _ports(section: Section) -> set[int]:
+    return {each.port for bind in section.binds for each in bind.endpoints}
+
+
+def _at(section: Section, port: int) -> list[Bind]:
+    """Return the binds of a section as far as they have one port."""
+    binds = (
+        replace(bind, endpoints=tuple(each for each in bind.endpoints if each.port == port))
+        for bind in section.binds
+    )
+    return [bind for bind in binds if bind.endpoints]
+
+
+def _at_port(server: Server, port: int) -> Server:
+    """Return a server as those who came to a port find it, or as it is where it can have no such port."""
+    there = port + server.target.offset
+    if server.target.port is not None or not 1 <= there <= 65535:
+        return server
+    return replace(server, target=ServerTarget(host=server.target.host, port=there))
+
+
+def _leading_to(section: Section, name: str) -> Settings:
+    """Return the settings of a section whose clients come to the servers of another one."""
+    texts = section.settings.texts
+    key = "use_backend" if "use_backend" in texts else "default_backend"
+    return replace(section.settings, texts={**texts, key: Said(value=name, place=texts[key].place)})
