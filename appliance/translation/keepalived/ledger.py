@@ -67,10 +67,17 @@ class Ledger:
                     self._heads[place.source, place.line] = head
 
     def adopt(self, other: "Ledger") -> None:
-        """Note what another ledger has noted of the same files."""
+        """Note what has been noted of lines in another ledger of the same files."""
         for each in other.outcomes:
-            if each.reason is not None:
-                self._mark(each.place, each.outcome, each.reason)
+            self._mark(each.place, each.outcome, each.reason or "")
+
+    def refused_lines(self) -> dict[str | None, list[int]]:
+        """Return the lines that are refused until now, of each file in their order."""
+        found: dict[str | None, list[int]] = {}
+        for source, line in sorted(self._marks, key=lambda key: key[1]):
+            if any(outcome is Outcome.REFUSED for outcome, _ in self._marks[source, line]):
+                found.setdefault(source, []).append(line)
+        return found
 
     @property
     def outcomes(self) -> tuple[LineOutcome, ...]:

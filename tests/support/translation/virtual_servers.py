@@ -1,16 +1,19 @@
 """A `virtual_server` in a test: its text, and what becomes of it."""
 
+from support.translation.keepalived_files import mapping
+
 from appliance.model.document.tree import Plain, plain
 from appliance.translation.translation import LineOutcome, Outcome, Translation
-from support.translation.keepalived_files import mapping
 
 NAME = "192.0.2.150-6443"
 FIRST = "192.0.2.11-6443"
 
 
-def virtual_server(*lines: str, address: str = "192.0.2.150 6443", servers: str = "") -> str:
-    """Return a `virtual_server` of TCP and NAT in turn with further lines and servers; one by default."""
-    own = ("lvs_sched rr", "lvs_method NAT", "protocol TCP")
+def virtual_server(
+    *lines: str, address: str = "192.0.2.150 6443", protocol: str = "TCP", servers: str = ""
+) -> str:
+    """Return a `virtual_server` with NAT, in turn, with further lines and servers; one by default."""
+    own = ("lvs_sched rr", "lvs_method NAT", f"protocol {protocol}")
     return "\n".join((f"virtual_server {address} {{", *own, *lines, servers or real_server(), "}", ""))
 
 

@@ -14,6 +14,7 @@ from appliance.translation.keepalived.virtual_servers.checkers import Keys
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, USUAL, Scheduler
 from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer
+from appliance.translation.translation import Outcome
 from appliance.translation.tree_builder import TreeBuilder
 
 INGRESS_PORTS: Final = frozenset((80, 443))
@@ -91,28 +92,31 @@ def pool(
 def _balance(server: VirtualServer, found: TreeBuilder) -> Scheduler:
     """Write the algorithm; return the scheduler, which says whether weights count."""
     word = server.scheduler
-    name, place = (word.text, word.place) if word else (USUAL, server.head.place)
-    scheduler = SCHEDULERS[name]
+    scheduler = SCHEDULERS[word.text if word else USUAL]
     hashes = scheduler.balance is Balance.SOURCE
     if server.persistence is not None:
         found.put(("balance",), Balance.SOURCE.value, server.persistence)
         server.ledger.change(server.persistence, _KEPT)
-        if word is not None:
-            server.ledger.ignore(place, "the client's address chooses the server")
+        server.ledger.mark([word.place] if word else [], Outcome.IGNORED, "the client's address chooses")
     else:
-        if hashes and server.by_port:
-            found.put(("balance",), Balance.HASH.value, place)
-            found.put(("hash_on",), ["source", "source-port"], server.by_port)
-        elif scheduler.balance is not Balance.ROUNDROBIN:
-            found.put(("balance",), scheduler.balance.value, place)
-        if scheduler.reason:
-            why = (
-                scheduler.reason if word else f"`{USUAL}`, which is keepalived's default: {scheduler.reason}"
-            )
-            server.ledger.change(place, why)
+        _choose(server, scheduler, found)
     if server.by_port and (server.persistence or not hashes):
         server.ledger.ignore(server.by_port, "counts for `sh` and `mh` alone")
     return scheduler
+
+
+def _choose(server: VirtualServer, scheduler: Scheduler, found: TreeBuilder) -> None:
+    """Write the algorithm that is most like a scheduler, and say what differs."""
+    word = server.scheduler
+    place = word.place if word else server.head.place
+    if scheduler.balance is Balance.SOURCE and server.by_port:
+        found.put(("balance",), Balance.HASH.value, place)
+        found.put(("hash_on",), ["source", "source-port"], server.by_port)
+    elif scheduler.balance is not Balance.ROUNDROBIN:
+        found.put(("balance",), scheduler.balance.value, place)
+    if scheduler.reason:
+        name = "" if word else f"`{USUAL}`, which is keepalived's default: "
+        server.ledger.change(place, f"{name}{scheduler.reason}")
 
 
 def _weights(

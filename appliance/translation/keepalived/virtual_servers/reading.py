@@ -4,6 +4,7 @@ What is refused anywhere in a block refuses the whole: without its check, its li
 would be open to more than the file has it.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,17 +29,15 @@ class VirtualServers:
     def __init__(self, tree: TreeBuilder, ledger: Ledger) -> None:
         self._tree = tree
         self._ledger = ledger
-        self._taken: dict[Endpoint, str] = {}
-
-    @property
-    def found(self) -> bool:
-        """Tell whether there is one that the kernel forwards."""
-        return bool(self._taken)
+        self._unread = ledger.refused_lines()
+        self._taken: set[Endpoint] = set()
+        self._names: set[str] = set()
 
     def take(self, given: Directive) -> None:
         """Put one virtual server, or refuse it as a whole."""
         draft = Ledger()
         with faults_in(draft):
+            self._refuse_unread(given)
             self._put(virtual_server(given, draft))
         fault = next((each for each in draft.outcomes if each.outcome is Outcome.REFUSED), None)
         if fault is None:
@@ -47,6 +46,19 @@ class VirtualServers:
             self._ledger.refuse(given.place, _why(given, fault))
             belongs = f"belongs to `{given.keyword}`, line {given.place.line}, and is left out with it"
             self._ledger.leave_out(given.places, belongs, head=given.place)
+
+    def _refuse_unread(self, given: Directive) -> None:
+        """Refuse a block with a line that nobody could read: it may be what protects it."""
+        lines: dict[str | None, list[int]] = {}
+        for each in given.places:
+            lines.setdefault(each.source, []).append(each.line)
+        for source, own in lines.items():
+            unread = self._unread.get(source, [])
+            at = bisect_left(unread, min(own))
+            if at < len(unread) and unread[at] <= max(own):
+                raise DirectiveError(
+                    f"is left out for its line {unread[at]}, which cannot be read", given.place
+                )
 
     def _put(self, server: VirtualServer) -> None:
         if server.address in self._taken:
@@ -62,8 +74,9 @@ class VirtualServers:
         if server.ledger.refusals:
             return
         place = server.head.place
-        name = own_name(f"{server.address.host}-{server.address.port}", self._taken.values())
-        self._taken[server.address] = name
+        name = own_name(f"{server.address.host}-{server.address.port}", self._names)
+        self._names.add(name)
+        self._taken.add(server.address)
         group = "ingress" if server.address.port in INGRESS_PORTS else "api"
         self._tree.graft(("pools", name), pool(server, servers, checks).root, place)
         self._tree.graft((group, "frontends", name), frontend(server, pool=name).root, place)

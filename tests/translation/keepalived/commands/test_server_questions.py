@@ -47,6 +47,7 @@ def test_an_address_of_version_6():
         "bash -c '</dev/tcp/192.0.2.12/80'",
         "nc -z ::1 80",
         "pidof nginx",
+        "/bin/bash -c '</dev/tcp/192.0.2.12/80'",
         f"/etc/keepalived/check.sh {HOST}",
         f"ping -c 1 {HOST}",
     ],

@@ -63,7 +63,15 @@ def times(*lines: str, outer: tuple[str, ...] = ()) -> tuple[Plain, ...]:
         ),
         (("SSL_GET {", "enable_sni", "url { path /x", "}", "}"), {**HTTP, "type": "https"}),
         (
-            ("SSL_GET {", "sni_name b.example", "enable_sni", "virtualhost a.example", "url { path /x", "}", "}"),
+            (
+                "SSL_GET {",
+                "sni_name b.example",
+                "enable_sni",
+                "virtualhost a.example",
+                "url { path /x",
+                "}",
+                "}",
+            ),
             {**HTTP, "type": "https", "host": "a.example", "sni": "b.example"},
         ),
         (("MISC_CHECK {", "misc_path '/usr/bin/nc -z 192.0.2.11 6443'", "}"), {"type": "tcp"}),
@@ -83,7 +91,11 @@ def test_what_is_asked(lines: tuple[str, ...], found: dict[str, Plain]):
     [
         (("TCP_CHECK { }",), (), ("60s", "1s", "5s", 1, 2)),
         (("HTTP_GET {", "url { path /", "}", "}"), (), ("60s", "3s", "5s", 1, 2)),
-        (("MISC_CHECK {", "misc_path 'nc -z 192.0.2.11 6443'", "}"), ("delay_loop 8",), ("8s", None, "8s", 1, 1)),
+        (
+            ("MISC_CHECK {", "misc_path 'nc -z 192.0.2.11 6443'", "}"),
+            ("delay_loop 8",),
+            ("8s", None, "8s", 1, 1),
+        ),
         (
             ("MISC_CHECK {", "misc_path 'nc -z -w 3 192.0.2.11 6443'", "misc_timeout 4", "}"),
             ("connect_timeout 2",),
@@ -149,7 +161,10 @@ def test_who_asks_connects():
         (("bindto 192.0.2.1", "connect_timeout 3"), "the address that the kernel chooses"),
         (("connect_timeout 30",), "connects within 5 s"),
         (("retry 5000",), "is at most 999 here"),
-        (("connect_timeout 0", "delay_loop 0"), "must be more than 0: keepalived leaves it out, and so do we"),
+        (
+            ("connect_timeout 0", "delay_loop 0"),
+            "must be more than 0: keepalived leaves it out, and so do we",
+        ),
         (("nb_get_retry 3",), "is unknown here. Left out, as keepalived does"),
         (("connect_port 0",), "keepalived leaves it out"),
     ],
