@@ -67,7 +67,7 @@ def translate(
     return Translation(
         root=reading.tree.root,
         lines=ledger.outcomes,
-        proposals=proposals(instances),
+        proposals=proposals(instances, forwards=reading.virtual_servers.found),
     )
 
 

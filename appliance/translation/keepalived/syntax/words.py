@@ -3,7 +3,8 @@
 keepalived reads a line in two ways. Ordinary words are parted by blanks, and only `"` quotes: what stands
 between two of them is a word of its own, and a backslash is a character like any other. On lines with a
 command, `script`, `misc_path` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the
-first word behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted strings").
+first word behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted
+strings").
 """
 
 import re

@@ -28,6 +28,9 @@ MISC: Final = "MISC_CHECK"
 _ANY_STATUS: Final = "100-599"
 _GOOD: Final = "200-299"  # keepalived's default
 
+_BODIES: Final = {"444bcb3a3fcf8389296c49467f27e1d6": "ok"}
+"""Bodies whose digest people write: that of Kubernetes' /healthz."""
+
 _Value = TypeVar("_Value")
 
 
@@ -133,6 +136,15 @@ def _status(url: _Url, given: Directive) -> None:
     url.checker.put("expect", texts if len(texts) > 1 else texts[0], given.values[0].place)
 
 
+def _digest(url: _Url, given: Directive) -> None:
+    word = only(given)
+    body = _BODIES.get(word.text.lower())
+    if body is None:
+        raise DirectiveError(_TEXT, word.place)
+    url.checker.put("expect_body", body, word.place)
+    url.ledger.change(word.place, f"is that of `{body}`: the body has to hold it")
+
+
 def _host_of_url(url: _Url, given: Directive) -> None:
     url.virtualhost = only(given)
 
@@ -225,7 +237,7 @@ _URL: Final[Table[_Url]] = {
     "path": Understood(act=_path),
     "status_code": Understood(act=_status),
     "virtualhost": Understood(act=_host_of_url),
-    "digest": refused(_TEXT),
+    "digest": Understood(act=_digest),
     "regex": refused(_TEXT),
     "regex_no_match": refused(_TEXT),
     **dict.fromkeys(

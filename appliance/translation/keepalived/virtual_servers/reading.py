@@ -33,6 +33,11 @@ class VirtualServers:
         self._taken: set[Endpoint] = set()
         self._names: set[str] = set()
 
+    @property
+    def found(self) -> bool:
+        """Tell whether there is one that the kernel forwards."""
+        return bool(self._taken)
+
     def take(self, given: Directive) -> None:
         """Put one virtual server, or refuse it as a whole."""
         draft = Ledger()

@@ -1,5 +1,7 @@
 """Checkers of a server: the check that each becomes, and how often and how patiently it is asked."""
 
+from hashlib import md5
+
 import pytest
 from support.translation.keepalived_files import mapping, told, translated
 from support.translation.virtual_servers import check, pool, real_server, refusals, virtual_server
@@ -11,6 +13,7 @@ pytestmark = pytest.mark.pure
 
 C, I, R = Outcome.CHANGED, Outcome.IGNORED, Outcome.REFUSED  # noqa: E741  # as the outcomes are called
 
+OK = md5(b"ok", usedforsecurity=False).hexdigest()
 HTTP: dict[str, Plain] = {"type": "http", "expect": "200-299", "path": "/x"}
 
 
@@ -62,6 +65,7 @@ def times(*lines: str, outer: tuple[str, ...] = ()) -> tuple[Plain, ...]:
             {**HTTP, "type": "https", "host": "a.example", "sni": "a.example"},
         ),
         (("SSL_GET {", "enable_sni", "url { path /x", "}", "}"), {**HTTP, "type": "https"}),
+        (("HTTP_GET {", "url {", "path /x", f"digest {OK}", "}", "}"), {**HTTP, "expect_body": "ok"}),
         (
             (
                 "SSL_GET {",
