@@ -30,7 +30,7 @@ def real_server(given: Directive, around: Block, *, port: int) -> RealServer:
     """Return a server, whose port is that of the virtual server where it has none."""
     found = RealServer(head=given, ledger=around.ledger, address=endpoint(given, port=port))
     for each in given.within:
-        apply(_REAL_SERVER, found, each, found.ledger)
+        apply(REAL_SERVER, found, each, found.ledger)
     return found
 
 
@@ -78,7 +78,7 @@ def _checker(found: RealServer, given: Directive) -> None:
 
 _TOLD: Final = changed("no command is run for one server: `notify` of our YAML tells of all of them")
 
-_REAL_SERVER: Final[Table[RealServer]] = {
+REAL_SERVER: Final[Table[RealServer]] = {
     **times(RealServer),
     **{keyword: Understood(act=_checker, block=True) for keyword in CHECKERS},
     **dict.fromkeys(

@@ -50,7 +50,7 @@ def virtual_server(given: Directive, ledger: Ledger) -> VirtualServer:
         raise DirectiveError(_SEVERAL[kind], given.place)
     found = VirtualServer(head=given, ledger=ledger, address=endpoint(given))
     for each in given.within:
-        apply(_VIRTUAL_SERVER, found, each, ledger)
+        apply(VIRTUAL_SERVER, found, each, ledger)
     if found.protocol is None:
         raise DirectiveError("says no `protocol`, which is UDP for keepalived: `protocol TCP`", given.place)
     return found
@@ -140,7 +140,7 @@ _COMMANDS: Final = refused(
     "no command is run for a pool: `track: { serving: { pool: NAME } }` of a virtual IP follows its servers"
 )
 
-_VIRTUAL_SERVER: Final[Table[VirtualServer]] = {
+VIRTUAL_SERVER: Final[Table[VirtualServer]] = {
     **times(VirtualServer),
     "protocol": Understood(act=_protocol),
     "lb_kind": Understood(act=_method),
