@@ -1,5 +1,6 @@
 """The report of an import, for people and for machines: each line of the files, then what could be better."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from appliance.model.messages.problems import Problem
@@ -11,12 +12,17 @@ _OUTCOME_WIDTH = max(map(len, Outcome))
 
 
 def as_text(result: ImportResult) -> str:
-    """Return the report as a table of lines with the reasons below them, problems and proposals."""
-    width = max((len(where(each.place)) for each in result.lines), default=0)
+    """Return the report as a table of lines with the reasons below them, problems and proposals.
+
+    A block that is left out as a whole has one line, with the number of those that are left out with it.
+    """
+    lines = [each for each in result.lines if each.left_out_with is None]
+    further = Counter(each.left_out_with for each in result.lines)
+    width = max((len(where(each.place)) for each in lines), default=0)
     return "".join(
         f"{line}\n"
         for part in (
-            *(_line(each, width) for each in result.lines),
+            *(_line(each, width, further.pop(each.place, 0)) for each in lines),
             _counts(result),
             *(_problem(each) for each in result.problems),
             *(_proposals(result.proposals)),
@@ -55,8 +61,10 @@ def as_values(result: ImportResult) -> dict[str, object]:
     }
 
 
-def _line(line: LineOutcome, width: int) -> Iterator[str]:
+def _line(line: LineOutcome, width: int, further: int) -> Iterator[str]:
     text = printable(" ".join(line.text.split()))
+    if further:
+        text += f" ... and {further} lines" if further > 1 else " ... and 1 line"
     yield f"{where(line.place):<{width}}  {line.outcome:<{_OUTCOME_WIDTH}}  {text}".rstrip()
     if line.reason:
         yield f"{'':<{width}}  {'':<{_OUTCOME_WIDTH}}    {printable(line.reason)}"

@@ -30,13 +30,15 @@ class LineOutcome:
 
     `place` is the first word of the line, or the word that is refused; its `source` names the file. `reason`
     is None only for what is KEPT. One line of a file has several outcomes where its words have different ones
-    (`server` with a keyword that is refused).
+    (`server` with a keyword that is refused). `left_out_with` is where the block begins that is left out as a
+    whole, with this line.
     """
 
     place: FilePosition
     text: str
     outcome: Outcome
     reason: str | None = None
+    left_out_with: FilePosition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from appliance.translation.composing import load_together
 from appliance.translation.keepalived.meaning.globals import DEFAULTS
 from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
 from appliance.translation.keepalived.reader import translate
+from appliance.translation.keepalived.virtual_servers.real_server import REAL_SERVER
+from appliance.translation.keepalived.virtual_servers.virtual_server import VIRTUAL_SERVER
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
@@ -89,7 +91,12 @@ KEEPALIVED_CONF: Final = Target(
         *(keepalived_conf(release).encode() for release in RELEASES.values()),
     ),
     words=(
-        *(f"\n{name} ".encode() for name in (*INSTANCE, *DEFAULTS)),
+        *(f"\n{name} ".encode() for name in (*INSTANCE, *DEFAULTS, *VIRTUAL_SERVER, *REAL_SERVER)),
+        *(
+            b"virtual_server 192.0.2.1 80 {\nprotocol TCP\n",
+            b"url {\npath /",
+            b"misc_path 'nc -z 192.0.2.1 80'",
+        ),
         *(b"{", b"}", b'"', b"'", b"\\\n", b"\\", b"$A=", b"${A}", b"$A ", b"@lb1 ", b"@^", b"#", b"!"),
         *(b"~SEQ(N,1,", b"~LST(", b"include ", b"reverse", b"weight 0", b"9" * 400, b"{" * 400, b"\0"),
         *(b"$(", b"`", b"&&", b"||", b"if ", b"fi", b'""', b"curl -f http://localhost", b"</dev/tcp/a/1"),

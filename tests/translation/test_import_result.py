@@ -1,6 +1,7 @@
 """What `appliance import` prints: YAML with its origin, a word on each line, and proposals apart from it."""
 
 import pytest
+from support.translation.keepalived_files import PATH, translated
 
 from appliance.model.loading.loading import load
 from appliance.model.messages.problems import FilePosition
@@ -113,6 +114,19 @@ def test_the_report_has_every_line_and_proposals_apart():
         "        path: /readyz",
         "  n: m",
     ]
+
+
+def test_a_refused_block_is_one_line():
+    """The lines that are left out with a block are counted beside it; machines find each of them."""
+    text = "virtual_server 192.0.2.9 53 {\nprotocol UDP\nreal_server 192.0.2.1 53 {\n}\n}\n"
+    result = import_result([translated(text)])
+
+    assert as_text(result).splitlines() == [
+        f"{PATH}:1:1  refused  virtual_server 192.0.2.9 53 {{ ... and 4 lines",
+        as_text(result).splitlines()[1],
+        "0 kept, 0 changed, 4 ignored, 1 refused",
+    ]
+    assert len(as_values(result)["lines"]) == 5  # type: ignore[arg-type]  # a list
 
 
 def test_json_has_the_same():

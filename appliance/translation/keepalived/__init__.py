@@ -1,1 +1,1 @@
-"""keepalived.conf, turned into `virtual_ips` of our configuration."""
+"""keepalived.conf, turned into `virtual_ips`, frontends and pools of our configuration."""

@@ -24,6 +24,7 @@ class Ledger:
     def __init__(self) -> None:
         self._lines: dict[tuple[str | None, int], tuple[FilePosition, str]] = {}
         self._marks: dict[tuple[str | None, int], dict[_Mark, FilePosition]] = {}
+        self._heads: dict[tuple[str | None, int], FilePosition] = {}
         self._refusals = 0
 
     @property
@@ -52,11 +53,31 @@ class Ledger:
         for place in places:
             self._mark(place, outcome, reason)
 
-    def leave_out(self, places: Iterable[FilePosition], reason: str) -> None:
-        """Note that lines of which nothing else is said are left out with what they belong to."""
+    def leave_out(
+        self, places: Iterable[FilePosition], reason: str, *, head: FilePosition | None = None
+    ) -> None:
+        """Note that lines of which nothing else is said are left out with what they belong to.
+
+        `head` is where that begins, where its first line says for all of them what became of it.
+        """
         for place in places:
             if (place.source, place.line) not in self._marks:
                 self._mark(place, Outcome.IGNORED, reason)
+                if head is not None:
+                    self._heads[place.source, place.line] = head
+
+    def adopt(self, other: "Ledger") -> None:
+        """Note what has been noted of lines in another ledger of the same files."""
+        for each in other.outcomes:
+            self._mark(each.place, each.outcome, each.reason or "")
+
+    def refused_lines(self) -> dict[str | None, list[int]]:
+        """Return the lines that are refused until now, of each file in their order."""
+        found: dict[str | None, list[int]] = {}
+        for source, line in sorted(self._marks, key=lambda key: key[1]):
+            if any(outcome is Outcome.REFUSED for outcome, _ in self._marks[source, line]):
+                found.setdefault(source, []).append(line)
+        return found
 
     @property
     def outcomes(self) -> tuple[LineOutcome, ...]:
@@ -69,8 +90,9 @@ class Ledger:
         marks = self._marks.get(key)
         if not marks:
             return [LineOutcome(place=place, text=text, outcome=Outcome.KEPT)]
+        head = self._heads.get(key) if len(marks) == 1 else None
         return [
-            LineOutcome(place=where, text=text, outcome=outcome, reason=reason)
+            LineOutcome(place=where, text=text, outcome=outcome, reason=reason, left_out_with=head)
             for (outcome, reason), where in marks.items()
         ]
 

@@ -13,16 +13,20 @@ _COPIED_IDS: Final = frozenset(("1", "50", "51", "52", "100"))
 _SLOW: Final = Decimal(1)
 
 
-def proposals(instances: Iterable[Instance]) -> tuple[Proposal, ...]:
-    """Return the proposals for all instances, in the order of the file."""
-    return tuple(each for instance in instances for each in _of(instance))
+def proposals(instances: Iterable[Instance], *, forwards: bool) -> tuple[Proposal, ...]:
+    """Return the proposals for all instances, in the order of the file.
+
+    `forwards` tells that the file has virtual servers, which the kernel forwards here.
+    """
+    program = "forward" if forwards else "proxy-api"
+    return tuple(each for instance in instances for each in _of(instance, program))
 
 
-def _of(instance: Instance) -> Iterator[Proposal]:
+def _of(instance: Instance, program: str) -> Iterator[Proposal]:
     yield from _router_id(instance)
     yield from _password(instance)
     yield from _faster(instance)
-    yield from _checks(instance)
+    yield from _checks(instance, program)
     yield from _addresses(instance)
 
 
@@ -73,7 +77,7 @@ def _faster(instance: Instance) -> Iterator[Proposal]:
     )
 
 
-def _checks(instance: Instance) -> Iterator[Proposal]:
+def _checks(instance: Instance, program: str) -> Iterator[Proposal]:
     for name, watched in instance.tracks.items():
         if watched.kind != "script":
             continue
@@ -94,7 +98,7 @@ def _checks(instance: Instance) -> Iterator[Proposal]:
                 "though its proxy is dead"
             ),
             place=instance.head.place,
-            example=_yaml(instance, "track:", "  serving:", "    program: proxy-api"),
+            example=_yaml(instance, "track:", "  serving:", f"    program: {program}"),
         )
     weighed = [name for name, each in instance.tracks.items() if each.weight]
     if weighed and instance.has("preempt"):

@@ -1,4 +1,4 @@
-"""Reads keepalived.conf: its virtual routers as `virtual_ips` of our configuration, and a word on every line.
+"""Reads keepalived.conf: virtual routers as `virtual_ips`, virtual servers as frontends, each line told of.
 
 Numbers without a unit are seconds. Two defaults differ from keepalived 2.2: while active we announce the
 addresses again each minute (`announce.refresh`), and a router that leaves waits for its successor.
@@ -30,6 +30,7 @@ from appliance.translation.keepalived.meaning.watched import Watched
 from appliance.translation.keepalived.proposals import proposals
 from appliance.translation.keepalived.syntax.directives import Directive, directives
 from appliance.translation.keepalived.syntax.statements import Statements, Surroundings
+from appliance.translation.keepalived.virtual_servers.reading import VirtualServers
 from appliance.translation.translation import Translation
 from appliance.translation.tree_builder import TreeBuilder
 
@@ -66,7 +67,7 @@ def translate(
     return Translation(
         root=reading.tree.root,
         lines=ledger.outcomes,
-        proposals=proposals(instances),
+        proposals=proposals(instances, forwards=reading.virtual_servers.found),
     )
 
 
@@ -81,6 +82,7 @@ class _Reading:
         self.checks: dict[tuple[str, str], Directive] = {}
         self.groups: dict[str, Group] = {}
         self.instances: dict[str, Directive] = {}
+        self.virtual_servers = VirtualServers(tree, ledger)
 
     def finish(self, programs: Sequence[str]) -> tuple[Instance, ...]:
         """Return the instances that are not left out, now that everything they refer to is known."""
@@ -189,15 +191,16 @@ def _instance(reading: _Reading, given: Directive) -> None:
     reading.instances[name.text] = given
 
 
+def _virtual_server(reading: _Reading, given: Directive) -> None:
+    reading.virtual_servers.take(given)
+
+
 def _globals(reading: _Reading, given: Directive) -> None:
     global_defs(reading.globals, given)
 
 
 _BY_DEFAULT: Final[Table[Instance]] = {name: INSTANCE[own] for name, own in DEFAULTS.items()}
 
-_NO_IPVS: Final = refused(
-    "there is no IPVS here: write a frontend with `bind`, and a pool with these servers"
-)
 _HOST: Final = refused(
     "belongs to the host: say it in its own network configuration, where it stays at a restart"
 )
@@ -222,7 +225,7 @@ _TOP: Final[Table[_Reading]] = {
     "static_routes": _HOST,
     "static_rules": _HOST,
     "track_group": _HOST,
-    "virtual_server": _NO_IPVS,
-    "virtual_server_group": _NO_IPVS,
-    "SSL": _NO_IPVS,
+    "virtual_server": Understood(act=_virtual_server, block=True),
+    "virtual_server_group": ignored("is for `virtual_server group`, which is refused where it stands"),
+    "SSL": refused("checks show no certificate: leave it out; keepalived verifies none by it either"),
 }

@@ -2,6 +2,7 @@
 
 import pytest
 from support.translation.keepalived_files import instance, told, translated
+from support.translation.virtual_servers import virtual_server
 
 from appliance.model.loading.loading import load
 from appliance.translation.translation import Outcome, Proposal
@@ -57,6 +58,14 @@ def test_proposals(lines: tuple[str, ...], router_id: int, name: str, line: int)
 def test_nothing_to_propose(lines: tuple[str, ...], router_id: int, name: str):
     """What is good enough is left alone."""
     assert name not in proposed(*lines, router_id=router_id)
+
+
+def test_what_is_forwarded_is_tracked():
+    """Beside virtual servers the address belongs where their rules are."""
+    text = virtual_server() + instance()
+    [example] = [each.example for each in translated(text).proposals if each.name == "track"]
+    assert example is not None
+    assert "program: forward" in example
 
 
 def test_translation_is_without_proposals():

@@ -140,7 +140,7 @@ def _connection(words: list[str]) -> Recognised | None:
     if "z" not in flags or "u" in flags or len(names) - timed != 2:
         return None
     host, port = names[-2:]
-    if host not in _LOCAL or not _PORT.fullmatch(port):
+    if host not in _LOCAL or not _PORT.fullmatch(port) or (timed and not _PORT.fullmatch(names[0])):
         return None
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return Recognised(kind="tcp", target=address, timeout=names[0] if timed else None)

@@ -45,7 +45,8 @@ def complete(instance: Instance) -> bool:
     for reason in lacks:
         instance.ledger.refuse(instance.head.place, reason)
     if lacks:
-        instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` is left out")
+        reason = f"`{instance.head.values[0].text}` is left out"
+        instance.ledger.leave_out(instance.head.places, reason, head=instance.head.place)
     return not lacks
 
 

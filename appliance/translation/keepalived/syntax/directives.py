@@ -106,7 +106,7 @@ def dispose(directive: Directive, outcome: Outcome, reason: str, ledger: Ledger)
     ledger.mark([directive.place], outcome, reason)
     belongs = f"belongs to `{directive.keyword}`, line {directive.place.line}"
     if outcome is Outcome.REFUSED:
-        ledger.leave_out(directive.places, f"{belongs}, and is left out with it")
+        ledger.leave_out(directive.places, f"{belongs}, and is left out with it", head=directive.place)
         return
     own = (directive.place.source, directive.place.line)
     inner = [each for each in directive.places if (each.source, each.line) != own]

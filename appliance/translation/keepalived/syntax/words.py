@@ -2,8 +2,9 @@
 
 keepalived reads a line in two ways. Ordinary words are parted by blanks, and only `"` quotes: what stands
 between two of them is a word of its own, and a backslash is a character like any other. On lines with a
-command, `script` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the first word
-behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted strings").
+command, `script`, `misc_path` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the
+first word behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted
+strings").
 """
 
 import re
@@ -14,7 +15,10 @@ from appliance.translation.keepalived.syntax.located_text import LineError, Loca
 OPEN: Final = "{"
 CLOSE: Final = "}"
 COMMANDS: Final = frozenset(
-    ("script", "notify", "notify_master", "notify_backup", "notify_fault", "notify_stop", "notify_deleted")
+    (
+        *("script", "notify", "notify_master", "notify_backup", "notify_fault", "notify_stop"),
+        *("notify_deleted", "notify_up", "notify_down", "quorum_up", "quorum_down", "misc_path"),
+    )
 )
 """Keywords of lines with a command."""
 

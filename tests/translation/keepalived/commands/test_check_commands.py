@@ -119,6 +119,7 @@ def test_others(text: str, found: Recognised):
         "nc -zu localhost 80",
         "nc -z 10.0.0.1 80",
         "nc -z localhost http",
+        "nc -z -w soon localhost 80",
         "</dev/tcp/localhost/http",
         "read </dev/tcp/localhost/80",
     ],

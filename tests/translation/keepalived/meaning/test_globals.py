@@ -71,7 +71,7 @@ def test_startup_delay(priority: str, more: str, listen: str):
         ("global_defs {", Outcome.CHANGED, "this block has no end: for keepalived it ends with the file"),
         ("net_namespace x", Outcome.REFUSED, "within the namespace"),
         ("use_pid_dir", Outcome.IGNORED, "keepalived's own files"),
-        ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "write a frontend"),
+        ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "says no `protocol`"),
         ("static_routes { }", Outcome.REFUSED, "belongs to the host"),
         ("bfd_instance x { }", Outcome.REFUSED, "there is no BFD"),
         ("garp_group { }", Outcome.IGNORED, "announcements are few"),

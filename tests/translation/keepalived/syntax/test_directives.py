@@ -60,7 +60,7 @@ def test_deep_blocks():
 
 def test_lines_of_a_refused_block():
     """The block is refused once, and each line is left out with it, in other files and with a brace too."""
-    text = "virtual_server 10.0.0.1 80 {\n  include rs\n  protocol TCP\n}\n"
+    text = "virtual_server 10.0.0.1 80 {\n  include rs\n  protocol UDP\n}\n"
     found = translated(text, files={"/etc/keepalived/rs": "real_server 10.0.0.2 80\n{\n}\n"})
     assert [line for line, _, _ in told(found, Outcome.REFUSED)] == [1]
     places = [(each.place.source, each.place.line) for each in found.lines if each.outcome is Outcome.IGNORED]

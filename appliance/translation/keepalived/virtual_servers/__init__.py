@@ -1,0 +1,1 @@
+"""`virtual_server`: what IPVS would forward, as frontends and pools that nftables forwards."""

@@ -1,0 +1,92 @@
+"""What `virtual_server`, `real_server` and checkers have in common: how often a server is asked, which host.
+
+A block that says nothing of it takes it from the block around it.
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final, TypeVar
+
+from appliance.model.config.values.addresses import Endpoint, literal
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.rules import Table, Understood, ignored
+from appliance.translation.keepalived.meaning.values import DirectiveError, only, seconds, whole
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+
+Numbers = dict[str, tuple[Decimal, FilePosition]]
+"""Times in seconds and counts, by keyword."""
+
+_MOST_RETRIES: Final = 2**32 - 1
+
+ALPHA: Final = ignored("a server takes connections after its first check in any case")
+MAIL: Final = ignored("no mails are sent: `notify` of our YAML tells of each server")
+_WARMUP: Final = ignored("the first checks are made at once, and the next ones are spread")
+_SLIP: Final = "leaves it out"
+
+
+@dataclass(slots=True, kw_only=True)
+class Block:
+    """One of these blocks while it is read."""
+
+    head: Directive
+    ledger: Ledger
+    numbers: Numbers = field(default_factory=dict)
+    virtualhost: Word | None = None
+
+
+SomeBlock = TypeVar("SomeBlock", bound=Block)
+
+
+def times(kind: type[SomeBlock]) -> Table[SomeBlock]:
+    """Return what all these blocks may say of checks; what is out of range keepalived leaves out."""
+    del kind
+    return {
+        "delay_loop": Understood(act=_time, slip=_SLIP),
+        "connect_timeout": Understood(act=_time, slip=_SLIP),
+        "delay_before_retry": Understood(act=_time_or_none, slip=_SLIP),
+        "retry": Understood(act=_retry, slip=_SLIP),
+        "virtualhost": Understood(act=_virtualhost),
+        "warmup": _WARMUP,
+        "alpha": ALPHA,
+    }
+
+
+def endpoint(given: Directive, *, port: int = 0) -> Endpoint:
+    """Return `ADDRESS [PORT]` behind a keyword; without a port, or with 0, it is `port`."""
+    if not given.values:
+        raise DirectiveError(f"`{given.keyword}` needs an address", given.place)
+    host, *rest = given.values
+    if literal(host.text) is None:
+        raise DirectiveError(f"must be an address such as `192.0.2.34`, not {shown(host.text)}", host.place)
+    number = whole(rest[0], least=0, most=65535) if rest else 0
+    if not number and not port:
+        reason = (
+            "all ports of an address at once cannot be said: write a `virtual_server ADDRESS PORT` for each"
+        )
+        raise DirectiveError(reason, given.place)
+    return Endpoint(host=str(literal(host.text)), port=number or port)
+
+
+def _time(block: Block, given: Directive) -> None:
+    word = only(given)
+    found = seconds(word)
+    if not found:
+        raise DirectiveError("must be more than 0", word.place)
+    block.numbers[given.keyword] = (found, word.place)
+
+
+def _time_or_none(block: Block, given: Directive) -> None:
+    word = only(given)
+    block.numbers[given.keyword] = (seconds(word), word.place)
+
+
+def _retry(block: Block, given: Directive) -> None:
+    word = only(given)
+    block.numbers["retry"] = (Decimal(whole(word, least=1, most=_MOST_RETRIES)), word.place)
+
+
+def _virtualhost(block: Block, given: Directive) -> None:
+    block.virtualhost = only(given)

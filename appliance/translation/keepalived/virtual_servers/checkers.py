@@ -1,0 +1,261 @@
+"""Checkers of a `real_server`: what each asks, before it is known what else the server is asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final, TypeVar
+
+from appliance.model.config.values.addresses import Endpoint, dns_name
+from appliance.model.config.values.http import host_header, statuses
+from appliance.model.config.values.http import path as http_path
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.keepalived.commands.server_questions import asked_of
+from appliance.translation.keepalived.meaning.notify import command
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
+from appliance.translation.keepalived.meaning.values import DirectiveError, address, only, seconds, whole
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+from appliance.translation.keepalived.virtual_servers.blocks import Block, times
+
+Keys = dict[str, tuple[Plain, FilePosition]]
+"""Keys of a check of ours, each with its place."""
+
+TCP: Final = "TCP_CHECK"
+_HTTP: Final = "HTTP_GET"
+_TLS: Final = "SSL_GET"
+MISC: Final = "MISC_CHECK"
+_ANY_STATUS: Final = "100-599"
+_GOOD: Final = "200-299"  # keepalived's default
+
+_BODIES: Final = {"444bcb3a3fcf8389296c49467f27e1d6": "ok"}
+"""Bodies whose digest people write: that of Kubernetes' /healthz."""
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(slots=True, kw_only=True)
+class Checker(Block):
+    """A checker while it is read: it asks `server`, unless it says another address or port.
+
+    `keys` are those of our check. `url` is what HTTP_GET asks; `sends_sni` is where it wants the host's name
+    in the TLS handshake. `asks` is the command of MISC_CHECK.
+    """
+
+    server: Endpoint
+    keys: Keys = field(default_factory=dict)
+    url: Block | None = None
+    sends_sni: FilePosition | None = None
+    asks: Word | None = None
+
+    def put(self, key: str, value: Plain, place: FilePosition) -> None:
+        """Set a key of our check."""
+        self.keys[key] = (value, place)
+
+    @property
+    def target(self) -> tuple[Plain, Plain]:
+        """The address and the port that it asks."""
+        host, port = self.keys.get("address"), self.keys.get("port")
+        return host[0] if host else self.server.host, port[0] if port else self.server.port
+
+
+@dataclass(slots=True, kw_only=True)
+class _Url(Block):
+    checker: Checker
+    has_path: bool = False
+
+
+def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
+    """Return a checker, read by the table of its kind."""
+    found = Checker(head=given, ledger=around.ledger, server=server)
+    kind = given.keyword
+    found.put("type", _TYPES[kind], given.place)
+    for each in given.within:
+        apply(_TABLES[kind], found, each, found.ledger)
+    if kind == MISC:
+        _finish_command(found)
+    elif kind != TCP and found.url is None:
+        raise DirectiveError("says no `url { path ... }`", given.place)
+    return found
+
+
+def usual(kind: str, delay: Decimal) -> dict[str, Decimal]:
+    """Return what keepalived takes for a kind of checker where no block says anything."""
+    retries, again = (Decimal(0) if kind == MISC else Decimal(1)), Decimal(3 if kind in (_HTTP, _TLS) else 1)
+    timeout = delay if kind == MISC else Decimal(5)
+    return {"retry": retries, "delay_before_retry": again, "connect_timeout": timeout}
+
+
+def _checked(convert: Callable[[object], _Value], word: Word) -> _Value:
+    """Return what our configuration takes a word for."""
+    try:
+        return convert(word.text)
+    except ValueError as error:
+        raise DirectiveError(str(error), word.place) from None
+
+
+def _connect_ip(found: Checker, given: Directive) -> None:
+    word = only(given)
+    found.put("address", str(address(word)), word.place)
+
+
+def _connect_port(found: Checker, given: Directive) -> None:
+    word = only(given)
+    found.put("port", whole(word, least=1, most=65535), word.place)
+
+
+def _retries(found: Checker, given: Directive) -> None:
+    word = only(given)
+    found.numbers["retry"] = (Decimal(whole(word, least=0, most=2**32 - 1)), word.place)
+
+
+def _url(found: Checker, given: Directive) -> None:
+    if found.url is not None:
+        raise DirectiveError("a check asks one `url` here, and this is the second", given.place)
+    url = _Url(head=given, ledger=found.ledger, checker=found)
+    found.url = url
+    found.put("expect", _GOOD, given.place)
+    for each in given.within:
+        apply(_URL, url, each, found.ledger)
+    if not url.has_path:
+        raise DirectiveError("says no `path`", given.place)
+
+
+def _path(url: _Url, given: Directive) -> None:
+    word = only(given)
+    url.checker.put("path", _checked(http_path, word), word.place)
+    url.has_path = True
+
+
+def _status(url: _Url, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError("`status_code` needs a status", given.place)
+    for word in given.values:
+        _checked(statuses, word)
+    texts: list[Plain] = [int(each.text) if each.text.isdecimal() else each.text for each in given.values]
+    url.checker.put("expect", texts if len(texts) > 1 else texts[0], given.values[0].place)
+
+
+def _digest(url: _Url, given: Directive) -> None:
+    word = only(given)
+    body = _BODIES.get(word.text.lower())
+    if body is None:
+        raise DirectiveError(_TEXT, word.place)
+    url.checker.put("expect_body", body, word.place)
+    url.ledger.change(word.place, f"is that of `{body}`: the body has to hold it")
+
+
+def _host_of_url(url: _Url, given: Directive) -> None:
+    url.virtualhost = only(given)
+
+
+def _sni(found: Checker, given: Directive) -> None:
+    found.sends_sni = given.place
+
+
+def _sni_name(found: Checker, given: Directive) -> None:
+    word = only(given)
+    found.put("sni", _checked(dns_name, word), word.place)
+
+
+def _misc_path(found: Checker, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError("`misc_path` needs a command", given.place)
+    found.asks = given.values[0]
+
+
+def _misc_timeout(found: Checker, given: Directive) -> None:
+    word = only(given)
+    if time := seconds(word):
+        found.numbers["connect_timeout"] = (time, word.place)
+
+
+def _finish_command(found: Checker) -> None:
+    if found.asks is None:
+        raise DirectiveError("says no `misc_path`", found.head.place)
+    word = found.asks
+    asked = asked_of(found.server.host, command(word))
+    if asked is None:
+        reason = (
+            "only a command that asks the server itself is known here, with curl, wget or `nc -z`: write "
+            "HTTP_GET, SSL_GET or TCP_CHECK"
+        )
+        raise DirectiveError(reason, word.place)
+    found.put("type", asked.type, word.place)
+    if asked.port != found.server.port:
+        found.put("port", asked.port, word.place)
+    if asked.path:
+        found.put("path", asked.path, word.place)
+    if asked.any_status:
+        found.put("expect", _ANY_STATUS, word.place)
+    if asked.timeout and Decimal(asked.timeout):
+        found.numbers["connect_timeout"] = (Decimal(asked.timeout), word.place)
+    reason = f"no command is run: the check asks port {asked.port} itself (`{asked.type}`)"
+    if asked.unverified:
+        reason += ", and takes any certificate: `verify: FILE` has it verified"
+    found.ledger.change(word.place, reason)
+
+
+def host_of(found: Checker, *around: Block) -> tuple[str, FilePosition] | None:
+    """Return the Host header that a checker sends, of the innermost block that says one."""
+    words = [each.virtualhost for each in (found.url, found, *around) if each is not None]
+    word = next((each for each in words if each is not None), None)
+    return None if word is None or found.url is None else (_checked(host_header, word), word.place)
+
+
+_FROM: Final = changed("checks come from the address that the kernel chooses")
+_LOGGED: Final = ignored("the log has what a server's check has found, when that changes")
+_TEXT: Final = (
+    "what a body has is told by `expect_body` in our YAML alone: leave it out, or write the pool there"
+)
+
+_TIMES: Final[Table[Checker]] = {
+    **times(Checker),
+    "retry": Understood(act=_retries, slip="leaves it out"),
+}
+_CONNECTION: Final[Table[Checker]] = {
+    **_TIMES,
+    "connect_ip": Understood(act=_connect_ip),
+    "connect_port": Understood(act=_connect_port, slip="leaves it out"),
+    "bindto": _FROM,
+    "bind_port": _FROM,
+    "bind_if": _FROM,
+    "fwmark": refused("checks have no mark here: leave it out"),
+    "log_all_failures": _LOGGED,
+}
+_WEB: Final[Table[Checker]] = {
+    **_CONNECTION,
+    "nb_get_retry": Understood(act=_retries),
+    "url": Understood(act=_url, block=True),
+    "http_protocol": ignored("checks speak HTTP/1.1"),
+    "fast_recovery": ignored("one good check brings a server up, and there is one `url`"),
+    "tls_compliant": ignored("how a TLS connection ends does not matter to a check"),
+    "enable_sni": Understood(act=_sni),
+    "sni_name": Understood(act=_sni_name),
+}
+_URL: Final[Table[_Url]] = {
+    "path": Understood(act=_path),
+    "status_code": Understood(act=_status),
+    "virtualhost": Understood(act=_host_of_url),
+    "digest": Understood(act=_digest),
+    "regex": refused(_TEXT),
+    "regex_no_match": refused(_TEXT),
+    **dict.fromkeys(
+        ("regex_options", "regex_stack", "regex_min_offset", "regex_max_offset"),
+        ignored("belongs to `regex`"),
+    ),
+    "tls_compliant": ignored("how a TLS connection ends does not matter to a check"),
+}
+_COMMAND: Final[Table[Checker]] = {
+    **_TIMES,
+    "misc_path": Understood(act=_misc_path),
+    "misc_timeout": Understood(act=_misc_timeout),
+    "misc_dynamic": refused("what a command ends with is no weight here: `appliance weight` sets one"),
+    "user": ignored("no command is run, so no user is needed"),
+    "log_all_failures": _LOGGED,
+}
+
+_TYPES: Final = {TCP: "tcp", _HTTP: "http", _TLS: "https", MISC: "tcp"}
+_TABLES: Final = {TCP: _CONNECTION, _HTTP: _WEB, _TLS: _WEB, MISC: _COMMAND}
+CHECKERS: Final = tuple(_TYPES)
+"""Keywords of the checkers that become a check of ours."""

@@ -1,0 +1,123 @@
+"""The virtual servers of a file, one by one: a frontend and a pool each, or one line that says why not.
+
+What is refused anywhere in a block refuses the whole: without its check, its limit or its way of choosing it
+would be open to more than the file has it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.names import own_name
+from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.virtual_servers.building import INGRESS_PORTS, frontend, pool
+from appliance.translation.keepalived.virtual_servers.real_server import RealServer
+from appliance.translation.keepalived.virtual_servers.server_checks import check_of
+from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer, virtual_server
+from appliance.translation.translation import LineOutcome, Outcome
+from appliance.translation.tree_builder import TreeBuilder
+
+_NOBODY: Final = "has no `real_server` that counts: keepalived leaves it out, and so do we"
+
+
+class VirtualServers:
+    """Puts virtual servers of one file into a configuration, with an account of their lines."""
+
+    def __init__(self, tree: TreeBuilder, ledger: Ledger) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._unread = ledger.refused_lines()
+        self._taken: set[Endpoint] = set()
+        self._names: set[str] = set()
+
+    @property
+    def found(self) -> bool:
+        """Tell whether there is one that the kernel forwards."""
+        return bool(self._taken)
+
+    def take(self, given: Directive) -> None:
+        """Put one virtual server, or refuse it as a whole."""
+        draft = Ledger()
+        with faults_in(draft):
+            self._refuse_unread(given)
+            self._put(virtual_server(given, draft))
+        fault = next((each for each in draft.outcomes if each.outcome is Outcome.REFUSED), None)
+        if fault is None:
+            self._ledger.adopt(draft)
+        else:
+            self._ledger.refuse(given.place, _why(given, fault))
+            belongs = f"belongs to `{given.keyword}`, line {given.place.line}, and is left out with it"
+            self._ledger.leave_out(given.places, belongs, head=given.place)
+
+    def _refuse_unread(self, given: Directive) -> None:
+        """Refuse a block with a line that nobody could read: it may be what protects it."""
+        lines: dict[str | None, list[int]] = {}
+        for each in given.places:
+            lines.setdefault(each.source, []).append(each.line)
+        for source, own in lines.items():
+            unread = self._unread.get(source, [])
+            at = bisect_left(unread, min(own))
+            if at < len(unread) and unread[at] <= max(own):
+                raise DirectiveError(
+                    f"is left out for its line {unread[at]}, which cannot be read", given.place
+                )
+
+    def _put(self, server: VirtualServer) -> None:
+        if server.address in self._taken:
+            raise DirectiveError(
+                "there is a virtual_server of this address and port already", server.head.place
+            )
+        servers = {each.address: each for each in _counting(server)}
+        if not servers:
+            server.ledger.change(server.head.place, _NOBODY)
+            server.ledger.leave_out(server.head.places, "belongs to a virtual_server without servers")
+            return
+        checks = {key: check_of(each, server) for key, each in servers.items()}
+        if server.ledger.refusals:
+            return
+        place = server.head.place
+        name = own_name(f"{server.address.host}-{server.address.port}", self._names)
+        self._names.add(name)
+        self._taken.add(server.address)
+        group = "ingress" if server.address.port in INGRESS_PORTS else "api"
+        self._tree.graft(("pools", name), pool(server, servers, checks).root, place)
+        self._tree.graft((group, "frontends", name), frontend(server, pool=name).root, place)
+
+
+def _counting(server: VirtualServer) -> Iterator[RealServer]:
+    """Yield the servers that keepalived does not leave out itself."""
+    found: set[Endpoint] = set()
+    for each in server.servers:
+        if (":" in each.address.host) != (":" in server.address.host):
+            reason = "is left out, as by keepalived: its address is of the other version of IP"
+        elif each.address in found:
+            reason = "is left out, as by keepalived: the same server stands above"
+        else:
+            found.add(each.address)
+            yield each
+            continue
+        server.ledger.change(each.head.place, reason)
+        server.ledger.leave_out(each.head.places, f"belongs to `real_server`, line {each.head.place.line}")
+
+
+def _why(given: Directive, fault: LineOutcome) -> str:
+    """Return why a block is refused: for which of its lines."""
+    reason = fault.reason or ""
+    place = fault.place
+    inner = next((each for each in _within(given) if _line(each) == (place.source, place.line)), None)
+    if inner is None:
+        return reason
+    return f"is left out for its `{inner.keyword}`, line {place.line}: {reason}"
+
+
+def _within(given: Directive) -> Iterator[Directive]:
+    for each in given.within:
+        yield each
+        yield from _within(each)
+
+
+def _line(given: Directive) -> tuple[str | None, int]:
+    return given.place.source, given.place.line

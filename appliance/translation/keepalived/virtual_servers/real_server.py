@@ -1,0 +1,97 @@
+"""`real_server`: an address with a weight, and what checks it."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
+from appliance.translation.keepalived.meaning.values import DirectiveError, is_on, only, whole
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.checkers import CHECKERS, Checker, checker
+
+_MOST: Final = 2**32 - 1
+_METHODS: Final = ("DR", "TUN")
+_OTHER_CHECK: Final = "is no check here: TCP_CHECK, HTTP_GET or SSL_GET, or `check` with `steps` in our YAML"
+
+
+@dataclass(slots=True, kw_only=True)
+class RealServer(Block):
+    """A server while it is read; `weight` None is that of the virtual server."""
+
+    address: Endpoint
+    weight: tuple[int, FilePosition] | None = None
+    inhibits: FilePosition | None = None
+    checkers: list[Checker] = field(default_factory=list)
+
+
+def real_server(given: Directive, around: Block, *, port: int) -> RealServer:
+    """Return a server, whose port is that of the virtual server where it has none."""
+    found = RealServer(head=given, ledger=around.ledger, address=endpoint(given, port=port))
+    for each in given.within:
+        apply(REAL_SERVER, found, each, found.ledger)
+    return found
+
+
+def nat(given: Directive) -> None:
+    """Take `lvs_method` or `lb_kind`; with DR and TUN servers answer clients past this node."""
+    word = only(given)
+    if word.text in _METHODS:
+        reason = (
+            f"with {word.text} servers answer clients themselves, past this node: write "
+            f"`{given.keyword} NAT`, with this node as the servers' way back, or a frontend and a pool of "
+            "ours, which is a proxy"
+        )
+        raise DirectiveError(reason, given.place)
+
+
+def weight(given: Directive, *, least: int) -> tuple[int, FilePosition]:
+    """Return a weight; IPVS counts further than we do."""
+    word = only(given)
+    return whole(word, least=least, most=2**31 - 1), word.place
+
+
+def _method(found: RealServer, given: Directive) -> None:
+    del found
+    nat(given)
+
+
+def _weight(found: RealServer, given: Directive) -> None:
+    found.weight = weight(given, least=0)
+
+
+def _inhibit(found: RealServer, given: Directive) -> None:
+    found.inhibits = given.place if is_on(given) else None
+
+
+def _most(found: RealServer, given: Directive) -> None:
+    del found
+    if whole(only(given), least=0, most=_MOST):
+        reason = "a limit for one server needs a proxy: `max_connections` of a server of ours"
+        raise DirectiveError(reason, given.place)
+
+
+def _checker(found: RealServer, given: Directive) -> None:
+    found.checkers.append(checker(given, found, found.address))
+
+
+_TOLD: Final = changed("no command is run for one server: `notify` of our YAML tells of all of them")
+
+REAL_SERVER: Final[Table[RealServer]] = {
+    **times(RealServer),
+    **{keyword: Understood(act=_checker, block=True) for keyword in CHECKERS},
+    **dict.fromkeys(
+        ("SMTP_CHECK", "DNS_CHECK", "PING_CHECK", "UDP_CHECK", "BFD_CHECK", "FILE_CHECK"),
+        refused(_OTHER_CHECK),
+    ),
+    "weight": Understood(act=_weight, slip="leaves it out"),
+    "lvs_method": Understood(act=_method),
+    "inhibit_on_failure": Understood(act=_inhibit, slip="leaves it out"),
+    "uthreshold": Understood(act=_most),
+    "lthreshold": ignored("belongs to `uthreshold`"),
+    "notify_up": _TOLD,
+    "notify_down": _TOLD,
+    "smtp_alert": MAIL,
+    "snmp_name": ignored("there is no SNMP: the metrics tell of each server"),
+}

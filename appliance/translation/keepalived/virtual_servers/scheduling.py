@@ -1,0 +1,51 @@
+"""IPVS's schedulers, and the algorithms of ours that the kernel has in their place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.snapshot.pools import Balance
+
+_TURNS: Final = (
+    "servers take turns: the kernel does not compare their connections (a proxy's `leastconn` does)"
+)
+_HASHED: Final = "a client's address chooses its server, by another hash than IPVS's"
+_ONE: Final = (
+    "chooses by the address that clients connect to, which is one here: `wrr`, or `sh` by the client's"
+)
+_ORDER: Final = "no server waits for others here, but backups: `backup: true` at a server of a pool of ours"
+
+USUAL: Final = "wlc"
+"""What keepalived takes where none is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """An algorithm of ours; with `alike` servers have the same weight. `reason` says what differs."""
+
+    balance: Balance = Balance.ROUNDROBIN
+    alike: bool = False
+    reason: str | None = None
+
+
+SCHEDULERS: Final[Mapping[str, Scheduler]] = {
+    "rr": Scheduler(alike=True),
+    "wrr": Scheduler(),
+    "lc": Scheduler(alike=True, reason=_TURNS),
+    "wlc": Scheduler(reason=_TURNS),
+    "sed": Scheduler(reason=_TURNS),
+    "nq": Scheduler(reason=_TURNS),
+    "twos": Scheduler(
+        balance=Balance.RANDOM, reason="one is chosen at random: the kernel does not compare two"
+    ),
+    "sh": Scheduler(balance=Balance.SOURCE, reason=_HASHED),
+    "mh": Scheduler(balance=Balance.SOURCE, reason=_HASHED),
+}
+UNKNOWN_HERE: Final[Mapping[str, str]] = {
+    "dh": _ONE,
+    "lblc": _ONE,
+    "lblcr": _ONE,
+    "fo": _ORDER,
+    "ovf": _ORDER,
+}
+"""Those that nothing here is like, and why."""

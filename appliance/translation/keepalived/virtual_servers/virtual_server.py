@@ -1,0 +1,177 @@
+"""`virtual_server`: what its lines say, before they become a frontend and a pool."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
+from appliance.translation.keepalived.meaning.values import DirectiveError, only, whole
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
+from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, UNKNOWN_HERE
+
+_LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at the most
+_METHODS: Final = ("NAT", "DR", "TUN")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_MOST: Final = 2**32 - 1
+_EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
+_SEVERAL: Final = {
+    "group": f"a group of addresses and ports has no frontend of its own: {_EACH}",
+    "fwmark": f"what another firewall marks is not known here: {_EACH}",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class VirtualServer(Block):
+    """A virtual server while it is read."""
+
+    address: Endpoint
+    protocol: Word | None = None
+    method: Word | None = None
+    scheduler: Word | None = None
+    by_port: FilePosition | None = None
+    persistence: FilePosition | None = None
+    weight: tuple[int, FilePosition] | None = None
+    quorum: tuple[int, FilePosition] | None = None
+    inhibits: FilePosition | None = None
+    sorry: tuple[Endpoint, FilePosition] | None = None
+    servers: list[RealServer] = field(default_factory=list)
+
+
+def virtual_server(given: Directive, ledger: Ledger) -> VirtualServer:
+    """Return a virtual server of TCP, with all of its servers; raises DirectiveError."""
+    kind = given.values[0].text if given.values else ""
+    if kind in _SEVERAL:
+        raise DirectiveError(_SEVERAL[kind], given.place)
+    found = VirtualServer(head=given, ledger=ledger, address=endpoint(given))
+    for each in given.within:
+        apply(VIRTUAL_SERVER, found, each, ledger)
+    if found.protocol is None:
+        raise DirectiveError("says no `protocol`, which is UDP for keepalived: `protocol TCP`", given.place)
+    return found
+
+
+def _protocol(found: VirtualServer, given: Directive) -> None:
+    word = only(given)
+    name = word.text.upper()
+    if name not in _PROTOCOLS:
+        found.ledger.change(
+            word.place, f"keepalived knows no {shown(word.text)}, and leaves it out, as we do"
+        )
+        return
+    if name != "TCP":
+        raise DirectiveError(f"only TCP is balanced here: leave what is {name} to IPVS", word.place)
+    found.protocol = word
+
+
+def _method(found: VirtualServer, given: Directive) -> None:
+    nat(given)
+    word = only(given)
+    if word.text not in _METHODS:
+        found.ledger.change(word.place, f"keepalived knows no {shown(word.text)}, and takes NAT, as we do")
+    found.method = word
+
+
+def _scheduler(found: VirtualServer, given: Directive) -> None:
+    word = only(given)
+    if word.text in UNKNOWN_HERE:
+        raise DirectiveError(UNKNOWN_HERE[word.text], word.place)
+    if word.text in SCHEDULERS:
+        found.scheduler = word
+    else:
+        reason = f"keepalived knows no {shown(word.text)}, and leaves it out, as we do"
+        found.ledger.change(word.place, reason)
+
+
+def _by_port(found: VirtualServer, given: Directive) -> None:
+    found.by_port = given.place
+
+
+def _persistence(found: VirtualServer, given: Directive) -> None:
+    if given.values:
+        whole(only(given), least=1, most=_LONGEST)
+    found.persistence = given.place
+
+
+def _granularity(found: VirtualServer, given: Directive) -> None:
+    word = only(given)
+    found.persistence = found.persistence or given.place
+    if word.text in ("255.255.255.255", "128"):
+        found.ledger.ignore(word.place, "each client is taken for itself, as here")
+    else:
+        reason = "each client is taken for itself: those of one network may have different servers"
+        found.ledger.change(word.place, reason)
+
+
+def _weight(found: VirtualServer, given: Directive) -> None:
+    found.weight = weight(given, least=1)
+
+
+def _quorum(found: VirtualServer, given: Directive) -> None:
+    word = only(given)
+    found.quorum = (whole(word, least=1, most=_MOST), given.place)
+
+
+def _inhibit(found: VirtualServer, given: Directive) -> None:
+    found.inhibits = given.place
+
+
+def _sorry(found: VirtualServer, given: Directive) -> None:
+    found.sorry = (endpoint(given, port=found.address.port), given.place)
+
+
+def _sorry_method(found: VirtualServer, given: Directive) -> None:
+    del found
+    nat(given)
+
+
+def _real_server(found: VirtualServer, given: Directive) -> None:
+    found.servers.append(real_server(given, found, port=found.address.port))
+
+
+_OPS: Final = ignored("is for UDP alone")
+_FALLBACK: Final = ignored("only servers that are up are chosen, here in any case")
+_COMMANDS: Final = refused(
+    "no command is run for a pool: `track: { serving: { pool: NAME } }` of a virtual IP follows its servers"
+)
+
+VIRTUAL_SERVER: Final[Table[VirtualServer]] = {
+    **times(VirtualServer),
+    "protocol": Understood(act=_protocol),
+    "lb_kind": Understood(act=_method),
+    "lvs_method": Understood(act=_method),
+    "lb_algo": Understood(act=_scheduler),
+    "lvs_sched": Understood(act=_scheduler),
+    "sh-port": Understood(act=_by_port),
+    "mh-port": Understood(act=_by_port),
+    "flag-2": Understood(act=_by_port),
+    "sh-fallback": _FALLBACK,
+    "mh-fallback": _FALLBACK,
+    "flag-1": _FALLBACK,
+    "flag-3": ignored("means nothing to the algorithms that are here"),
+    "hashed": ignored("means nothing, to keepalived neither"),
+    "ops": _OPS,
+    "persistence_timeout": Understood(act=_persistence, slip="leaves it out"),
+    "persistence_granularity": Understood(act=_granularity),
+    "persistence_engine": refused("is for SIP over UDP: leave it out"),
+    "weight": Understood(act=_weight, slip="leaves it out"),
+    "quorum": Understood(act=_quorum, slip="takes 1"),
+    "hysteresis": ignored("belongs to `quorum`"),
+    "quorum_up": _COMMANDS,
+    "quorum_down": _COMMANDS,
+    "omega": ignored("no commands are run for servers, at the end neither"),
+    "inhibit_on_failure": Understood(act=_inhibit),
+    "sorry_server": Understood(act=_sorry),
+    "sorry_server_inhibit": ignored("the backup is used when no server is up"),
+    "sorry_server_lvs_method": Understood(act=_sorry_method),
+    "real_server": Understood(act=_real_server, block=True),
+    "ha_suspend": ignored("both nodes check the servers, so that the one that takes over knows them"),
+    "ip_family": ignored("the address says it"),
+    "smtp_alert": MAIL,
+    "snmp_name": ignored("there is no SNMP: the metrics tell of each pool"),
+}
