@@ -194,7 +194,7 @@ class Server:
 
 @dataclass(slots=True, kw_only=True)
 class Section:
-    """A section, as far as it was read."""
+    """A section, as far as it was read; `defaults` is the section whose settings it began with."""
 
     kind: Kind
     name: str
@@ -207,3 +207,10 @@ class Section:
     rules: dict[Level, list[Rule]] = field(default_factory=dict)
     failures: list[Rule] = field(default_factory=list)
     template: bool = False
+    defaults: "Section | None" = None
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether HAProxy does not serve it."""
+        said = self.settings.flags.get("disabled")
+        return said is not None and said.value
