@@ -41,8 +41,7 @@ def load_together(
         known = (*unread, *_refusals(translations))
         return load_document(None, source=source, number=number, drain=drain, known=known)
     document, found = together(own, translations, source=source)
-    known = (*found, *_unserved(translations))
-    return load_document(document, source=source, number=number, drain=drain, known=known)
+    return load_document(document, source=source, number=number, drain=drain, known=found)
 
 
 def together(
@@ -60,11 +59,12 @@ def together(
 
 
 def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
-    """Yield a warning for each line that does not mean the same here as there."""
+    """Yield a warning for each line that does not mean the same here as there, or is left to HAProxy."""
     for one in translations:
         for line in one.lines:
             if line.outcome is Outcome.CHANGED:
                 yield _problem(line, Severity.WARNING)
+    yield from _unserved(translations)
 
 
 def left_to_haproxy(translations: Sequence[Translation]) -> Iterator[str]:

@@ -92,6 +92,7 @@ backend app
 }
 
 
+@pytest.mark.promise("docs/foreign-files.md", "HAProxy goes on with the sections of HTTP")
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES.keys())
 def test_haproxy_takes_what_is_left_to_it(text: str, tmp_path: Path):
     """As it takes the whole file; it listens for HTTP alone."""
