@@ -71,7 +71,7 @@ def translate_all(
     left = left_sections(sections.proxies)
     numbers = {each.header.number for each in left}
     others = [each for each in sections.proxies if each.header.number not in numbers]
-    told = leave(left, others, report) if http == "skip" else refuse(left, report)
+    told = leave(left, sections, report) if http == "skip" else refuse(left, sections, report)
     plan = planned(replace(sections, proxies=others), networks, report)
     if told:
         _refuse_nothing(left, plan, report)

@@ -67,14 +67,15 @@ def _listened(word: str) -> Iterable[str]:
 def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section]) -> bool:
     said = section.settings.backend
     target = said.value if said else ""
+    behind = targets.get(target)
     if not reads_http(section):
-        return target in served
+        return behind is not None and reads_http(behind) and (target in served or not answers(behind))
     if section.kind is Kind.LISTEN and section.name in served:
         return True
     asked = names(_words(each for each in section.lines if each.text(0) in _ASKING))
     if target in served or not asked.isdisjoint(served) or _computes(section):
         return True
-    return not any(map(answers, filter(None, (section, targets.get(target)))))
+    return not any(map(answers, filter(None, (section, behind))))
 
 
 def answers(section: Section) -> bool:

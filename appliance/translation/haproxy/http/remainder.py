@@ -14,8 +14,8 @@ from appliance.translation.haproxy.directives.section import Kind, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.http.left_sections import names
 from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import CONDITIONALS
 
-_CONDITIONALS: Final = (".if", ".elif", ".else", ".endif")
 _OF_FRONTENDS: Final = frozenset({("tcp-request", "connection"), ("tcp-request", "session")})
 _HEAD: Final = (
     "# HAProxy goes on with this: the sections that read HTTP. `appliance import --http skip` wrote it;",
@@ -78,7 +78,7 @@ def _extent(lines: Sequence[str], first: int, end: int) -> Iterator[int]:
         first -= 1
     while end > first and (_is_comment(lines[end - 2]) or not lines[end - 2].strip()):
         end -= 1
-    return (at for at in range(first, end) if not lines[at - 1].strip().startswith(_CONDITIONALS))
+    return (at for at in range(first, end) if not lines[at - 1].strip().startswith(tuple(CONDITIONALS)))
 
 
 def _is_comment(line: str) -> bool:

@@ -6,7 +6,7 @@ makes a place in the right file of them.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -144,6 +144,13 @@ class Report:
         """Note that a line is left to HAProxy with its section; nothing that is said of it counts."""
         self.leave_out(number, reason)
         self._told[number].is_left = True
+
+    def starting_with(self, words: Collection[str], first: int, end: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines from one to before another that begin with one of some words, and the word."""
+        for number in range(first, end):
+            word = self._told[number].text.partition(" ")[0] if number in self._told else ""
+            if word in words:
+                yield number, word
 
     def is_refused(self, number: int) -> bool:
         """Tell whether a line has been refused so far."""

@@ -3,7 +3,7 @@
 import pytest
 from support.translation.haproxy_files import TIMES, Read, read
 
-from appliance.translation.translation import Outcome
+from appliance.translation.translation import HttpSections, Outcome
 
 pytestmark = pytest.mark.pure
 
@@ -103,6 +103,19 @@ def test_skipped_sections_are_left_out_and_the_rest_loads():
     ]
 
 
+@pytest.mark.parametrize("http", ["refuse", "skip"])
+def test_a_block_within_a_section_is_left_with_it(http: HttpSections):
+    """A block around another section, or one that nobody understands, is not."""
+    block = ".if 0\n.if 1\n.endif\n.elif 1\n  bind :81\n.else\n.endif\n"
+    found = read(HTTP + WEB + block + ".if 1\n" + MASTERS + ".endif\n", http=http)
+
+    assert [each.text for each in found.lines(".") if each.outcome is Outcome.KEPT] == [".if 1", ".endif"]
+    assert kept_of(found, "frontend web", "frontend api") == [".if 1"]
+    assert (
+        read(HTTP + WEB + ".if feature(X)\n.endif\n" + MASTERS, http=http).outcome(".if") is Outcome.REFUSED
+    )
+
+
 def test_nothing_of_it_is_done_unless_asked():
     """Left to HAProxy is nothing where nobody said so."""
     found = read(HTTP + WEB + MASTERS).found
@@ -113,7 +126,7 @@ def test_nothing_of_it_is_done_unless_asked():
 def test_settings_that_only_they_use_are_not_kept():
     """`mode http` of defaults that others share, and all of those that are theirs alone, refused or not."""
     own = "defaults tcp\n  mode tcp\n  timeout connect 1s\n  timeout client 1s\n  timeout server 1s\n"
-    shared = read(HTTP + WEB + MASTERS, http="skip")
+    shared = read(HTTP.replace("http\n", "http\n  log global\n", 1) + WEB + MASTERS, http="skip")
     assert shared.line("mode http").reason == "only sections that are left to HAProxy (`http: skip`) use it"
     assert shared.outcome("timeout client") is Outcome.KEPT
 
@@ -153,6 +166,10 @@ def test_pages_and_monitors_stay_ours(page: str):
         ("frontend l\n  bind :81\n  use_backend %[req.hdr(host)]\n", ["0.0.0.0:81"]),
         ("frontend l *:81\n  bind unix@/run/s\n  default_backend web\n", ["0.0.0.0:81", "unix@/run/s"]),
         ("frontend l\n  mode tcp\n  bind :81\n  default_backend web\n", ["0.0.0.0:81"]),
+        (
+            "frontend l\n  mode tcp\n  bind :81\n  default_backend m\nbackend m\n  redirect prefix https://a\n",
+            ["0.0.0.0:81"],
+        ),
     ],
 )
 def test_what_has_to_do_with_http_is_left_as_a_whole(section: str, addresses: list[str]):
@@ -184,6 +201,14 @@ def test_what_has_to_do_with_http_is_left_as_a_whole(section: str, addresses: li
 def test_what_has_to_do_with_http_is_refused_as_a_whole(section: str, reason: str):
     """Where nothing is skipped."""
     assert any(reason in each for each in read(HTTP + WEB + section + MASTERS).refused)
+
+
+def test_a_page_behind_a_frontend_for_tcp_is_left_out():
+    """HAProxy would show it; it is no traffic of anybody's, and our page has an address of its own."""
+    page = "frontend l\n  mode tcp\n  bind :81\n  default_backend p\nbackend p\n  stats enable\n"
+    found = read(HTTP + page + MASTERS)
+
+    assert (found.refused, found.line("frontend l").reason) == ([], "its backend `p` cannot be served")
 
 
 def test_a_rule_of_http_in_a_frontend_for_tcp_leaves_nothing_out():
