@@ -43,9 +43,9 @@ def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None
     `-` is standard input.
 
     With it the files of --haproxy and --keepalived, or of its `source`; their lines that do not mean quite
-    the same here are warnings. With --here ports are bound for a moment, and neighbours are asked who has the
-    virtual IPs; what runs here already is not disturbed. Exits 0 when there is no error; warnings do not
-    count. Changes nothing, asks no program.
+    the same here are warnings, and so is what is left to HAProxy. With --here ports are bound for a moment,
+    and neighbours are asked who has the virtual IPs; what runs here already is not disturbed. Exits 0 when
+    there is no error; warnings do not count. Changes nothing, asks no program.
 
     JSON: ok, file, files, errors, warnings; each problem has message, severity, source, path, line and
     column.

@@ -3,6 +3,7 @@
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 import msgspec
@@ -15,6 +16,7 @@ from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation import import_report
 from appliance.translation.import_result import ImportResult, import_result
+from appliance.translation.translation import HttpSections
 
 
 @click.command("import", epilog="Example: appliance import haproxy.cfg keepalived.conf -o appliance.yaml")
@@ -27,9 +29,21 @@ from appliance.translation.import_result import ImportResult, import_result
     "--report", type=click.Path(path_type=Path), help="Write the report there, not to standard error."
 )
 @click.option("--json", "as_json", is_flag=True, help="The report as JSON; the keys are stable.")
+@click.option(
+    "--http",
+    type=click.Choice(get_args(HttpSections)),
+    default="refuse",
+    show_default=True,
+    help="HAProxy's sections that read HTTP: an error each, or they are left out, for HAProxy to go on with.",
+)
+@click.option(
+    "--rest",
+    type=click.Path(path_type=Path),
+    help="With --http skip: write there the haproxy.cfg with which HAProxy goes on.",
+)
 @click.option("--force", is_flag=True, help="Also where there is a file already.")
 @click.pass_obj
-def import_files(
+def import_files(  # noqa: PLR0913  # each option is one
     paths: Paths,
     *,
     haproxy: Path | None,
@@ -37,6 +51,8 @@ def import_files(
     output: Path | None,
     report: Path | None,
     as_json: bool,
+    http: HttpSections,
+    rest: Path | None,
     force: bool,
 ) -> None:
     """Print the configuration that HAPROXY (a haproxy.cfg) and KEEPALIVED (a keepalived.conf) amount to.
@@ -46,24 +62,35 @@ def import_files(
     appliance --keepalived FILE import. HAPROXY may be a directory, as for `haproxy -f`; several are
     appliance --haproxy A --haproxy B import.
 
+    With --http skip sections that read HTTP are left to HAProxy: the report says which, where nobody listens
+    without it, and what `mode tcp` would lose in them.
+
     Exits 0 when no line is refused and `appliance check` accepts the YAML, else 1; 2 where a file cannot be
     read or is there already.
 
     JSON: ok, counts, lines (file, line, column, text, outcome, reason), problems (as those of check),
-    proposals (name, message, file, line, example).
+    left (section, name, file, line, addresses), proposals (name, message, file, line, example).
     """
     foreign = ForeignFiles(
-        haproxy=(haproxy,) if haproxy else paths.haproxy, keepalived=keepalived or paths.keepalived
+        haproxy=(haproxy,) if haproxy else paths.haproxy,
+        keepalived=keepalived or paths.keepalived,
+        http=http,
     )
     if not foreign.paths:
         raise click.UsageError("nothing to import: name a haproxy.cfg, or a keepalived.conf by --keepalived")
-    targets = [each for each in (output, report) if each]
+    if rest and http != "skip":
+        raise click.UsageError("--rest is for --http skip: nothing is left to HAProxy without it")
+    targets = [each for each in (output, report, rest) if each]
     _refuse_taken(targets, force=force)
     files = ReadFiles()
     result = _result(foreign, files)
     _give(result.yaml, output, files.paths)
+    if rest and result.remainder:
+        _give(result.remainder, rest, files.paths)
     values = msgspec.json.format(msgspec.json.encode(import_report.as_values(result)), indent=2).decode()
     text = f"{values}\n" if as_json else import_report.as_text(result)
+    if rest and not result.remainder and not as_json:
+        text += f"nothing is left to HAProxy: {rest} is not written\n"
     if report:
         _give(text, report, files.paths)
     else:

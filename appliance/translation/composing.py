@@ -16,6 +16,7 @@ from appliance.model.messages.quoting import printable, shown
 from appliance.translation.translation import LineOutcome, Outcome, Translation
 
 _SECRETS: Final = frozenset({"auth_pass", "auth", "password", "insecure-password"})
+_MOST_LEFT: Final = 20
 _HEADERS: Final = re.compile(
     "(?:proxy-)?authorization|cookie", re.IGNORECASE
 )  # also within a word: `\r\nCookie:`
@@ -58,11 +59,31 @@ def together(
 
 
 def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
-    """Yield a warning for each line that does not mean the same here as there."""
+    """Yield a warning for each line that does not mean the same here as there, or is left to HAProxy."""
     for one in translations:
         for line in one.lines:
             if line.outcome is Outcome.CHANGED:
                 yield _problem(line, Severity.WARNING)
+    yield from _unserved(translations)
+
+
+def left_to_haproxy(translations: Sequence[Translation]) -> Iterator[str]:
+    """Yield of each frontend that is left to HAProxy where nobody listens without it, up to a number."""
+    found = [each.message for each in _unserved(translations)]
+    yield from found[:_MOST_LEFT]
+    if len(found) > _MOST_LEFT:
+        yield f"{len(found) - _MOST_LEFT} more are left to HAProxy"
+
+
+def _unserved(translations: Sequence[Translation]) -> Iterator[Problem]:
+    for each in (each for one in translations for each in one.left if each.unserved):
+        yield Problem(
+            message=f"the {each.kind} {shown(each.name)} is left to HAProxy (`http: skip`): {each.unserved}",
+            severity=Severity.WARNING,
+            source=each.place.source,
+            line=each.place.line,
+            column=each.place.column,
+        )
 
 
 def _refusals(translations: Sequence[Translation]) -> Iterator[Problem]:

@@ -24,6 +24,7 @@ def as_text(result: ImportResult) -> str:
         for part in (
             *(_line(each, width, further.pop(each.place, 0)) for each in lines),
             _counts(result),
+            _left(result),
             *(_problem(each) for each in result.problems),
             *(_proposals(result.proposals)),
         )
@@ -48,6 +49,16 @@ def as_values(result: ImportResult) -> dict[str, object]:
             for each in result.lines
         ],
         "problems": list(result.problems),
+        "left": [
+            {
+                "section": each.kind,
+                "name": each.name,
+                "file": each.place.source,
+                "line": each.place.line,
+                "addresses": list(each.addresses),
+            }
+            for each in result.left
+        ],
         "proposals": [
             {
                 "name": each.name,
@@ -72,6 +83,15 @@ def _line(line: LineOutcome, width: int, further: int) -> Iterator[str]:
 
 def _counts(result: ImportResult) -> Iterator[str]:
     yield ", ".join(f"{result.counts.get(each, 0)} {each}" for each in Outcome)
+
+
+def _left(result: ImportResult) -> Iterator[str]:
+    if result.left:
+        yield ""
+        yield "Left to HAProxy, which may go on with these sections alone (`--rest FILE` writes its file):"
+    for each in result.left:
+        said = f": {each.unserved}" if each.unserved else ""
+        yield f"  {where(each.place)}: {each.kind} {printable(each.name)}{said}"
 
 
 def _problem(problem: Problem) -> Iterator[str]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from appliance.model.loading.loading import load_document
 from appliance.model.messages.problems import FilePosition, Problem, Severity
 from appliance.model.messages.quoting import printable
-from appliance.translation.composing import together
+from appliance.translation.composing import left_to_haproxy, together
 from appliance.translation.key_order import in_order
-from appliance.translation.translation import LineOutcome, Outcome, Proposal, Translation
+from appliance.translation.translation import LeftSection, LineOutcome, Outcome, Proposal, Translation
 from appliance.translation.yaml_text import write_yaml
 
 _LONGEST = 60  # characters of a line that a comment quotes
@@ -20,7 +20,8 @@ class ImportResult:
     """A configuration of ours that says what the files say.
 
     `ok` is whether no line is refused and `appliance check` has no error in the YAML; `problems` are what it
-    has, with their places in the files.
+    has, with their places in the files. `left` are the sections that are left to HAProxy, `remainder` is the
+    haproxy.cfg with which it goes on, "" where there are none.
     """
 
     ok: bool
@@ -29,6 +30,8 @@ class ImportResult:
     lines: tuple[LineOutcome, ...]
     problems: tuple[Problem, ...]
     proposals: tuple[Proposal, ...]
+    left: tuple[LeftSection, ...] = ()
+    remainder: str = ""
 
 
 def import_result(translations: Sequence[Translation]) -> ImportResult:
@@ -38,7 +41,7 @@ def import_result(translations: Sequence[Translation]) -> ImportResult:
     refused = {(line.place.source, line.place.line) for each in translations for line in each.refused}
     loaded = load_document(document, source="", number=0, known=clashes)
     problems = tuple(each for each in loaded.problems if (each.source, each.line) not in refused)
-    head = "".join(f"# {line}".rstrip() + "\n" for line in _head(lines))
+    head = "".join(f"# {line}".rstrip() + "\n" for line in (*_head(lines), *_left(translations)))
     return ImportResult(
         ok=not refused and all(each.severity is not Severity.ERROR for each in problems),
         yaml=f"{head}\n{write_yaml(in_order(document.root), _comments(lines))}",
@@ -46,6 +49,8 @@ def import_result(translations: Sequence[Translation]) -> ImportResult:
         lines=lines,
         problems=problems,
         proposals=tuple(proposal for each in translations for proposal in each.proposals),
+        left=tuple(section for each in translations for section in each.left),
+        remainder="".join(each.remainder for each in translations),
     )
 
 
@@ -61,6 +66,11 @@ def _head(lines: Sequence[LineOutcome]) -> Iterator[str]:
     for each in refused:
         yield f"  {where(each.place)}: {_quoted(each.text)}"
         yield f"    {printable(each.reason or '')}"
+
+
+def _left(translations: Sequence[Translation]) -> Iterator[str]:
+    for at, said in enumerate(left_to_haproxy(translations)):
+        yield from ("", printable(said)) if at == 0 else (printable(said),)
 
 
 def _comments(lines: Sequence[LineOutcome]) -> "_Comments":

@@ -5,9 +5,16 @@ Nothing of a file is dropped silently: each of its lines that is not empty and n
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, Literal
 
 from appliance.model.document.tree import Node
 from appliance.model.messages.problems import FilePosition
+
+HttpSections = Literal["refuse", "skip"]
+"""What becomes of sections that read HTTP: an error each, or they are left to HAProxy."""
+
+_MOST_ADDRESSES: Final = 8
+"""Addresses that one sentence names."""
 
 
 class Outcome(StrEnum):
@@ -56,16 +63,38 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftSection:
+    """A section that reads HTTP and is left to HAProxy; `addresses` are those where it takes clients."""
+
+    kind: str
+    name: str
+    place: FilePosition
+    addresses: tuple[str, ...] = ()
+
+    @property
+    def unserved(self) -> str:
+        """Say where nobody takes clients without HAProxy; "" for a section that takes none."""
+        if not self.addresses:
+            return ""
+        more = len(self.addresses) - _MOST_ADDRESSES
+        rest = (f"{more} more",) if more > 0 else ()
+        return f"this appliance does not listen on {', '.join((*self.addresses[:_MOST_ADDRESSES], *rest))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
     """The configuration that a file amounts to, and what became of each line.
 
     `root` is a mapping in the form of our own file (`pools`, `api`, `virtual_ips` ...); each key and value in
-    it has the place in the foreign file that it came from, so that every later problem points there.
+    it has the place in the foreign file that it came from, so that every later problem points there. `left`
+    are the sections that HAProxy goes on with, `remainder` is the haproxy.cfg for that, "" without them.
     """
 
     root: Node
     lines: tuple[LineOutcome, ...]
     proposals: tuple[Proposal, ...] = ()
+    left: tuple[LeftSection, ...] = ()
+    remainder: str = ""
 
     @property
     def refused(self) -> tuple[LineOutcome, ...]:

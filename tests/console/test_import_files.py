@@ -181,3 +181,56 @@ def test_misuse_is_exit_2_and_changes_nothing(run: Run, arguments: tuple[str, ..
 
     assert result.exit_code in {1, 2}
     assert said in result.stderr
+
+
+HTTP = """\
+frontend web
+  mode http
+  bind :80
+  redirect scheme https
+"""
+
+
+def test_sections_of_http_are_left_to_haproxy_where_that_is_asked_for(run: Run, here: Path):
+    """The rest is imported; report and YAML say where nobody listens, and HAProxy's file is written."""
+    (here / "haproxy.cfg").write_text(HAPROXY + HTTP)
+    (here / "haproxy.cfg").chmod(0o640)
+    unserved = "this appliance does not listen on 0.0.0.0:80"
+
+    assert run("import", "haproxy.cfg").exit_code == 1
+    result = run("import", "haproxy.cfg", "--http", "skip", "--rest", "rest.cfg")
+
+    assert result.exit_code == 0, result.output
+    assert load(result.stdout, source="c.yaml", number=1).snapshot is not None
+    assert f"# the frontend `web` is left to HAProxy (`http: skip`): {unserved}" in result.stdout
+    assert f"  haproxy.cfg:11:10: frontend web: {unserved}" in result.stderr
+    rest = here / "rest.cfg"
+    assert (rest.stat().st_mode & 0o777, HTTP in rest.read_text()) == (0o640, True)
+    assert ":6443" not in rest.read_text()
+
+
+def test_json_has_what_is_left_to_haproxy(run: Run, here: Path):
+    """With its addresses."""
+    (here / "haproxy.cfg").write_text(HAPROXY + HTTP)
+
+    report = json.loads(run("import", "haproxy.cfg", "--http", "skip", "--json").stderr)
+
+    assert report["left"] == [
+        {
+            "section": "frontend",
+            "name": "web",
+            "file": "haproxy.cfg",
+            "line": 11,
+            "addresses": ["0.0.0.0:80"],
+        }
+    ]
+
+
+def test_where_nothing_is_left_no_file_is_written(run: Run, here: Path):
+    """Neither where nothing was asked for, nor where the file has no HTTP."""
+    without = run("import", "haproxy.cfg", "--rest", "rest.cfg")
+    assert (without.exit_code, "--rest is for --http skip" in without.stderr) == (2, True)
+
+    nothing = run("import", "haproxy.cfg", "--http", "skip", "--rest", "rest.cfg")
+    assert (nothing.exit_code, "rest.cfg is not written" in nothing.stderr) == (0, True)
+    assert not (here / "rest.cfg").exists()

@@ -19,7 +19,7 @@ from appliance.translation.haproxy import reader as haproxy_reader
 from appliance.translation.import_report import as_text, as_values
 from appliance.translation.import_result import import_result
 from appliance.translation.keepalived import reader as keepalived_reader
-from appliance.translation.translation import Translation
+from appliance.translation.translation import HttpSections, Translation
 
 pytestmark = pytest.mark.pure
 
@@ -30,13 +30,14 @@ KEEPALIVED: Final = [path.read_bytes() for path in sorted((CORPUS / "keepalived"
 
 
 def translations(data: bytes) -> tuple[Translation, Translation]:
-    """Return what both files amount to; keepalived's has nothing to include."""
+    """Return what both files amount to, now and then without HTTP; keepalived's has nothing to include."""
     haproxy, _, keepalived = data.partition(BETWEEN)
 
     def given(_: str) -> bytes:
         return keepalived
 
-    cfg = haproxy_reader.translate(haproxy, source="h.cfg", environment={}, read=NO_FILES)
+    http: HttpSections = "skip" if len(data) % 2 else "refuse"
+    cfg = haproxy_reader.translate(haproxy, source="h.cfg", environment={}, read=NO_FILES, http=http)
     return cfg, keepalived_reader.translate(
         "k.conf",
         read=given,
@@ -58,7 +59,7 @@ def imported(data: bytes) -> None:
     assert all((each.source and each.line) or "are not shown" in each.message for each in loaded.errors)
     if result.ok:
         assert load(result.yaml, source="c.yaml", number=1).errors == ()
-    assert len(as_values(result)) == 5
+    assert len(as_values(result)) == 6
     told = as_text(result).replace("\n", "")
     assert not any(category(each) in {"Cc", "Cf", "Cs"} for each in told)
 

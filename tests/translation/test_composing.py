@@ -1,11 +1,13 @@
 """A configuration that several files say: their problems point into each of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from appliance.model.document.document import read
 from appliance.model.messages.problems import FilePosition, Problem, Severity
-from appliance.translation.composing import changes, load_together
-from appliance.translation.translation import LineOutcome, Outcome, Translation
+from appliance.translation.composing import changes, left_to_haproxy, load_together
+from appliance.translation.translation import LeftSection, LineOutcome, Outcome, Translation
 from appliance.translation.tree_builder import TreeBuilder
 
 pytestmark = pytest.mark.pure
@@ -177,3 +179,21 @@ def test_a_refused_line_does_not_tell_its_headers(text: str, quoted: str):
 
     assert "hunter2" not in str(problem)
     assert quoted in str(problem)
+
+
+def test_what_is_left_to_haproxy_is_a_warning_and_a_sentence_for_status():
+    """Only where clients come; of very many the first are named."""
+    sections = [
+        LeftSection(kind="frontend", name=f"f{at}", place=_at(at), addresses=(f"0.0.0.0:{at}",))
+        for at in range(1, 24)
+    ]
+    translation = replace(_haproxy(), left=(LeftSection(kind="backend", name="b", place=_at(99)), *sections))
+
+    [first, *others] = changes([translation])
+    assert (first.severity, first.where, len(others)) == (Severity.WARNING, f"{HAPROXY}:1:5", 22)
+    assert first.message == (
+        "the frontend `f1` is left to HAProxy (`http: skip`): this appliance does not listen on 0.0.0.0:1"
+    )
+    told = [*left_to_haproxy([translation])]
+    assert (told[0], told[20:]) == (first.message, ["3 more are left to HAProxy"])
+    assert load_together(None, [translation], source=YAML, number=1).problems == ()

@@ -106,6 +106,8 @@ def _alarms(status: Status, supervisorctl: str) -> Iterator[RenderableType]:
         told = step or told
     for path in status.set_aside:
         yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
+    for said in status.left_out:
+        yield Text(f"  {printable(said)}", style="yellow")
 
 
 def _title(status: Status) -> Text:

@@ -42,5 +42,6 @@ def assess(observations: Observations, now: float) -> Status:
         discovery=observations.discovery.sources if observations.discovery else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
+        left_out=snapshot.left_out if snapshot else (),
         take_overs=observations.take_overs,
     )

@@ -244,7 +244,8 @@ class Status:
     answers, else why it does not. `ended` counts by reason how connections ended. `discovery` are the sources
     of servers that are found in the cluster. `guest` is what became of
     the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
-    under the names that they have now, for somebody to look at and to remove. `take_overs` is what became of
+    under the names that they have now, for somebody to look at and to remove. `left_out` is what foreign
+    files serve and the configuration does not, as the operator has said. `take_overs` is what became of
     upgrades in place.
     """
 
@@ -267,4 +268,5 @@ class Status:
     redirects: tuple[RedirectedFrontendStatus, ...] = ()
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)

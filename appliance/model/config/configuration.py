@@ -95,6 +95,9 @@ class SourceSection(Section):
     """HAProxy's file, or a directory of its files. APPLIANCE_HAPROXY or --haproxy set outside wins."""
     keepalived: FilePath | None = Field(default=None, examples=["/etc/keepalived/keepalived.conf"])
     """File of keepalived: its virtual IPs. APPLIANCE_KEEPALIVED or --keepalived set outside wins."""
+    http: Literal["refuse", "skip"] = Field(default="refuse")
+    """HAProxy's sections that read HTTP: `refuse` makes each an error, `skip` leaves them to HAProxy: the
+    rest is obeyed, and `status` and `check` name the addresses that need HAProxy."""
 
 
 class ReloadSection(Section):

@@ -24,6 +24,7 @@ _SECTIONS: Final = {
     "domain": "cluster.domain",
     "drain": "defaults.drain",
     "readers": "group",
+    "left_out": "source.http",
 }
 
 Tree = dict[str, object]

@@ -78,6 +78,8 @@ class Snapshot:
     notify: tuple[NotifyTarget, ...] = ()
     linger: Linger | None = None
     """How virtual IPs move with their connections, None where these end."""
+    left_out: tuple[str, ...] = ()
+    """What foreign files serve and this configuration does not, as the operator has said: a sentence each."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ from appliance.net.sources.read_files import Content, ReadFiles
 from appliance.translation.haproxy import reader as haproxy_reader
 from appliance.translation.haproxy.reader import ConfigurationFile
 from appliance.translation.keepalived import reader as keepalived_reader
-from appliance.translation.translation import Translation
+from appliance.translation.translation import HttpSections, Translation
 
 GROUPS: Final = ("api", "ingress")
 """The groups of frontends; the program of each is `proxy-` and its name."""
@@ -24,10 +24,14 @@ GROUPS: Final = ("api", "ingress")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignFiles:
-    """The files beside our YAML; those of HAProxy may be directories, as its `-f` takes them."""
+    """The files beside our YAML; those of HAProxy may be directories, as its `-f` takes them.
+
+    `http` is what becomes of HAProxy's sections that read HTTP.
+    """
 
     haproxy: tuple[Path, ...] = ()
     keepalived: Path | None = None
+    http: HttpSections = "refuse"
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -49,7 +53,7 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
     `groups` are those that our own YAML has: a check in keepalived.conf for a process of HAProxy's asks for
     the programs of all groups.
     """
-    haproxy = _haproxy(foreign.haproxy, files) if foreign.haproxy else Translated()
+    haproxy = _haproxy(foreign, files) if foreign.haproxy else Translated()
     named = {*groups, *(name for each in haproxy.translations for name in _keys(each.root))}
     programs = [f"proxy-{name}" for name in GROUPS if name in named]
     keepalived = _keepalived(foreign.keepalived, files, programs) if foreign.keepalived else Translated()
@@ -59,9 +63,9 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
     )
 
 
-def _haproxy(given: Sequence[Path], files: ReadFiles) -> Translated:
+def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:
     """Read the files one behind the other, as HAProxy does: only together they have to say something."""
-    contents = {part: content for each in given for part, content in _contents(each, files)}
+    contents = {part: content for each in foreign.haproxy for part, content in _contents(each, files)}
     read = [
         ConfigurationFile(source=str(path), text=content)
         for path, content in contents.items()
@@ -70,7 +74,9 @@ def _haproxy(given: Sequence[Path], files: ReadFiles) -> Translated:
     if len(read) < len(contents) or not any(each.text.strip() for each in read):
         unusable = {path: content for path, content in contents.items() if not isinstance(content, bytes)}
         return Translated(problems=tuple(starmap(_nothing, (unusable or contents).items())))
-    found = haproxy_reader.translate_all(read, environment=dict(os.environ), read=files.read)
+    found = haproxy_reader.translate_all(
+        read, environment=dict(os.environ), read=files.read, http=foreign.http
+    )
     return Translated(translations=(found,))
 
 

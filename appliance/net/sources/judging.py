@@ -16,7 +16,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
-from appliance.translation.composing import load_together, together
+from appliance.translation.composing import left_to_haproxy, load_together, together
 from appliance.translation.translation import Translation
 from appliance.wire.lines.control import AnswerProblem
 
@@ -82,7 +82,8 @@ def load(found: OperatorsFiles, *, number: int) -> Loaded:
     if loaded.snapshot is None:
         return loaded
     origin = " with ".join(map(str, found.files))
-    return replace(loaded, snapshot=replace(loaded.snapshot, source=origin))
+    left = tuple(left_to_haproxy(found.translations))
+    return replace(loaded, snapshot=replace(loaded.snapshot, source=origin, left_out=left))
 
 
 def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judged:
@@ -141,6 +142,7 @@ def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
     return ForeignFiles(
         haproxy=paths.haproxy or tuple(filter(None, [_path(said.get("haproxy"))])),
         keepalived=paths.keepalived or _path(said.get("keepalived")),
+        http="skip" if said.get("http") == "skip" else "refuse",
     )
 
 

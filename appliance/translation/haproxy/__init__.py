@@ -1,1 +1,1 @@
-"""Reads haproxy.cfg: `reader` is the way in; the rooms are passed in the order text, directives, building."""
+"""Reads haproxy.cfg: `reader` is the way in; the rooms, in this order: text, directives, http, building."""

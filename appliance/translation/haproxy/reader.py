@@ -11,16 +11,20 @@ from appliance.model.document.tree import Entry, Node
 from appliance.translation.haproxy.building import common
 from appliance.translation.haproxy.building.client_networks import ClientNetworks, ReadFile
 from appliance.translation.haproxy.building.frontends import put_frontends
-from appliance.translation.haproxy.building.plan import planned
+from appliance.translation.haproxy.building.plan import Plan, Role, planned
 from appliance.translation.haproxy.building.pools import put_pools
 from appliance.translation.haproxy.building.stats_page import put_stats
 from appliance.translation.haproxy.building.values import Build
+from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import read_sections
+from appliance.translation.haproxy.http.leaving import leave, refuse
+from appliance.translation.haproxy.http.left_sections import left_sections
+from appliance.translation.haproxy.http.remainder import remainder
 from appliance.translation.haproxy.proposals import proposals
 from appliance.translation.haproxy.text.lines import lines
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
-from appliance.translation.translation import Translation
+from appliance.translation.translation import HttpSections, Outcome, Translation
 from appliance.translation.tree_builder import TreeBuilder
 
 
@@ -33,36 +37,71 @@ class ConfigurationFile:
 
 
 def translate(
-    text: bytes | str, *, source: str, environment: Mapping[str, str], read: ReadFile
+    text: bytes | str,
+    *,
+    source: str,
+    environment: Mapping[str, str],
+    read: ReadFile,
+    http: HttpSections = "refuse",
 ) -> Translation:
     """Return what `translate_all` makes of one file."""
     only = ConfigurationFile(source=source, text=text)
-    return translate_all([only], environment=environment, read=read)
+    return translate_all([only], environment=environment, read=read, http=http)
 
 
 def translate_all(
-    files: Sequence[ConfigurationFile], *, environment: Mapping[str, str], read: ReadFile
+    files: Sequence[ConfigurationFile],
+    *,
+    environment: Mapping[str, str],
+    read: ReadFile,
+    http: HttpSections = "refuse",
 ) -> Translation:
     """Return the configuration that files amount to, and what became of each line; never raises.
 
     There is at least one, in the order in which HAProxy is given them. `environment` has the variables that
     they may name, `read` returns what a file holds that they name (`src -f FILE`). Where a line is refused
-    the configuration lacks what it says, and what it may have protected.
+    the configuration lacks what it says, and what it may have protected. `http` says what becomes of sections
+    that read HTTP.
     """
     report = Report()
     variables = Variables(environment, source="")
     every = (lines(each.text, each.source, report, variables) for each in files)
     sections = read_sections(every, report, variables)
     networks = ClientNetworks(read, on_use=lambda line: report.use(line.number))
-    plan = planned(sections, networks, report)
+    left = left_sections(sections.proxies)
+    numbers = {each.header.number for each in left}
+    others = [each for each in sections.proxies if each.header.number not in numbers]
+    told = leave(left, sections, report) if http == "skip" else refuse(left, sections, report)
+    plan = planned(replace(sections, proxies=others), networks, report)
+    if told:
+        _refuse_nothing(left, plan, report)
     build = Build(tree=TreeBuilder(report.place(1)), report=report)
     defaults = common.gathered(plan, sections.found, build)
     put_frontends(plan, defaults, build)
     put_pools(plan, sections.found, defaults, build)
     common.put_defaults(defaults, sections.found, build)
     put_stats(plan, build)
-    found = Translation(root=build.tree.root, lines=report.lines(), proposals=proposals(plan))
+    found = Translation(
+        root=build.tree.root,
+        lines=report.lines(),
+        proposals=proposals(plan),
+        left=told,
+        remainder=remainder(_whole(files), sections, left) if told else "",
+    )
     return _located(found, report) if report.is_of_several else found
+
+
+def _whole(files: Sequence[ConfigurationFile]) -> str:
+    """Return all files as one text, whose lines have the numbers that the report has."""
+    texts = (each.text for each in files)
+    return "\n".join(each.decode(errors="replace") if isinstance(each, bytes) else each for each in texts)
+
+
+def _refuse_nothing(left: Sequence[Section], plan: Plan, report: Report) -> None:
+    """Refuse a file of which nothing is served: `mode http` for all may be a mistake, and all would end."""
+    if not any(each.role is Role.FORWARD for each in plan.fronts):
+        reason = "nothing is left to serve: all that forwards connections reads HTTP, or is left out"
+        report.say(Outcome.REFUSED, left[0].header.place, reason)
 
 
 def _located(found: Translation, report: Report) -> Translation:

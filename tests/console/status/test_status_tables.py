@@ -192,3 +192,9 @@ def test_a_summary_counts():
     lines = output.getvalue().splitlines()
     assert lines[-1].startswith("1 programs run, 1 of 1 servers are up, ")
     assert len(lines) <= 6
+
+
+def test_what_is_left_to_haproxy():
+    """It stands above the tables: nobody else listens there."""
+    left = replace(_EVIDENCE, snapshot=replace(snapshot(), left_out=("the frontend `web` is left",)))
+    assert "  the frontend `web` is left" in drawn(left)

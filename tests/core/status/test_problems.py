@@ -208,3 +208,10 @@ def test_what_the_kernel_does_not_forward_is_a_problem():
     usual = assess(observations(), NOW)
     assert status.frontends[0].total == usual.frontends[0].total + 3
     assert status.pools[0].total == usual.pools[0].total + 3
+
+
+def test_what_is_left_to_haproxy_is_shown_and_no_problem():
+    """The operator has said so, and monitoring is to be silent about it."""
+    said = ("the frontend `web` is left to HAProxy",)
+    status = assess(observations(snapshot=replace(snapshot(), left_out=said)), NOW)
+    assert (status.problems, status.left_out) == ((), said)

@@ -269,3 +269,35 @@ def test_nothing_to_translate_is_nothing():
     """Without foreign files there is nothing of them."""
     found = translated(ForeignFiles(), ReadFiles())
     assert (found.translations, found.problems) == ((), ())
+
+
+HTTP = "frontend web\n  mode http\n  bind :80\n  redirect scheme https\n"
+
+
+def test_sections_of_http_are_left_to_haproxy_where_the_yaml_says_so(write: Write):
+    """The rest is obeyed, and the snapshot tells who listens nowhere; nobody is left out unasked."""
+    paths = write(haproxy=HAPROXY + HTTP)
+    (error,) = judge(paths, number=1).errors
+    assert "the frontend `web` runs in `mode http`" in error.message
+
+    write(yaml="source: { http: skip }\n")
+    judged = judge(paths, number=1)
+    assert judged.snapshot is not None
+    assert [each.name for each in judged.snapshot.groups[0].frontends] == ["main"]
+    assert judged.snapshot.left_out == (
+        "the frontend `web` is left to HAProxy (`http: skip`): this appliance does not listen on 0.0.0.0:80",
+    )
+
+
+def test_a_file_that_becomes_http_as_a_whole_is_refused(write: Write):
+    """Nothing would be served, and what is accepted goes on."""
+    paths = write(yaml="source: { http: skip }\n", haproxy=HAPROXY.replace("mode tcp", "mode http"))
+    (error,) = judge(paths, number=1).errors
+    assert (error.line, "nothing is left to serve" in error.message) == (6, True)
+
+
+def test_another_word_for_it_is_an_error(write: Write):
+    """And leaves nothing out."""
+    judged = judge(write(yaml="source: { http: leave }\n", haproxy=HAPROXY), number=1)
+    (error,) = judged.errors
+    assert (error.path, error.message) == ("source.http", "must be one of refuse, skip, not `leave`")

@@ -197,6 +197,34 @@ def test_keepalived_conf_is_followed_with_what_it_includes(tmp_path: Path):
         assert _priority(appliance) == 41
 
 
+def _left_out(appliance: Appliance) -> object:
+    return json.loads(appliance.command("status", "--json", check=False).stdout)["left_out"]
+
+
 def _priority(appliance: Appliance) -> int:
     found = json.loads(appliance.paths.accepted.read_text())
     return int(found["virtual_routers"][0]["priority"]) if found["virtual_routers"] else 0
+
+
+def test_sections_of_http_are_left_to_haproxy(backend: Backend, tmp_path: Path):
+    """The others are served; status tells where nobody listens, which is no problem, and follows the file."""
+    file, ports = tmp_path / "haproxy.cfg", [free_port() for _ in range(3)]
+
+    def write(port: int) -> None:
+        file.write_text(
+            "defaults\n  mode http\n  timeout connect 1s\n  timeout client 1m\n  timeout server 1m\n"
+            f"listen api\n  mode tcp\n  bind 127.0.0.1:{ports[0]}\n  server m0 127.0.0.1:{backend.port}\n"
+            f"frontend web\n  bind 127.0.0.1:{port}\n  redirect scheme https\n"
+        )
+
+    write(ports[1])
+    source = {"haproxy": str(file), "http": "skip"}
+    with Appliance({"source": source, "reload": {"watch": "200ms"}}) as appliance:
+        for port in ports[1:]:
+            write(port)
+            said = f"this appliance does not listen on 127.0.0.1:{port}"
+            wait_until(lambda said=said: said in str(_left_out(appliance)), what="status says it", timeout=30)
+            assert said in " ".join(appliance.command("check").stdout.split())
+        wait_until(lambda: appliance.status()["problems"] == [], what="nothing is wrong", timeout=30)
+        assert not refused(ports[0])
+        assert refused(ports[2])

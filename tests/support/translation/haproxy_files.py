@@ -10,7 +10,7 @@ from appliance.model.config.frontends import FrontendSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.document.tree import Plain, plain
 from appliance.translation.haproxy.reader import translate
-from appliance.translation.translation import LineOutcome, Outcome, Translation
+from appliance.translation.translation import HttpSections, LineOutcome, Outcome, Translation
 
 TIMES = "defaults\n  timeout connect 10s\n  timeout client 1m\n  timeout server 1m\n"
 """What stands before the sections that a test is about, so that nothing is said of missing times."""
@@ -82,10 +82,17 @@ class Read:
         return [each.name for each in self.found.proposals]
 
 
-def read(text: str, *, files: Mapping[str, bytes] | None = None, **environment: str) -> Read:
+def read(
+    text: str,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    http: HttpSections = "refuse",
+    **environment: str,
+) -> Read:
     """Return what a text becomes, which may name some files; a last line break is added."""
     whole = text if text.endswith("\n") else f"{text}\n"
-    found = translate(whole, source="haproxy.cfg", environment=environment, read=Files(files or {}))
+    given = Files(files or {})
+    found = translate(whole, source="haproxy.cfg", environment=environment, read=given, http=http)
     return Read(text=whole, found=found)
 
 

@@ -13,7 +13,7 @@ from appliance.translation.haproxy.directives.other_sections import OTHERS
 from appliance.translation.haproxy.directives.proxy_table import PROXY
 from appliance.translation.haproxy.directives.servers import KEYWORDS
 from appliance.translation.haproxy.reader import translate
-from appliance.translation.translation import Outcome, Translation
+from appliance.translation.translation import HttpSections, Outcome, Translation
 
 pytestmark = pytest.mark.pure
 
@@ -93,10 +93,11 @@ def assert_complete(text: str, found: Translation) -> None:
 
 
 @settings(max_examples=examples(300))
-@given(file)
-def test_any_words(text: str):
+@given(file, st.sampled_from(("refuse", "skip")))
+def test_any_words(text: str, http: HttpSections):
     """Words of HAProxy in any order are understood or refused, line by line."""
-    assert_complete(text, translate(text, source="haproxy.cfg", environment={"A": "1"}, read=NO_FILES))
+    found = translate(text, source="haproxy.cfg", environment={"A": "1"}, read=NO_FILES, http=http)
+    assert_complete(text, found)
 
 
 @given(st.text(max_size=300))

@@ -96,7 +96,7 @@ class Plan:
 
 
 def planned(sections: Sections, networks: ClientNetworks, report: Report) -> Plan:
-    """Return the plan; sections that cannot be served are refused, and those that do nothing left out.
+    """Return the plan of sections that read no HTTP; those that do nothing are left out.
 
     Left out is also what a refused line protects: nothing is served to more clients than the file has it.
     """
@@ -128,21 +128,17 @@ class _Planner:
 
     def _is_disabled(self, section: Section) -> bool:
         said = section.settings.flags.get("disabled")
-        if said is None or not said.value:
+        if said is None or not section.is_disabled:
             return False
         self._report.use(said.place.line)
         self._leave_out(section, f"the section {shown(section.name)} is disabled: it is left out")
         return True
 
     def _is_pool(self, section: Section) -> bool:
-        """Tell whether a section's servers can be served; http is refused, and statistics have none."""
-        if self._mode(section) == "tcp":
-            return bool(section.servers) or section.kind is Kind.BACKEND or not self._elsewhere(section)
-        if not section.servers and not section.template:
+        """Tell whether a section's servers can be served; statistics have none."""
+        if self._mode(section) == "http":
             return False
-        if section.kind is Kind.BACKEND:
-            self._refuse_http(section)
-        return False
+        return bool(section.servers) or section.kind is Kind.BACKEND or not self._elsewhere(section)
 
     def _elsewhere(self, section: Section) -> bool:
         return section.settings.backend is not None
@@ -219,13 +215,9 @@ class _Planner:
 
     def _of_http(self, section: Section, target: Section | None, name: str) -> Front:
         """Return what answers in HTTP: statistics, a monitor, or both at one address."""
-        served = target is not None and bool(target.servers or target.template)
         owners = [section] if target is None or target is section else [section, target]
         pages = tuple(each for each in owners if each.settings.stats.on)
         monitor = "monitor-uri" in section.settings.texts
-        if served or not (pages or monitor):
-            self._refuse_http(section)
-            return _nothing(section, name)
         lists = access(section, target, self._networks, self._report)
         if lists is None:
             self._leave_out(section, _NOT_SAID)
@@ -255,17 +247,6 @@ class _Planner:
         if found is not None and "monitor-uri" in section.settings.texts and (found.allow or found.deny):
             found = None
         return both(lists, found, self._report) if found is not None else None
-
-    def _refuse_http(self, section: Section) -> None:
-        said = section.settings.texts["mode"]
-        own = said.place.line > section.header.number
-        why = "" if own else f" by {self._report.line_name(said.place.line)}"
-        self._report.say(
-            Outcome.REFUSED,
-            said.place if own else section.header.at(1),
-            f"the {section.kind} {shown(section.name)} runs in `mode http`{why}: HTTP is not read here; "
-            "write `mode tcp`, which leaves HTTP and TLS to the servers",
-        )
 
     def _leave_out(self, section: Section, reason: str) -> None:
         for line in (section.header, *section.lines):

@@ -21,6 +21,7 @@ from appliance.translation.haproxy.directives import (
 )
 from appliance.translation.haproxy.directives.section import CheckKind, Kind, Level
 from appliance.translation.haproxy.directives.statement import Handler, changed, ignored, refused
+from appliance.translation.haproxy.text.line import Line
 
 
 class Place(Flag):
@@ -251,6 +252,7 @@ PROXY: Final[Mapping[str, Directive]] = {
                 "external-check", ignored("no command checks servers; the option is refused where it stands")
             ),
             "cookie": _HTTP,
+            "dynamic-cookie-key": _HTTP,
             "fullconn": ignored("limits of servers do not grow with the load"),
             "persist": _PERSIST,
             "source": settings.source,
@@ -286,3 +288,9 @@ PROXY: Final[Mapping[str, Directive]] = {
     "guid": Directive(handle=ignored("sections have names with us"), place=Place.ALL),
 }
 """The directives of proxy sections, by their name of one or two words."""
+
+
+def directive_of(line: Line) -> tuple[Directive | None, int]:
+    """Return the directive of a line, and how many words name it."""
+    two = PROXY.get(" ".join(line.texts[:2])) if len(line.words) > 1 else None
+    return (two, 2) if two else (PROXY.get(line.text(0)), 1)

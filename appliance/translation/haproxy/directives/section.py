@@ -194,7 +194,7 @@ class Server:
 
 @dataclass(slots=True, kw_only=True)
 class Section:
-    """A section, as far as it was read.
+    """A section, as far as it was read; `defaults` is the section whose settings it began with.
 
     `table` is what its `stick-table` is kept by, `stick` the algorithm that does what `stick on src` says.
     """
@@ -212,3 +212,10 @@ class Section:
     template: bool = False
     table: str | None = None
     stick: Said[str] | None = None
+    defaults: "Section | None" = None
+
+    @property
+    def is_disabled(self) -> bool:
+        """Whether HAProxy does not serve it."""
+        said = self.settings.flags.get("disabled")
+        return said is not None and said.value

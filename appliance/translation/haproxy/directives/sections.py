@@ -14,7 +14,7 @@ from appliance.translation.haproxy.directives.global_table import (
     global_directive,
 )
 from appliance.translation.haproxy.directives.other_sections import OTHERS
-from appliance.translation.haproxy.directives.proxy_table import PROXY, Directive
+from appliance.translation.haproxy.directives.proxy_table import PROXY, directive_of
 from appliance.translation.haproxy.directives.section import Kind, Section, Settings
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.text.line import Line
@@ -31,10 +31,14 @@ _HEADERS: Final = frozenset({"global", *Kind, *OTHERS})
 
 @dataclass(slots=True, kw_only=True)
 class Sections:
-    """All that a file says: its global section, and its frontends, backends and listens in their order."""
+    """All that a file says: its global section, and its frontends, backends and listens in their order.
+
+    `starts` are the numbers of the lines with which sections of any kind begin.
+    """
 
     found: Global = field(default_factory=Global)
     proxies: list[Section] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
 
 
 def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
@@ -58,7 +62,7 @@ class _Reader:
         self._report = report
         self._variables = variables
         self._current: Section | str = ""
-        self._defaults = Settings()
+        self._defaults: Section | None = None
         self._named: dict[str, Section] = {}
         self._names: dict[str, Line] = {}
         self._misnamed: Section | None = None
@@ -68,7 +72,6 @@ class _Reader:
         if word in _HEADERS and not line.negation:
             self._header(line)
         elif isinstance(self._current, Section):
-            self._current.lines.append(line)
             self._directive(line, self._current)
         elif self._current == "global":
             self._global(line)
@@ -94,6 +97,7 @@ class _Reader:
     def _header(self, line: Line) -> None:
         self.end(line.number - 1)
         word = line.text(0)
+        self.sections.starts.append(line.number)
         self._variables.section = line.text(1) or word
         if word in _KINDS:
             self._current = self._proxy(line, Kind(word))
@@ -106,11 +110,12 @@ class _Reader:
     def _proxy(self, line: Line, kind: Kind) -> Section:
         base, rest = self._base(line)
         if kind is Kind.DEFAULTS and not rest:
-            base = Settings()  # a `defaults` begins with nothing, whatever the one before it said
+            base = None  # a `defaults` begins with nothing, whatever the one before it said
         name = line.text(1) if line.text(1) != "from" or kind is not Kind.DEFAULTS else ""
-        section = Section(kind=kind, name=name, header=line, settings=base.handed_on())
+        settings = (base.settings if base else Settings()).handed_on()
+        section = Section(kind=kind, name=name, header=line, settings=settings, defaults=base)
         if kind is Kind.DEFAULTS:
-            self._defaults = section.settings
+            self._defaults = section
             if name:
                 self._named[name] = section
             return section
@@ -120,8 +125,8 @@ class _Reader:
             self._misnamed = section
         return section
 
-    def _base(self, line: Line) -> tuple[Settings, bool]:
-        """Return the settings that a section begins with, and whether the line names them with `from`."""
+    def _base(self, line: Line) -> tuple[Section | None, bool]:
+        """Return the `defaults` that a section begins with, and whether the line names them with `from`."""
         words = line.texts[1:]
         if "from" not in words:
             return self._defaults, False
@@ -129,8 +134,8 @@ class _Reader:
         found = self._named.get(line.text(at + 1))
         if found is None:
             self._refuse(line, f"there is no `defaults {line.text(at + 1)}` before this line", at + 1)
-            return Settings(), True
-        return found.settings, True
+            return None, True
+        return found, True
 
     def _named_well(self, section: Section) -> bool:
         line = section.header
@@ -156,10 +161,11 @@ class _Reader:
         return first is line
 
     def _directive(self, line: Line, section: Section) -> None:
-        found, length = _known(line)
+        found, length = directive_of(line)
         if found is None:
             self._unknown(line, PROXY)
             return
+        section.lines.append(line)
         statement = Statement(line=line, section=section, report=self._report, first=length)
         name = " ".join(line.texts[:length])
         if line.negation and not found.negatable:
@@ -194,9 +200,3 @@ def _families(known: tuple[str, ...]) -> tuple[tuple[str, ...], Mapping[str, tup
     first = sorted({each.partition(" ")[0] for each in known})
     families = {word: tuple(each for each in known if each.startswith(f"{word} ")) for word in first}
     return tuple(first), families
-
-
-def _known(line: Line) -> tuple[Directive | None, int]:
-    """Return the directive of a line, and how many words name it."""
-    two = PROXY.get(" ".join(line.texts[:2])) if len(line.words) > 1 else None
-    return (two, 2) if two else (PROXY.get(line.text(0)), 1)

@@ -27,8 +27,10 @@ _NEGATIONS: Final = frozenset({"no", "default"})
 _NOT_HOLDING: Final = "its conditional block (`.if`) does not hold"
 _UNDECODED: Final = "\ufffd"
 _MESSAGES: Final = frozenset({".notice", ".warning", ".diag"})
-_CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
-_KNOWN: Final = _MESSAGES | _CONDITIONALS | {".alert"}
+CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
+"""Words with which lines begin that make conditional blocks."""
+
+_KNOWN: Final = _MESSAGES | CONDITIONALS | {".alert"}
 
 
 class _Branch(Enum):
@@ -150,7 +152,7 @@ class _Reader:
     def _directive(self, words: tuple[Word, ...]) -> None:
         name = words[0].text
         rest = " ".join(each.text for each in words[1:])
-        if name in _CONDITIONALS:
+        if name in CONDITIONALS:
             self._say(Outcome.KEPT)
             self._conditional(name, rest)
         elif not self._holds():

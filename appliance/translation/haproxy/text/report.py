@@ -6,7 +6,7 @@ makes a place in the right file of them.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -51,6 +51,7 @@ class _Told:
     text: str
     outcomes: dict[tuple[Outcome, str | None, FilePosition], None] = field(default_factory=dict)
     left_out: tuple[Outcome, str] | None = None
+    is_left: bool = False
 
 
 class Report:
@@ -139,6 +140,18 @@ class Report:
         """Note that a line is left out with its section; what was refused in it stays refused."""
         self._told[number].left_out = (outcome, reason)
 
+    def leave(self, number: int, reason: str) -> None:
+        """Note that a line is left to HAProxy with its section; nothing that is said of it counts."""
+        self.leave_out(number, reason)
+        self._told[number].is_left = True
+
+    def starting_with(self, words: Collection[str], first: int, end: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines from one to before another that begin with one of some words, and the word."""
+        for number in range(first, end):
+            word = self._told[number].text.partition(" ")[0] if number in self._told else ""
+            if word in words:
+                yield number, word
+
     def is_refused(self, number: int) -> bool:
         """Tell whether a line has been refused so far."""
         return number in self._told and any(
@@ -165,6 +178,11 @@ class Report:
         """Note that the setting of a line is used."""
         self._settings[number] = None
 
+    def explain_unused(self, number: int, reason: str) -> None:
+        """Note what is said of the setting of a line if it is not used."""
+        if self._settings.get(number):
+            self._settings[number] = reason
+
     def lines(self) -> tuple[LineOutcome, ...]:
         """Return what became of each line."""
         return tuple(
@@ -172,7 +190,7 @@ class Report:
         )
 
     def _outcomes(self, number: int, told: _Told) -> list[LineOutcome]:
-        said = [each for each in told.outcomes if each[0] is not Outcome.KEPT]
+        said = [each for each in told.outcomes if each[0] is not Outcome.KEPT and not told.is_left]
         refused = [each for each in said if each[0] is Outcome.REFUSED]
         if told.left_out is not None and not refused:
             said = [(*told.left_out, told.place)]

@@ -121,14 +121,14 @@ def test_what_only_http_answers():
 
 
 def test_http_is_refused_by_name():
-    """Where a section says it itself its line is refused, else the section."""
+    """The section is refused, with the line that says it: its own or that of its defaults."""
     inherited = read(f"{HTTP}frontend f\n  bind *:1\n  default_backend b\nbackend b\n{SERVER}")
     assert [each.partition(": HTTP")[0] for each in inherited.refused] == [
         "6:10: the frontend `f` runs in `mode http` by line 5",
         "9:9: the backend `b` runs in `mode http` by line 5",
     ]
     own = read(f"{TIMES}listen l\n  mode http\n  bind *:1\n{SERVER}")
-    assert own.refused[0].startswith("6:8: the listen `l` runs in `mode http`: HTTP is not read here")
+    assert own.refused[0].startswith("5:8: the listen `l` runs in `mode http` by line 6: HTTP is not read")
     assert read(f"{HTTP}frontend f\n  bind *:1\n").refused
     assert read(f"{TIMES}listen l\n  mode health\n").refused[0].startswith("6:8: the mode `health`")
 

@@ -1,0 +1,122 @@
+"""What is told of sections that read HTTP: that they are refused, or left to HAProxy."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.section import Section
+from appliance.translation.haproxy.directives.sections import Sections
+from appliance.translation.haproxy.http.left_sections import addresses, answers, reads_http
+from appliance.translation.haproxy.http.losses import lost
+from appliance.translation.haproxy.http.package_sample import SAMPLE, sample_sections
+from appliance.translation.haproxy.text.lines import CONDITIONALS
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.translation import LeftSection, Outcome
+
+_LEFT: Final = "its section is left to HAProxy (`http: skip`)"
+_UNUSED: Final = "only sections that are left to HAProxy (`http: skip`) use it"
+
+
+_REFUSED: Final = "its section is refused"
+_TO_HAPROXY: Final = "leave the section to HAProxy (`http: skip`)"
+_MODE_TCP: Final = "write `mode tcp`, which leaves HTTP and TLS to the servers"
+
+
+def refuse(left: Sequence[Section], sections: Sections, report: Report) -> tuple[()]:
+    """Refuse some sections, each in one line that says what to do instead; return that none is left."""
+    sample = {each.header.number for each in sample_sections(left)}
+    for section in left:
+        _leave_lines(section, sections, _REFUSED, report)
+        instead = SAMPLE if section.header.number in sample else _instead(section, report)
+        reason = f"the {section.kind} {shown(section.name)} {_runs(section, report)}: {instead}"
+        report.say(Outcome.REFUSED, section.header.at(1), reason)
+    return ()
+
+
+def _runs(section: Section, report: Report) -> str:
+    if reads_http(section):
+        said = section.settings.texts["mode"]
+        report.use(said.place.line)
+        return f"runs in `mode http` by {report.line_name(said.place.line)}: HTTP is not read here"
+    return f"{_has_backend(section)}: HTTP is not read here"
+
+
+def _instead(section: Section, report: Report) -> str:
+    if losses := lost(section, report):
+        return f"{losses}; {_TO_HAPROXY}"
+    return f"{_TO_HAPROXY}: it has to do with a backend that reads HTTP" if answers(section) else _MODE_TCP
+
+
+def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[LeftSection, ...]:
+    """Say of the lines of some sections that HAProxy has them, and return what is told of the sections."""
+    found = tuple(_told(each, report) for each in left)
+    sample = {each.header.number for each in sample_sections(left)}
+    for section, told in zip(left, found, strict=True):
+        why = "it reads HTTP" if reads_http(section) else f"it {_has_backend(section)}"
+        words = (why, told.unserved, lost(section, report))
+        said = ", ".join(filter(None, (*words, SAMPLE if section.header.number in sample else "")))
+        report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {said}")
+        _leave_lines(section, sections, _LEFT, report)
+    _leave_defaults(left, sections, report)
+    return found
+
+
+def _leave_lines(section: Section, sections: Sections, reason: str, report: Report) -> None:
+    """Say of all lines of a section, and of the conditional blocks within it, that they are left."""
+    for line in section.lines:
+        report.leave(line.number, reason)
+    first = section.header.number
+    at = bisect_right(sections.starts, first)
+    end = sections.starts[at] if at < len(sections.starts) else report.last + 1
+    blocks: list[list[int]] = []
+    for number, word in report.starting_with(CONDITIONALS, first, end):
+        if word == ".if":
+            blocks.append([])
+        for block in blocks[-1:]:
+            block.append(number)
+        for each in blocks.pop() if word == ".endif" and blocks else ():
+            report.leave_out(each, reason)
+
+
+def _told(section: Section, report: Report) -> LeftSection:
+    place = report.located(section.header.at(1))
+    return LeftSection(
+        kind=section.kind.value,
+        name=section.name,
+        place=place,
+        addresses=addresses(section) if section.kind.takes_clients else (),
+    )
+
+
+def _has_backend(section: Section) -> str:
+    said = section.settings.backend
+    name = f" {shown(said.value)}" if said else ""
+    return f"has the backend{name} in `mode http`, so that HAProxy reads HTTP of its clients"
+
+
+def _leave_defaults(left: Sequence[Section], sections: Sections, report: Report) -> None:
+    """Say the same of `defaults` that nobody else uses, and of lines that nobody else uses in others."""
+    numbers = {each.header.number for each in left}
+    others = (each for each in sections.proxies if each.header.number not in numbers)
+    shared = {each.header.number for each in _defaults(others)}
+    for section in _defaults(left):
+        is_shared = section.header.number in shared
+        if not is_shared:
+            report.leave_out(section.header.number, _UNUSED)
+        for line in section.lines:
+            if is_shared:
+                report.explain_unused(line.number, _UNUSED)
+            else:
+                report.leave(line.number, _UNUSED)
+
+
+def _defaults(sections: Iterable[Section]) -> Iterator[Section]:
+    """Yield the `defaults` of some sections, each once."""
+    found: dict[int, Section] = {}
+    for each in sections:
+        section = each.defaults
+        while section is not None and section.header.number not in found:
+            found[section.header.number] = section
+            section = section.defaults
+    yield from found.values()

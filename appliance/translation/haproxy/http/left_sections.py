@@ -1,0 +1,100 @@
+"""Which sections are HAProxy's own: those that read HTTP, and are neither a page nor an answer of ours.
+
+HAProxy reads HTTP in `mode http`, and also for clients of a frontend in `mode tcp` whose default backend is
+in `mode http`: such a frontend belongs to it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Final
+
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.section import Kind, Section
+from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.values.endpoints import binds
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
+_SERVERS: Final = frozenset({"server", "server-template", "dispatch"})
+_ASKING: Final = frozenset({"acl", "default_backend", "monitor", "use_backend"})
+_COMPUTED: Final = "%["
+
+
+def reads_http(section: Section) -> bool:
+    """Tell whether a section runs in `mode http`."""
+    said = section.settings.texts.get("mode")
+    return said is not None and said.value == "http"
+
+
+def left_sections(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections that are left to HAProxy, in their order; what is disabled serves nobody."""
+    sections = [each for each in sections if not each.is_disabled]
+    http = [each for each in sections if reads_http(each)]
+    targets = {each.name: each for each in sections if each.kind.has_servers}
+    served = {each.name for each in http if each.kind.has_servers and _has_servers(each)}
+    fronts = [each for each in sections if each.kind.takes_clients and _is_left(each, served, targets)]
+    named = names({word for front in fronts for word in _words(front.lines)})
+    computed = any(_computes(each) for each in fronts)
+    backends = [
+        each
+        for each in http
+        if each.kind is Kind.BACKEND and (each.name in served or each.name in named or computed)
+    ]
+    found = {each.header.number for each in (*fronts, *backends)}
+    return [each for each in sections if each.header.number in found]
+
+
+def names(words: Iterable[str]) -> frozenset[str]:
+    """Return all that may be a section's name in some words: `nbsrv(web)` has `web`."""
+    return frozenset(name for word in words for name in _NAME.findall(word))
+
+
+def addresses(section: Section) -> tuple[str, ...]:
+    """Return where a section listens, as our own file would have it where it can say it."""
+    lines = [each for each in section.lines if each.text(0) == "bind" and not each.negation]
+    words = [each.text(1) for each in lines if each.text(1)]
+    if len(section.header.words) > 2 and section.header.text(2) != "from":
+        words.insert(0, section.header.text(2))
+    return tuple(dict.fromkeys(each for word in words for each in _listened(word)))
+
+
+def _listened(word: str) -> Iterable[str]:
+    try:
+        return [str(endpoint) for each in binds(word) for endpoint in each.endpoints()]
+    except ValueError:
+        return [shown(word).strip("`")]
+
+
+def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section]) -> bool:
+    said = section.settings.backend
+    target = said.value if said else ""
+    behind = targets.get(target)
+    if not reads_http(section):
+        return behind is not None and reads_http(behind) and (target in served or not answers(behind))
+    if section.kind is Kind.LISTEN and section.name in served:
+        return True
+    asked = names(_words(each for each in section.lines if each.text(0) in _ASKING))
+    if target in served or not asked.isdisjoint(served) or _computes(section):
+        return True
+    return not any(map(answers, filter(None, (section, behind))))
+
+
+def answers(section: Section) -> bool:
+    """Tell whether a section has statistics or a monitor."""
+    return section.settings.stats.on is not None or "monitor-uri" in section.settings.texts
+
+
+def _words(lines: Iterable[Line]) -> Iterable[str]:
+    return (word for line in lines for word in line.texts[1:])
+
+
+def _has_servers(section: Section) -> bool:
+    return any(each.text(0) in _SERVERS for each in section.lines)
+
+
+def _computes(section: Section) -> bool:
+    """Tell whether a rule makes up the backend's name."""
+    return any(_computed(each) for each in section.lines)
+
+
+def _computed(line: Line) -> bool:
+    return line.text(0) in {"use_backend", "default_backend"} and _COMPUTED in line.text(1)
