@@ -187,7 +187,7 @@ def test_a_pool_by_server_name():
     """Where a frontend has several pools, sessions of one are those that its servers had."""
     both = frontend("api", pool="other", sni=(SniRoute(names=("a",), pool="masters"),))
     named = replace(SNAPSHOT, groups=(group("api", frontends=[both]),))
-    worker = structs.replace(WORKER, frontends=(boards.frontend_counters("api", total=50),))
+    worker = replace(WORKER, frontends=(boards.frontend_counters("api", total=50),))
     shown = status(*ALL_UP, snapshot=named, workers=(worker,))
     observed = Observed(status=shown, snapshot=named, activity=Activity(), now=NOW)
 
