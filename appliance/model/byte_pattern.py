@@ -90,13 +90,16 @@ class BytePattern:
     first: int
 
 
-def byte_pattern(text: str) -> BytePattern:
-    """Return an expression's program; raises ValueError with what cannot be said in it."""
+def byte_pattern(text: str, *, no_case: bool = False) -> BytePattern:
+    """Return an expression's program; raises ValueError with what cannot be said in it.
+
+    `no_case` compares letters as `(?i)` at the beginning does.
+    """
     source = text.encode()
     if not source or len(source) > LONGEST:
         raise ValueError(f"must be a regular expression of 1 to {LONGEST} bytes")
     try:
-        return _Compiler(_Parser(source).whole()).pattern()
+        return _Compiler(_Parser(source, no_case=no_case).whole()).pattern()
     except _PatternError as error:
         raise ValueError(f"{error} in the regular expression {shown(text)}") from None
 
@@ -112,8 +115,8 @@ _Emit = Callable[["_Compiler", int], int]
 class _Parser:
     """Reads an expression from left to right into functions that append its states."""
 
-    def __init__(self, source: bytes) -> None:
-        self._no_case = source.startswith(_NO_CASE)
+    def __init__(self, source: bytes, *, no_case: bool) -> None:
+        self._no_case = no_case or source.startswith(_NO_CASE)
         self._source = source.removeprefix(_NO_CASE)
         self._at = 0
         self._depth = 0

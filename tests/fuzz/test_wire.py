@@ -14,6 +14,7 @@ from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
 from support.values import boards
 from support.values import moving_sessions as moved
+from support.values.client_hellos import extension, message, records, server_name
 from support.values.snapshots import track
 from support.values.statuses import discovery
 from support.vrrp import vip_answers
@@ -70,6 +71,7 @@ from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArgum
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
 from appliance.wire.need import Need
 from appliance.wire.nftables import nftables_answer
+from appliance.wire.tls.client_hello import ClientHello, HelloError, HelloReader
 from appliance.wire.vrrp import advertisement, hmac_trailer, internet_checksum, ipv4_header
 from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
 
@@ -509,6 +511,23 @@ def conversed(data: bytes) -> None:
     raise AssertionError("no end")
 
 
+def greeted(data: bytes) -> None:
+    """Read a ClientHello: whole, and in pieces, with the same outcome."""
+    assert _hello(data, len(data) + 1) == _hello(data, 3)
+
+
+def _hello(data: bytes, size: int) -> ClientHello | Need | None:
+    reader, found = HelloReader(), Need.MORE
+    try:
+        for at in range(0, len(data), size):
+            found = reader.feed(data[at : at + size])
+            if found is not Need.MORE:
+                break
+    except HelloError:
+        return None
+    return found
+
+
 def searched(data: bytes) -> None:
     """Search the second half by the expression in the first: whole and in pieces the same is found."""
     text, _, answer = data.partition(b"\x00")
@@ -527,6 +546,16 @@ def _as_text(data: bytes) -> bytes:
 
 
 TARGETS = (
+    Target(
+        name="client-hello",
+        run=greeted,
+        seeds=(
+            records(message(extension(10, b"\0\2\0\x17"), server_name(b"a.example.com"))),
+            records(message()),
+            records(message(server_name(b"a.example.com")), [1, 2, 30]),
+        ),
+        words=(b"\x16\x03\x01", b"\x00\x00", b"\xff\xff", b"\x01\x00\x40\x00"),
+    ),
     Target(
         name="event-lines",
         run=kept_events,

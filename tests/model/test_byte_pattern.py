@@ -69,3 +69,9 @@ def test_any_text_is_a_program_or_an_error_in_words(text: str):
                 assert then < len(found.states)
             case _:
                 assert state == Found()
+
+
+def test_case_may_mean_nothing_everywhere():
+    """To be told so from outside is the same as `(?i)` at the beginning, and both together are too."""
+    assert byte_pattern("a[b-d]", no_case=True) == byte_pattern("(?i)a[b-d]")
+    assert byte_pattern("(?i)a[b-d]", no_case=True) == byte_pattern("(?i)a[b-d]")

@@ -211,7 +211,7 @@ def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
     return (
         frontend.name,
         Text(" ".join(frontend.binds)),
-        frontend.pool or f"answers {frontend.respond}",
+        ", ".join(frontend.pools) or f"answers {frontend.respond}",
         Text(_connections(frontend), style="red" if frontend.full else ""),
         _number(frontend.total),
         _number(frontend.denied),

@@ -4,6 +4,8 @@ cdef class FrontendState:
     cdef public object config
     cdef public object access_lists
     cdef public str pool
+    cdef public object routes
+    cdef public double timeout_hello
     cdef public long long current
     cdef public long long total
     cdef public long long denied

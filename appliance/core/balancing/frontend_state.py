@@ -1,6 +1,7 @@
 """A frontend as one worker sees it: its configuration flattened for the data path, and its counters."""
 
 from appliance.core.balancing.access_lists import AccessLists
+from appliance.core.balancing.sni_routes import SniRoutes
 from appliance.core.balancing.worker_shares import share
 from appliance.model.snapshot.frontends import Frontend
 from appliance.wire.boards.worker_board import FrontendCounters
@@ -25,8 +26,10 @@ class FrontendState:
         "limit",
         "max_age",
         "pool",
+        "routes",
         "timeout_client",
         "timeout_client_fin",
+        "timeout_hello",
         "total",
     )
 
@@ -51,6 +54,8 @@ class FrontendState:
         self.timeout_client_fin = config.timeout_client_fin
         self.max_age = config.max_age or 0.0
         self.pool = config.pool or ""
+        self.timeout_hello = config.timeout_hello
+        self.routes = SniRoutes(config.sni) if config.sni else None
         listed = config.allow or config.deny
         self.access_lists = AccessLists(allow=config.allow, deny=config.deny) if listed else None
 

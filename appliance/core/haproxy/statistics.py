@@ -136,7 +136,8 @@ def _server(
 
 def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int | str]:
     trend = observed.activity.trend((ProxyKind.BACKEND, pool.name, ""))
-    clients = [each for each in observed.status.frontends if each.pool == pool.name]
+    clients = [each for each in observed.status.frontends if pool.name in each.pools]
+    shared = any(len(each.pools) > 1 for each in clients)
     up = [each for each in pool.servers if each.state is ServerState.UP and each.effective_weight]
     active, backup = sum(not each.backup for each in up), sum(each.backup for each in up)
     counting = [each for each in up if not each.backup] or (up if settings.all_backups else up[:1])
@@ -148,7 +149,8 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
         "scur": pool.current,
         "smax": max(trend.most_current, pool.current),
         "slim": sum(each.max_connections for each in clients),
-        "stot": sum(each.total for each in clients),
+        # Where a server name decides, only those that got a server are known to be this pool's.
+        "stot": pool.total if shared else sum(each.total for each in clients),
         "bin": sum(each.bytes_in for each in pool.servers),
         "bout": sum(each.bytes_out for each in pool.servers),
         **_HTTP,

@@ -6,7 +6,7 @@ from appliance.model.snapshot.diff import ORDER
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.snapshot import Snapshot
 
-_FIXED: Final = ("name", "binds", "pool", "respond", "needs")
+_FIXED: Final = ("name", "binds", "pool", "sni", "respond", "needs")
 """What of a frontend a worker has from its start."""
 
 

@@ -41,6 +41,7 @@ def _frontend(frontend: Frontend, group: Group, parts: Sequence[FrontendCounters
         program=group.program,
         binds=tuple(map(str, frontend.binds)),
         pool=frontend.pool,
+        pools=frontend.pools,
         respond=frontend.respond,
         max_connections=frontend.max_connections,
         # Each worker counts its own connections: only their sum can be held against the limit.

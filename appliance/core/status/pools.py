@@ -27,7 +27,7 @@ _NOTHING: Final = ServerCounters("", "", *(0,) * 6)
 def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
     """Return every configured pool; its counters are those of all workers, of ended ones too."""
     frontends = [frontend for group in snapshot.groups for frontend in group.frontends]
-    named = [name for each in frontends for name in (each.pool, each.needs)]
+    named = [name for each in frontends for name in (*each.pools, each.needs)]
     in_use = frozenset(filter(None, (*named, snapshot.stats.needs if snapshot.stats else None)))
     figures = _server_figures(observations)
     return tuple(_pool(pool, figures, in_use) for pool in snapshot.pools)

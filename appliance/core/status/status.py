@@ -64,7 +64,8 @@ class ProgramStatus:
 class FrontendStatus:
     """One frontend; exactly one of `pool` and `respond` is set.
 
-    `full` is whether it has as many connections as `max_connections` allows: new ones wait in the backlog.
+    `pools` are all that its clients may be led to, by `sni` too. `full` is whether it has as many connections
+    as `max_connections` allows: new ones wait in the backlog.
     """
 
     name: str
@@ -80,6 +81,7 @@ class FrontendStatus:
     failed: int
     bytes_in: int
     bytes_out: int
+    pools: tuple[str, ...] = ()  # optional, because a program of an older version says none
 
 
 class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):

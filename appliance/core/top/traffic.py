@@ -43,7 +43,7 @@ FRONTENDS: Final = (
 def frontends(sight: Sight, pool: str | None) -> Iterator[Row]:
     """Yield a row for each frontend, or for those of one pool."""
     for each in sight.status.frontends:
-        if pool in (None, each.pool):
+        if pool in (None, *each.pools):
             yield Row(key=f"{each.program}/{each.name}", cells=_frontend(each, sight.rates), pool=each.pool)
 
 
@@ -53,7 +53,7 @@ def _frontend(each: FrontendStatus, rates: Rates) -> tuple[Cell, ...]:
 
     return (
         text(each.name, Style.BAD if each.full else Style.PLAIN),
-        text(each.pool or f"answers {each.respond}"),
+        text(", ".join(each.pools) or f"answers {each.respond}"),
         Cell(text=str(each.current), value=each.current, style=Style.BAD if each.full else Style.PLAIN),
         number(each.max_connections),
         rate(per_second("total")),

@@ -55,7 +55,7 @@ def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: E
         return _full(frontend, status)
     if pool is not None and pool_state(pool, evidence) is PoolState.EMPTY:
         return _without_server(frontend, pool, evidence)
-    to = f"sends its connections to {frontend.pool}" if frontend.pool else f"answers {frontend.respond}"
+    to = f"sends its connections to {_pools(frontend)}" if frontend.pool else f"answers {frontend.respond}"
     return _Found(
         state="serving",
         decided_by=Decider.CONFIGURATION,
@@ -64,6 +64,12 @@ def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: E
             Change(text="See its connections", command=f"appliance sessions --frontend {frontend.name}"),
         ),
     )
+
+
+def _pools(frontend: Frontend) -> str:
+    others = [each for each in frontend.pools if each != frontend.pool]
+    by_name = f", and by server name to {' or '.join(others)}" if others else ""
+    return f"{frontend.pool}{by_name}"
 
 
 def _binds(frontend: Frontend) -> str:

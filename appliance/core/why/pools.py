@@ -121,7 +121,7 @@ def _others(pool: Pool, status: PoolStatus, evidence: Evidence) -> Iterator[str]
         each.name
         for group in evidence.snapshot.groups
         for each in group.frontends
-        if pool.name in (each.pool, each.needs)
+        if pool.name in (*each.pools, each.needs)
     ]
     yield f"Used by: {', '.join(users)}." if users else "No frontend uses it, so nothing depends on it."
     for source in evidence.status.discovery:

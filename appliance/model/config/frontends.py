@@ -17,6 +17,7 @@ from appliance.model.config.values.field_types import (
     Networks,
     Percentage,
     RedirectCondition,
+    SniRoutes,
     UserTimeoutOrOff,
     Workers,
     not_empty,
@@ -34,6 +35,8 @@ class FrontendTimeoutsSection(Section):
     """Longest silence of a client (HAProxy's timeout client)."""
     client_fin: Duration | None = Field(default=None, examples=["1s"])
     """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+    hello: Duration = written("5s", duration)
+    """Longest wait for a TLS ClientHello, with `sni` (HAProxy's tcp-request inspect-delay)."""
 
 
 class RedirectSection(Section):
@@ -65,6 +68,8 @@ class FrontendSection(Section):
     """Addresses to listen on; `[::]` takes IPv4 too. A port below 1024 needs the privilege for it."""
     pool: str | None = Field(default=None, examples=["masters"])
     """Pool that serves the clients."""
+    sni: SniRoutes = Field(default=(), examples=[[{"names": ["*.apps.example.com"], "pool": "routers"}]])
+    """Pools by the server name that a TLS client asks for, the first that fits; others go to `pool`."""
     respond: HttpPath | None = Field(default=None, examples=["/haproxy_ready"])
     """Path that the workers answer themselves with 200 (HAProxy's monitor-uri); instead of a pool."""
     needs: str | None = Field(default=None, examples=["masters"])
@@ -93,6 +98,12 @@ class FrontendSection(Section):
     """As in `defaults`, towards clients (HAProxy's tcp-ut on bind)."""
     redirect: RedirectSection | None = None
     """Brings connections here that are made to another program's port: on a master, to the API server's."""
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """Return the pools that its clients may be led to, each once."""
+        named = (self.pool, *(each.pool for each in self.sni))
+        return tuple(dict.fromkeys(each for each in named if each is not None))
 
 
 class ProxyGroupSection(Section):

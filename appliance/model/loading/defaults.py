@@ -114,6 +114,8 @@ def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> 
         forward=given.forward,
         masquerade=given.masquerade,
         flowtable=given.flowtable,
+        sni=given.sni,
+        timeout_hello=given.timeouts.hello,
     )
 
 

@@ -12,7 +12,7 @@ from appliance.model.config.frontends import FrontendSection
 from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.rules.findings import error, warning
-from appliance.model.rules.references import frontends, groups
+from appliance.model.rules.references import frontends, groups, servers_of
 from appliance.model.snapshot.frontends import Forward
 
 MOST_BINDS: Final = 5000
@@ -97,8 +97,7 @@ def _overlap(one: Endpoint, other: Endpoint) -> bool:
 
 
 def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
-    pool = config.pools.get(frontend.pool or "")
-    for name, server in pool.servers.by_name.items() if pool else ():
+    for pool, name, server in servers_of(frontend, config):
         address = server.address
         index = next((at for at, bind in enumerate(frontend.bind) if _takes(bind, address)), None)
         if index is not None:
@@ -107,7 +106,7 @@ def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Fi
                 f"`{address}` leads back to `{frontend.bind[index]}` of {dotted(where)}: "
                 "connections would go round in a loop"
             )
-            server_path: Path = ("pools", frontend.pool or "", "servers", name, "address")
+            server_path: Path = ("pools", pool, "servers", name, "address")
             yield warning(server_path, message, where, (*path, "pool"))
 
 

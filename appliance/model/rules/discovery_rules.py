@@ -50,7 +50,7 @@ def _other_port(path: Path, name: str, discover: DiscoverSection, config: Config
     ours = discover.port or RouterPort.HTTPS
     for at, frontend in frontends(config):
         ports = {bind.port for bind in frontend.bind if bind.port in _STANDARD}
-        if frontend.pool != name or discover.routers is None or len(ports) != 1:
+        if name not in frontend.pools or discover.routers is None or len(ports) != 1:
             continue
         standard = _STANDARD[ports.pop()]
         if isinstance(ours, RouterPort) and ours is not standard:

@@ -20,6 +20,7 @@ from appliance.model.snapshot.pools import Balance, SendProxy
 
 _FRONTEND_KEYS: Final = {
     "respond": "the kernel gives no answers",
+    "sni": "the kernel reads no bytes of a client",
     "max_age": "the kernel ends no connection by its age",
     "timeouts": "the kernel's own times hold (nf_conntrack_tcp_timeout_established)",
     "keepalive": "the connection is the client's and the server's: no probes come from here",

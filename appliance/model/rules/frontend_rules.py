@@ -7,7 +7,7 @@ from appliance.model.config.configuration import Config
 from appliance.model.config.frontends import FrontendSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import warning
-from appliance.model.rules.references import frontends, unknown_pool
+from appliance.model.rules.references import frontends, servers_of, unknown_pool
 
 MACHINE_CONFIG_PORT: Final = 22623
 """OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
@@ -41,6 +41,22 @@ def _target(path: Path, frontend: FrontendSection, config: Config) -> Iterator[F
     for key, name in (("pool", frontend.pool), ("needs", frontend.needs)):
         if name is not None and name not in config.pools:
             yield unknown_pool((*path, key), name, config)
+    yield from _sni(path, frontend, config)
+
+
+def _sni(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
+    for index, route in enumerate(frontend.sni):
+        if route.pool not in config.pools:
+            yield unknown_pool((*path, "sni", index, "pool"), route.pool, config)
+    if frontend.sni and frontend.respond is not None:
+        message = "has both `sni` and `respond`: a frontend forwards or answers"
+        yield Finding(
+            path=(*path, "sni"), message=message, spot=FindingTarget.KEY, touches=((*path, "respond"),)
+        )
+    if "hello" in frontend.timeouts.model_fields_set and not frontend.sni:
+        yield warning(
+            (*path, "timeouts", "hello"), "means nothing without `sni`: nothing is waited for", path
+        )
 
 
 def _same_names(config: Config) -> Iterator[Finding]:
@@ -53,11 +69,10 @@ def _same_names(config: Config) -> Iterator[Finding]:
 
 
 def _open_machine_config(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
-    pool = config.pools.get(frontend.pool or "")
     ports: set[int | str | None] = {endpoint.port for endpoint in frontend.bind}
-    ports |= {server.address.port for server in pool.servers.by_name.values()} if pool else set()
-    if pool and pool.servers.discover:
-        ports.add(pool.servers.discover.port)
+    ports |= {server.address.port for _, _, server in servers_of(frontend, config)}
+    found = [config.pools[name].servers.discover for name in frontend.pools if name in config.pools]
+    ports |= {each.port for each in found if each is not None}
     if MACHINE_CONFIG_PORT not in ports:
         return
     for index, network in enumerate(frontend.allow):

@@ -129,7 +129,8 @@ def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
 
 
 def _unused(config: Config) -> Iterator[Finding]:
-    used = {name for _, frontend in frontends(config) for name in (frontend.pool, frontend.needs)}
+    given = [frontend for _, frontend in frontends(config)]
+    used = {name for each in given for name in (*each.pools, each.needs)}
     used.add(config.stats.needs if config.stats else None)
     used |= {track.pool for each in config.virtual_ips.values() for track in each.track.values()}
     unused = (name for name in config.pools if name not in used)

@@ -11,7 +11,7 @@ from appliance.model.config.frontends import FrontendSection, RedirectSection
 from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.rules.findings import error, warning
-from appliance.model.rules.references import frontends
+from appliance.model.rules.references import frontends, servers_of
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.redirects import takes
 
@@ -79,10 +79,9 @@ def _unknown(where: Path, source: Endpoint, config: Config) -> Iterator[Finding]
 
 
 def _loop(where: Path, source: Endpoint, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
-    pool = config.pools.get(frontend.pool or "")
-    for name, server in pool.servers.by_name.items() if pool else ():
+    for pool, name, server in servers_of(frontend, config):
         if server.address == source:
-            at: Path = ("pools", frontend.pool or "", "servers", name, "address")
+            at: Path = ("pools", pool, "servers", name, "address")
             message = f"`{source}` is the server {dotted(at)} too: connections would go round in a loop"
             yield error(where, message, at)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from appliance.model.config.configuration import Config
 from appliance.model.config.frontends import FrontendSection, ProxyGroupSection
+from appliance.model.config.pools import ServerSection
 from appliance.model.messages.problems import Finding, Path, listed, nearest
 
 
@@ -20,6 +21,12 @@ def frontends(config: Config) -> Iterator[tuple[Path, FrontendSection]]:
         for group_name, group in groups(config)
         for name, frontend in group.frontends.items()
     )
+
+
+def servers_of(frontend: FrontendSection, config: Config) -> Iterator[tuple[str, str, ServerSection]]:
+    """Yield the servers that a frontend's clients may be led to: pool, name and server."""
+    named = ((name, config.pools[name]) for name in frontend.pools if name in config.pools)
+    return ((pool, name, server) for pool, each in named for name, server in each.servers.by_name.items())
 
 
 def unknown_pool(path: Path, name: str, config: Config) -> Finding:

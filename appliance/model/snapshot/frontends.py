@@ -68,8 +68,23 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SniRoute:
+    """The pool of clients that ask for a server by one of these names, or by one in which `regex` is found.
+
+    A name is in lower case; `*.` at its beginning stands for anything. Either there are names or a regex.
+    """
+
+    pool: str
+    names: tuple[str, ...] = ()
+    regex: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
     """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
+
+    `sni` leads clients to other pools than `pool`, by a TLS ClientHello that is waited for as long as
+    `timeout_hello`.
 
     `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
     """
@@ -93,6 +108,14 @@ class Frontend:
     forward: Forward = Forward.PROXY
     masquerade: Masquerade = Masquerade.ALWAYS
     flowtable: Flowtable = Flowtable.NONE
+    sni: tuple[SniRoute, ...] = ()
+    timeout_hello: float = 5.0
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that its clients may be led to, each once, `pool` first."""
+        named = (self.pool, *(each.pool for each in self.sni))
+        return tuple(dict.fromkeys(each for each in named if each is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

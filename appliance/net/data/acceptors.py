@@ -1,6 +1,7 @@
 """The listeners of a worker: for each one an acceptor, and what becomes of the connections that it accepts.
 
-A frontend with a pool gets sessions, one with `respond` is answered by the worker itself.
+A frontend with a pool gets sessions, with `sni` once the server name is known; one with `respond` is answered
+by the worker itself.
 """
 
 import os
@@ -9,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
 from appliance.net.data import tcp
-from appliance.net.data.acceptor import Acceptor
+from appliance.net.data.acceptor import Acceptor, Open
 from appliance.net.data.backend import Backend
+from appliance.net.data.hello_wait import HelloWait
 from appliance.net.data.neglected_queues import NeglectedQueues
 from appliance.net.data.responder import Responder
 from appliance.net.data.session.session import Session
@@ -42,9 +44,12 @@ class Acceptors:
             # connection that another one has taken would otherwise wait in accept4 with all its sessions.
             os.set_blocking(listener.fd, False)  # the same
             frontend = self._frontends[listener.frontend]
-            opening = self._relay if frontend.config.respond is None else self._respond
             acceptor = Acceptor(
-                self._traffic, frontend, listener.fd, open_session=opening, claim=listener.claim
+                self._traffic,
+                frontend,
+                listener.fd,
+                open_session=self._opening(frontend),
+                claim=listener.claim,
             )
             acceptor.place = (listener.host, listener.port)
             self._acceptors.append(acceptor)
@@ -96,6 +101,18 @@ class Acceptors:
                 self._neglected.remove(acceptor)
                 acceptor.close()
         self._acceptors = staying
+
+    def _opening(self, frontend: FrontendState) -> Open:
+        """Return what becomes of a frontend's connections: chosen once, and not for each of them."""
+        if frontend.config.respond is not None:
+            return self._respond
+        return self._inspect if frontend.config.sni else self._relay
+
+    def _inspect(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        HelloWait(self._traffic, frontend, fd, address, relay=self._relay_to).begin()
+
+    def _relay_to(self, pool: str, frontend: FrontendState, fd: int, address: bytes) -> None:
+        Session(self._traffic, frontend, self._backends[pool], fd, address).begin()
 
     def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         Session(self._traffic, frontend, self._backends[frontend.pool], fd, address).begin()

@@ -48,8 +48,13 @@ class ArrivalPlaces:
         return next((each for each in relaying if each.config.pool is not None), None)
 
     def _renamed(self, session: MovingSession, frontend: FrontendState) -> Backend | None:
-        backend, member = self.backends.get(frontend.config.pool or ""), session.member
-        if backend is None or member is None:
-            return backend  # one that waits in a queue takes any server
-        places = {(each.name, each.host, each.port) for each in backend.pool.config.servers}
-        return backend if (member.name, member.host, member.port) in places else None
+        named = (self.backends.get(each) for each in frontend.config.pools)
+        backends, member = [each for each in named if each is not None], session.member
+        if member is None:  # one that waits in a queue takes any server
+            return backends[0] if backends else None
+        place = (member.name, member.host, member.port)
+        return next((each for each in backends if place in _places(each)), None)
+
+
+def _places(backend: Backend) -> set[tuple[str, str, int]]:
+    return {(each.name, each.host, each.port) for each in backend.pool.config.servers}

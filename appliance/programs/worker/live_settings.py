@@ -79,4 +79,4 @@ class LiveSettings:
 
 
 def _pools(frontend: Frontend) -> list[str]:
-    return [name for name in (frontend.pool, frontend.needs) if name is not None]
+    return [name for name in (*frontend.pools, frontend.needs) if name is not None]

@@ -5,6 +5,7 @@ from typing import Final
 
 from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.end_reasons import EndReason
+from appliance.net.data.hello_wait import HelloWait
 from appliance.net.data.responder import Responder
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import PHASES
@@ -37,7 +38,7 @@ def kill(worker: Worker, question: Question) -> Answer:
     killed = 0
     for each in tuple(worker.traffic.live):
         worker.turns.give()
-        if isinstance(each, Session) and each in worker.traffic.live and matches(each):
+        if isinstance(each, (Session, HelloWait)) and each in worker.traffic.live and matches(each):
             each.end(EndReason.KILLED)
             killed += 1
     return good(killed=killed)
@@ -46,7 +47,7 @@ def kill(worker: Worker, question: Question) -> Answer:
 def _describe(worker: Worker, each: Expiring) -> ListedSession:
     if isinstance(each, Session):
         return _describe_session(worker, each)
-    if isinstance(each, Responder):
+    if isinstance(each, (Responder, HelloWait)):
         return ListedSession(
             id=worker.ids.of(each.number),
             frontend=each.frontend.name,
@@ -56,7 +57,7 @@ def _describe(worker: Worker, each: Expiring) -> ListedSession:
             idle=0.0,
             bytes_in=0,
             bytes_out=0,
-            phase="responding",
+            phase="responding" if isinstance(each, Responder) else "inspecting",
         )
     raise TypeError(each)
 
@@ -76,7 +77,7 @@ def _describe_session(worker: Worker, session: Session) -> ListedSession:
     )
 
 
-def _matcher(worker: Worker, question: Question) -> Callable[[Session], bool] | None:
+def _matcher(worker: Worker, question: Question) -> Callable[[Session | HelloWait], bool] | None:
     if (wanted := question.optional_text("id")) is not None:
         return lambda session: worker.ids.of(session.number) == wanted
     if (server := question.optional_text("server")) is not None:

@@ -37,8 +37,14 @@ class PatternSearch:
         self._work = 0
         self._known: dict[tuple[frozenset[OneOf], bool, bool], _Set] = {}
         self._again = self._closed([pattern.first], at_start=False)
-        self._before = self._now = self._closed([pattern.first], at_start=True)
+        self._start = self._closed([pattern.first], at_start=True)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin the search in another text, with the whole budget; what was found out of bytes is kept."""
+        self._before = self._now = self._start
         self._last = -1
+        self._work = 0
 
     @property
     def found(self) -> bool:
@@ -64,6 +70,8 @@ class PatternSearch:
         """Find out where a byte leads from the present set, and remember it."""
         if len(self._known) > _MOST_SETS:
             self._known.clear()
+            self._start.leads.clear()
+            self._again.leads.clear()
             self._now = _Set(self._now.ways, found=self._now.found, ends=self._now.ends)
         taken = [each.then for each in self._now.ways if each.bytes >> byte & 1]
         there = self._closed(taken, at_start=False)

@@ -17,6 +17,7 @@ from appliance.core.status.status import Status
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
+from appliance.model.snapshot.frontends import SniRoute
 from appliance.wire.boards.health_board import PoolHealthRecord, ServerHealthRecord
 from appliance.wire.haproxy.commands import ShowStat
 from appliance.wire.haproxy.statistics import COLUMNS, STATE_COLUMNS
@@ -180,6 +181,17 @@ def test_a_pool():
 
     assert some(row, "status", "act", "bck", "weight", "uweight", "algo") == ["UP", 2, 1, 5, 5, "roundrobin"]
     assert some(row, "scur", "stot", "lbtot", "slim", "econ", "lastchg") == [2, 10, 10, 1000, 4, 100]
+
+
+def test_a_pool_by_server_name():
+    """Where a frontend has several pools, sessions of one are those that its servers had."""
+    both = frontend("api", pool="other", sni=(SniRoute(names=("a",), pool="masters"),))
+    named = replace(SNAPSHOT, groups=(group("api", frontends=[both]),))
+    worker = replace(WORKER, frontends=(boards.frontend_counters("api", total=50),))
+    shown = status(*ALL_UP, snapshot=named, workers=(worker,))
+    observed = Observed(status=shown, snapshot=named, activity=Activity(), now=NOW)
+
+    assert some(list(rows(observed))[-1], "pxname", "stot", "lbtot", "slim") == ["masters", 5, 5, 1000]
 
 
 def test_a_pool_on_its_backups():

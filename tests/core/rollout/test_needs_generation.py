@@ -6,6 +6,7 @@ import pytest
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
+from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
@@ -28,6 +29,7 @@ NEW_GENERATION = {
     "pool": with_frontend(pool="other"),
     "respond": with_frontend(respond="/ready"),
     "needs": with_frontend(needs="pool"),
+    "sni": with_frontend(sni=(SniRoute(names=("a",), pool="pool"),)),
 }
 LIVE = {
     "log": replace(BEFORE, log=Log(level="debug", format="console", connections=True)),
@@ -38,7 +40,9 @@ LIVE = {
     "pools": replace(BEFORE, pools=(pool(servers=[server(port=1)]),)),
     "drain": replace(BEFORE, drain=1.0, reload=Reload(sockets=(), max_draining=1)),
     "limits": with_frontend(max_connections=1, max_age=3.0, max_age_jitter=0.1),
-    "timeouts": with_frontend(timeout_client=1.0, timeout_client_fin=9.0, tcp_user_timeout=1.0),
+    "timeouts": with_frontend(
+        timeout_client=1.0, timeout_client_fin=9.0, timeout_hello=1.0, tcp_user_timeout=1.0
+    ),
     "keepalive": with_frontend(keepalive=KeepAlive(idle=1.0, interval=1.0, count=1)),
 }
 

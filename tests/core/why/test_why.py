@@ -18,6 +18,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
+from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
@@ -481,6 +482,17 @@ def test_a_frontend_of_a_program_that_nobody_knows():
     """Neither supervisord nor the program itself tells of it."""
     about = seen(boards.health(), supervised=(), answers={}, workers=())
     assert "proxy-api is gone" in why("frontend", about).answer
+
+
+def test_a_frontend_with_pools_by_server_name():
+    """All of its pools are named, and which of them takes those without such a name."""
+    routed = frontend(sni=(SniRoute(names=("a",), pool="other"), SniRoute(regex="b", pool="third")))
+    pools = [pool(name, servers=(server(),)) for name in ("pool", "other", "third")]
+    about = seen(
+        boards.health(), snapshot=snapshot(number=7, groups=[group(frontends=[routed])], pools=pools)
+    )
+    found = why("frontend", about)
+    assert "sends its connections to pool, and by server name to other or third" in found.answer
 
 
 def test_a_frontend_that_answers_itself():

@@ -96,3 +96,33 @@ def test_sets_are_forgotten_and_found_again():
     pattern = "a(a|b){9}cd"
     assert not search(pattern, answer, size=512).found
     assert search(pattern, answer + b"abbbbbbbbbcd", size=512).found
+
+
+@given(PATTERNS, st.lists(st.lists(st.sampled_from(b"abcAB1 \n")).map(bytes), max_size=4))
+def test_one_search_after_another(pattern: str, answers: list[bytes]):
+    """A search that begins anew finds what a new one finds, whatever was searched before."""
+    made = PatternSearch(byte_pattern(pattern))
+    for each in answers:
+        made.restart()
+        made.feed(each)
+        assert made.found == search(pattern, each).found
+
+
+def test_what_is_remembered_over_searches_is_bounded():
+    """Texts that lead to ever new sets of states leave no more behind than one text may."""
+    made = PatternSearch(byte_pattern("(a|b)*a(a|b){12}c"))
+    for seed in range(30):
+        made.restart()
+        made.feed(bytes(Random(seed).choices(b"ab", k=250)))  # noqa: S311  # a test wants them predictable
+    assert _reachable(made) <= 600
+
+
+def _reachable(made: PatternSearch) -> int:
+    """Return how many sets the search holds."""
+    open_, seen = [made._start, made._again, made._now, made._before], set[int]()
+    while open_:
+        each = open_.pop()
+        if id(each) not in seen:
+            seen.add(id(each))
+            open_.extend(each.leads.values())
+    return len(seen)

@@ -14,6 +14,7 @@ from appliance.model.config.values import (
     kubernetes,
     names,
     notify_addresses,
+    sni_routes,
     units,
     vrrp,
 )
@@ -22,7 +23,7 @@ from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
 from appliance.model.operator_events import EventKind, Severity
 from appliance.model.snapshot.discovery import RouterPort
-from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen
+from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
 from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import Balance, CheckInit, CheckStep, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
@@ -135,6 +136,9 @@ HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"t
 Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
 Forwarding = Annotated[Forward, _Word]
+SniRoutes = Annotated[
+    tuple[SniRoute, ...], PlainValidator(sni_routes.sni_routes), WithJsonSchema(sni_routes.SCHEMA)
+]
 Masquerading = Annotated[Masquerade, _Word]
 Flowtables = Annotated[Flowtable, _Word]
 ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]

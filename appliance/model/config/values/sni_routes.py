@@ -1,0 +1,120 @@
+"""Which pool takes a client by the server name in its TLS ClientHello: a list, of which the first one counts.
+
+Case means nothing in names (RFC 4343), and regular expressions are those of `model.byte_pattern`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.model.byte_pattern import LONGEST, byte_pattern
+from appliance.model.config.values import names
+from appliance.model.messages.problems import nearest
+from appliance.model.messages.quoting import shown
+from appliance.model.snapshot.frontends import SniRoute
+
+MOST_ROUTES: Final = 512
+MOST_NAMES: Final = 4096
+"""Names of all routes of a frontend, at the most."""
+
+MOST_STATES: Final = 1000
+"""States of all its regular expressions: a client chooses the name, and each byte may look at all of them."""
+
+_NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?", re.ASCII)
+_KEYS: Final = ("names", "regex", "pool")
+
+
+def sni_routes(value: object) -> tuple[SniRoute, ...]:
+    """Return the routes of a list; raises ValueError with the number of the one that is wrong."""
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_ROUTES:
+        raise ValueError(
+            f"must be a list of 1 to {MOST_ROUTES} routes, such as `- {{names: [...], pool: ...}}`"
+        )
+    found = tuple(_numbered(number, each) for number, each in enumerate(value, start=1))
+    if sum(len(each.names) for each in found) > MOST_NAMES:
+        raise ValueError(f"has more than {MOST_NAMES} names")
+    if sum(len(byte_pattern(each.regex, no_case=True).states) for each in found if each.regex) > MOST_STATES:
+        raise ValueError(f"its regular expressions have more than {MOST_STATES} states: write names instead")
+    return found
+
+
+def _numbered(number: int, value: object) -> SniRoute:
+    try:
+        return _route(value)
+    except ValueError as error:
+        raise ValueError(f"route {number}: {error}") from None
+
+
+def _route(value: object) -> SniRoute:
+    if isinstance(value, dict):
+        return _of_keys(value)
+    raise ValueError("must be a mapping, such as `{names: [...], pool: ...}`")
+
+
+def _of_keys(value: Mapping[str, object]) -> SniRoute:
+    for key in value:
+        if key not in _KEYS:
+            meant = nearest(key, _KEYS)
+            right = f"did you mean `{meant}`?" if meant else f"known here are {', '.join(_KEYS)}"
+            raise ValueError(f"unknown key {shown(key)}: {right}")
+    if ("names" in value) is ("regex" in value):
+        raise ValueError("must say `names`, or `regex`, and not both")
+    if "pool" not in value:
+        raise ValueError("must say its `pool`")
+    pool = names.name(str(value["pool"]))
+    if "names" in value:
+        return SniRoute(names=_names(value["names"]), pool=pool)
+    return SniRoute(regex=_regex(value["regex"]), pool=pool)
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
+        raise ValueError('`names` must be a list of names, such as `["a.example.com", "*.apps.example.com"]`')
+    return tuple(dict.fromkeys(map(_name, value)))
+
+
+def _name(value: object) -> str:
+    name = value.lower() if isinstance(value, str) else ""
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{shown(value)} is not the name of a server, such as `a.example.com` or `*.example.com`"
+        )
+    return name
+
+
+def _regex(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    try:
+        byte_pattern(text)
+    except ValueError as error:
+        raise ValueError(f"`regex`: {error}") from None
+    return text
+
+
+SCHEMA: Final = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MOST_ROUTES,
+    "items": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["pool"],
+        "oneOf": [{"required": ["names"]}, {"required": ["regex"]}],
+        "properties": {
+            "names": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string", "pattern": r"^(\*\.)?[A-Za-z0-9_.-]+$"},
+                "description": "Names of servers; *.example.com is any that ends in .example.com.",
+            },
+            "regex": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST,
+                "description": "Regular expression that must be found in the name, whatever its case.",
+            },
+            "pool": {"type": "string", "description": "Pool that takes these clients."},
+        },
+    },
+}
+"""What editors know of it."""
