@@ -32,6 +32,7 @@ settings.register_profile(
 settings.load_profile("patient")
 
 _times = layers.Times()
+_said = layers.Said()
 _claims = claims.Claims()
 _network = pytest.StashKey[OwnNetwork]()
 
@@ -113,11 +114,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note how long a test took."""
+    """Note how long a test took, and what it says at the end of the run."""
     _times.add(report)
+    _said.add(report)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show how long each layer took."""
-    for line in _times.lines():
+    """Show what tests have to say whether they fail or not, and how long each layer took."""
+    for line in (*_said.lines(), *_times.lines()):
         terminalreporter.write_line(line)

@@ -5,7 +5,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -169,6 +169,48 @@ def test_every_release_of_openshift_loads():
     cases = [each for each in CASES if each.name.startswith("openshift/")]
 
     assert [each.name for each in cases if not each.result().ok] == []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Files before things of one kind, and how many of a hundred load untouched by the corpus's README."""
+
+    name: str
+    on_record: int
+    files: frozenset[str]
+
+    @property
+    def cases(self) -> list[Case]:
+        """Its files; a keepalived.conf is not named by itself."""
+        if self.name == "keepalived.conf":
+            return [each for each in CASES if each.name.startswith("keepalived/")]
+        return [each for each in CASES if each.name.removeprefix("haproxy/") in self.files]
+
+
+_ROW: Final = re.compile(r"^\| (.+) \| (?:([0-9]+) %|-) \| (.+) \|$", re.MULTILINE)
+FAMILIES: Final = tuple(
+    Family(name=name, on_record=int(percent or 0), files=frozenset(files.split(", ")))
+    for name, percent, files in _ROW.findall((CORPUS / "README.md").read_text())
+)
+
+
+@pytest.mark.parametrize("family", FAMILIES[:-1], ids=lambda family: family.name)
+def test_no_fewer_load_untouched_than_on_record(family: Family, record_property: Callable[[str, str], None]):
+    """Of each family as many files as ever need no word from their owner; the run's end says how many."""
+    refused = [each.name for each in family.cases if not each.result().ok]
+    count = len(family.cases)
+    percent = 100 * (count - len(refused)) // count
+    record_property("said", f"corpus, {family.name}: {percent} % of {count} files load untouched")
+
+    assert percent >= family.on_record, refused
+
+
+def test_each_file_is_of_one_family():
+    """None is counted twice, and none is forgotten."""
+    every = sorted(name for family in FAMILIES for name in family.files)
+    names = sorted(path.stem for path in CORPUS.glob("haproxy/*.cfg"))
+
+    assert every == sorted([*names, "all of `keepalived/`"])
 
 
 def test_the_corpus_is_as_large_as_it_is_said_to_be():

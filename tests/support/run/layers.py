@@ -1,4 +1,4 @@
-"""The layers of tests: which one a test is of, what may run beside what, and how long each took."""
+"""The layers of tests: which one a test is of, what may run beside what, how long it took, what it says."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -108,3 +108,18 @@ class Times:
             f"layer {layer}: {spent.tests} tests, {spent.work:.0f} s of work in {spent.wall:.0f} s"
             for layer, spent in sorted(self._spent.items(), key=lambda each: LAYERS.index(each[0]))
         ]
+
+
+class Said:
+    """What tests say at the end of the run, by `record_property("said", ...)`."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, None] = {}
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Note the lines of one test, each once, in whichever process it ran."""
+        self._lines.update((str(line), None) for name, line in report.user_properties if name == "said")
+
+    def lines(self) -> list[str]:
+        """Return them in the order in which they came."""
+        return list(self._lines)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from appliance.model.config.values.addresses import Endpoint
 from appliance.translation.haproxy.directives.section import Bind, Kind, Said, Section, Server, Settings
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.endpoints import ServerTarget
@@ -17,7 +18,7 @@ from appliance.translation.translation import Outcome
 MOST_PORTS: Final = 128
 """Ports of one backend: each is a pool, with checks of its own."""
 
-MOST_SERVERS: Final = 4096
+MOST_SERVERS: Final = 1024
 """Servers of all pools that are made so."""
 
 
@@ -50,13 +51,13 @@ class _Spreading:
             every = sorted(ports.get(section.name, ()))
             left -= len(every) * len(section.servers)
             if 1 < len(every) <= MOST_PORTS and left >= 0:
-                found[section.name] = {port: self._pool(section, port) for port in every}
+                binds = _binds_by_port(section)
+                found[section.name] = {port: self._pool(section, port, binds.get(port, [])) for port in every}
                 self._tell(section, list(found[section.name].values()))
         return found
 
-    def _pool(self, section: Section, port: int) -> Section:
+    def _pool(self, section: Section, port: int, binds: list[Bind]) -> Section:
         """Return the servers of a section at one port; a `listen` listens there if that is one of its own."""
-        binds = _at(section, port)
         return replace(
             section,
             kind=Kind.LISTEN if binds else Kind.BACKEND,
@@ -72,12 +73,12 @@ class _Spreading:
             return
         if not pools or section.servers:
             yield replace(section, kind=Kind.BACKEND, binds=[]) if pools else section
-        for port in sorted(_ports(section)) if pools else ():
+        for port, binds in _binds_by_port(section).items() if pools else ():
             yield replace(
                 section,
                 kind=Kind.FRONTEND,
                 name=self._fronts.ours(f"{section.name}-{port}"),
-                binds=_at(section, port),
+                binds=binds,
                 settings=_leading_to(section, pools[port].name),
                 servers={},
             )
@@ -116,13 +117,16 @@ def _ports(section: Section) -> set[int]:
     return {each.port for bind in section.binds for each in bind.endpoints}
 
 
-def _at(section: Section, port: int) -> list[Bind]:
-    """Return the binds of a section as far as they have one port."""
-    binds = (
-        replace(bind, endpoints=tuple(each for each in bind.endpoints if each.port == port))
-        for bind in section.binds
-    )
-    return [bind for bind in binds if bind.endpoints]
+def _binds_by_port(section: Section) -> dict[int, list[Bind]]:
+    """Return the binds of a section as far as they have each port, in the order of the ports."""
+    found: dict[int, list[Bind]] = {port: [] for port in sorted(_ports(section))}
+    for bind in section.binds:
+        endpoints: dict[int, list[Endpoint]] = {}
+        for each in bind.endpoints:
+            endpoints.setdefault(each.port, []).append(each)
+        for port, every in endpoints.items():
+            found[port].append(replace(bind, endpoints=tuple(every)))
+    return found
 
 
 def _at_port(server: Server, port: int) -> Server:

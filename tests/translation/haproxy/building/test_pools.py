@@ -168,6 +168,7 @@ def test_servers_without_an_address():
         ("server x 10.0.0.1:1 weight 300", "weight: `300` is not a number from 0 to 256"),
         ("server x 10.0.0.1:1 weight", "`weight` needs a value"),
         ("server x 10.0.0.1:1 id x", "id: `x` is not a number"),
+        ("server x/y 10.0.0.1:1", "`x/y` is not a name: letters, digits, dots"),
         ("server x 10.0.0.1:1 inter x", "inter: `x` is not a time"),
         ("server x 10.0.0.1:1 addr x~y", "addr: "),
         ("server x 10.0.0.1:1 check-sni x_y", "check-sni: "),
