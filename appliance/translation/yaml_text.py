@@ -7,6 +7,7 @@ for a number, a date or a switch is quoted.
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import yaml
@@ -104,6 +105,7 @@ def _scalar(value: Scalar) -> str:
     return json.dumps(value)
 
 
+@lru_cache(maxsize=4096)  # the same keys and words stand in every server
 def _is_plain(text: str) -> bool:
     if not _PLAIN.fullmatch(text) or text.endswith(":") or text.startswith("0o"):
         return False

@@ -11,6 +11,7 @@ from appliance.model.document.document import read
 from appliance.model.document.tree import Node, Plain, plain
 from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition
+from appliance.translation import yaml_text
 from appliance.translation.tree_builder import TreeBuilder
 from appliance.translation.yaml_text import WIDTH, write_yaml
 
@@ -144,3 +145,21 @@ def test_nothing_is_an_empty_mapping():
     assert write_yaml(TreeBuilder(_at(1)).root, _no_comment) == "{}\n"
     with pytest.raises(TypeError, match="mapping"):
         write_yaml(Node(place=_at(1), value=[]), _no_comment)
+
+
+def test_a_word_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
+    """Hundreds of servers have the same keys and words: whether one needs quotes is found out once."""
+    looked: list[str] = []
+
+    def counted(text: str) -> Node | None:
+        looked.append(text)
+        return read_yaml(text)
+
+    monkeypatch.setattr(yaml_text, "read_yaml", counted)
+    tree = TreeBuilder(FilePosition(line=1, column=1))
+    for number in range(50):
+        tree.put((f"once-{number}", "looked-at"), "this-word", FilePosition(line=number + 1, column=1))
+    write_yaml(tree.root, lambda _: "")
+
+    assert looked.count("this-word") == 1
+    assert looked.count("looked-at") == 1

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", root=Tru
 CORPUS: Final = Path(__file__).parents[2] / "translation" / "corpus" / "keepalived"
 
 PROXY: Final = """\
-api: { frontends: { kube-api: { bind: ["[::]:6443"], pool: masters } } }
+api: { frontends: { kube-api: { bind: ["[::]:9445"], pool: masters } } }
 pools: { masters: { servers: { master-0: { address: "192.0.2.9:6443" } } } }
 """
 

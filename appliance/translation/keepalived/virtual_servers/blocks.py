@@ -59,15 +59,19 @@ def endpoint(given: Directive, *, port: int = 0) -> Endpoint:
     if not given.values:
         raise DirectiveError(f"`{given.keyword}` needs an address", given.place)
     host, *rest = given.values
-    if literal(host.text) is None:
+    found = literal(host.text)
+    if found is None:
         raise DirectiveError(f"must be an address such as `192.0.2.34`, not {shown(host.text)}", host.place)
+    if found.is_loopback:
+        reason = f"packets of others do not reach {shown(host.text)}: write this node's own address"
+        raise DirectiveError(reason, host.place)
     number = whole(rest[0], least=0, most=65535) if rest else 0
     if not number and not port:
         reason = (
             "all ports of an address at once cannot be said: write a `virtual_server ADDRESS PORT` for each"
         )
         raise DirectiveError(reason, given.place)
-    return Endpoint(host=str(literal(host.text)), port=number or port)
+    return Endpoint(host=str(found), port=number or port)
 
 
 def _time(block: Block, given: Directive) -> None:

@@ -1,5 +1,6 @@
 """Checkers of a `real_server`: what each asks, before it is known what else the server is asked."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -10,6 +11,7 @@ from appliance.model.config.values.http import host_header, statuses
 from appliance.model.config.values.http import path as http_path
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.commands.server_questions import asked_of
 from appliance.translation.keepalived.meaning.notify import command
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
@@ -24,10 +26,15 @@ Keys = dict[str, tuple[Plain, FilePosition]]
 TCP: Final = "TCP_CHECK"
 _HTTP: Final = "HTTP_GET"
 _TLS: Final = "SSL_GET"
+_SMTP: Final = "SMTP_CHECK"
 MISC: Final = "MISC_CHECK"
+_WEB_KINDS: Final = frozenset((_HTTP, _TLS))
 _ANY_STATUS: Final = "100-599"
 _GOOD: Final = "200-299"  # keepalived's default
 
+_HELO: Final = "smtpchecker.keepalived.org"  # keepalived's default
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
+_ANSWER: Final = r"^(N-[^\n]*\n)*N[ \r\n]"
 _BODIES: Final = {"444bcb3a3fcf8389296c49467f27e1d6": "ok"}
 """Bodies whose digest people write: that of Kubernetes' /healthz."""
 
@@ -70,18 +77,20 @@ def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
     found = Checker(head=given, ledger=around.ledger, server=server)
     kind = given.keyword
     found.put("type", _TYPES[kind], given.place)
+    if kind == _SMTP:
+        found.put("steps", _mail(_HELO), given.place)
     for each in given.within:
         apply(_TABLES[kind], found, each, found.ledger)
     if kind == MISC:
         _finish_command(found)
-    elif kind != TCP and found.url is None:
+    elif kind in _WEB_KINDS and found.url is None:
         raise DirectiveError("says no `url { path ... }`", given.place)
     return found
 
 
 def usual(kind: str, delay: Decimal) -> dict[str, Decimal]:
     """Return what keepalived takes for a kind of checker where no block says anything."""
-    retries, again = (Decimal(0) if kind == MISC else Decimal(1)), Decimal(3 if kind in (_HTTP, _TLS) else 1)
+    retries, again = (Decimal(0) if kind == MISC else Decimal(1)), Decimal(3 if kind in _WEB_KINDS else 1)
     timeout = delay if kind == MISC else Decimal(5)
     return {"retry": retries, "delay_before_retry": again, "connect_timeout": timeout}
 
@@ -156,6 +165,22 @@ def _sni(found: Checker, given: Directive) -> None:
 def _sni_name(found: Checker, given: Directive) -> None:
     word = only(given)
     found.put("sni", _checked(dns_name, word), word.place)
+
+
+def _helo_name(found: Checker, given: Directive) -> None:
+    word = only(given)
+    if not _HOST_NAME.fullmatch(word.text):
+        raise DirectiveError(f"must be a name of a host, not {shown(word.text)}", word.place)
+    found.put("steps", _mail(word.text), word.place)
+
+
+def _mail(name: str) -> list[Plain]:
+    """Return what a mail server is asked, as keepalived does: banner, HELO, both with their last lines."""
+    return [
+        {"expect_rstring": _ANSWER.replace("N", "220")},
+        {"send": f"HELO {name}\r\n", "expect_rstring": _ANSWER.replace("N", "250")},
+        {"send": "QUIT\r\n"},
+    ]
 
 
 def _misc_path(found: Checker, given: Directive) -> None:
@@ -255,7 +280,9 @@ _COMMAND: Final[Table[Checker]] = {
     "log_all_failures": _LOGGED,
 }
 
-_TYPES: Final = {TCP: "tcp", _HTTP: "http", _TLS: "https", MISC: "tcp"}
-_TABLES: Final = {TCP: _CONNECTION, _HTTP: _WEB, _TLS: _WEB, MISC: _COMMAND}
+_MAIL: Final[Table[Checker]] = {**_CONNECTION, "helo_name": Understood(act=_helo_name)}
+
+_TYPES: Final = {TCP: "tcp", _HTTP: "http", _TLS: "https", _SMTP: "tcp", MISC: "tcp"}
+_TABLES: Final = {TCP: _CONNECTION, _HTTP: _WEB, _TLS: _WEB, _SMTP: _MAIL, MISC: _COMMAND}
 CHECKERS: Final = tuple(_TYPES)
 """Keywords of the checkers that become a check of ours."""

@@ -13,7 +13,9 @@ from appliance.translation.keepalived.virtual_servers.checkers import CHECKERS, 
 
 _MOST: Final = 2**32 - 1
 _METHODS: Final = ("DR", "TUN")
-_OTHER_CHECK: Final = "is no check here: TCP_CHECK, HTTP_GET or SSL_GET, or `check` with `steps` in our YAML"
+_OTHER_CHECK: Final = (
+    "is no check here: TCP_CHECK, HTTP_GET, SSL_GET or SMTP_CHECK, or `check` with `steps` in our YAML"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,7 +84,7 @@ REAL_SERVER: Final[Table[RealServer]] = {
     **times(RealServer),
     **{keyword: Understood(act=_checker, block=True) for keyword in CHECKERS},
     **dict.fromkeys(
-        ("SMTP_CHECK", "DNS_CHECK", "PING_CHECK", "UDP_CHECK", "BFD_CHECK", "FILE_CHECK"),
+        ("DNS_CHECK", "PING_CHECK", "UDP_CHECK", "BFD_CHECK", "FILE_CHECK"),
         refused(_OTHER_CHECK),
     ),
     "weight": Understood(act=_weight, slip="leaves it out"),

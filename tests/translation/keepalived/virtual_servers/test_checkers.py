@@ -1,12 +1,14 @@
 """Checkers of a server: the check that each becomes, and how often and how patiently it is asked."""
 
+import json
 from hashlib import md5
 
 import pytest
 from support.translation.keepalived_files import mapping, told, translated
 from support.translation.virtual_servers import check, pool, real_server, refusals, virtual_server
 
-from appliance.model.document.tree import Plain
+from appliance.model.document.tree import Plain, plain
+from appliance.model.loading.loading import load
 from appliance.translation.translation import Outcome, Translation
 
 pytestmark = pytest.mark.pure
@@ -17,15 +19,25 @@ OK = md5(b"ok", usedforsecurity=False).hexdigest()
 HTTP: dict[str, Plain] = {"type": "http", "expect": "200-299", "path": "/x"}
 
 
+def smtp(name: str) -> list[Plain]:
+    """Return the steps of a conversation with a mail server."""
+    return [
+        {"expect_rstring": r"^(220-[^\n]*\n)*220[ \r\n]"},
+        {"send": f"HELO {name}\r\n", "expect_rstring": r"^(250-[^\n]*\n)*250[ \r\n]"},
+        {"send": "QUIT\r\n"},
+    ]
+
+
 def checked(*lines: str, outer: tuple[str, ...] = ("delay_loop 5",)) -> Translation:
     """Return the translation of a virtual server whose one server says these lines."""
     return translated(virtual_server(*outer, servers=real_server(*lines)))
 
 
 def asked(*lines: str) -> dict[str, Plain]:
-    """Return what the one check asks, without how often."""
+    """Return what the one check asks, without how often; our own validation takes it."""
     translation = checked(*lines)
     assert refusals(translation) == []
+    assert load(json.dumps(plain(translation.root)), source="x", number=1).errors == ()
     found = mapping(check(translation))
     return {key: value for key, value in found.items() if key not in _TIMES}
 
@@ -78,6 +90,8 @@ def times(*lines: str, outer: tuple[str, ...] = ()) -> tuple[Plain, ...]:
             ),
             {**HTTP, "type": "https", "host": "a.example", "sni": "b.example"},
         ),
+        (("SMTP_CHECK { }",), {"type": "tcp", "steps": smtp("smtpchecker.keepalived.org")}),
+        (("SMTP_CHECK {", "helo_name lb.example", "}"), {"type": "tcp", "steps": smtp("lb.example")}),
         (("MISC_CHECK {", "misc_path '/usr/bin/nc -z 192.0.2.11 6443'", "}"), {"type": "tcp"}),
         (
             ("MISC_CHECK {", 'misc_path "/usr/bin/curl -k https://192.0.2.11:9443/a"', "user nobody", "}"),
@@ -201,6 +215,7 @@ def test_what_a_command_becomes_is_told():
         (("HTTP_GET {", "url {", "path /", "virtualhost a/b", "}", "}"), "virtualhost", "a/b"),
         (("TCP_CHECK {", "fwmark 3", "}"), "fwmark", "no mark"),
         (("TCP_CHECK { }", "TCP_CHECK {", "connect_port 81", "}"), "TCP_CHECK", "has one check here"),
+        (("SMTP_CHECK {", "helo_name 'a", "}"), "helo_name", "must be a name of a host"),
         (("DNS_CHECK { }",), "DNS_CHECK", "is no check here"),
         (("MISC_CHECK { }",), "MISC_CHECK", "says no `misc_path`"),
         (("MISC_CHECK {", "misc_path", "}"), "misc_path", "needs a command"),

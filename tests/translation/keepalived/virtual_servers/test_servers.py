@@ -179,3 +179,9 @@ def test_what_one_server_cannot_have_leaves_all_out(line: str, reason: str):
     """With a server less, or one without its limit, the others would carry more than the file has it."""
     [one] = refusals(servers(real_server(), real_server(line, address="192.0.2.12")))
     assert (one.place.line, reason in (one.reason or "")) == (1, True)
+
+
+def test_a_server_on_loopback_is_refused():
+    """IPVS serves such a one itself; packets that nftables translates do not reach it."""
+    [one] = refusals(servers(real_server(), lines=("sorry_server 127.0.0.1 80",)))
+    assert "`sorry_server`, line 5: packets of others do not reach `127.0.0.1`" in (one.reason or "")
