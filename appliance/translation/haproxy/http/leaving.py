@@ -54,8 +54,8 @@ def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[
     sample = {each.header.number for each in sample_sections(left)}
     for section, told in zip(left, found, strict=True):
         why = "it reads HTTP" if reads_http(section) else f"it {_has_backend(section)}"
-        words = (why, told.unserved, lost(section, report))
-        said = ", ".join(filter(None, (*words, SAMPLE if section.header.number in sample else "")))
+        losses = SAMPLE if section.header.number in sample else lost(section, report)
+        said = "; ".join(filter(None, (why, told.unserved, losses)))
         report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {said}")
         _leave_lines(section, sections, _LEFT, report)
     _leave_defaults(left, sections, report)

@@ -88,8 +88,8 @@ def test_skipped_sections_are_left_out_and_the_rest_loads():
     assert kept_of(found, "frontend web", "frontend api") == []
     assert (list(found.config.pools), found.frontend("api").pool) == (["masters"], "masters")
     assert found.line("frontend web").reason == (
-        "left to HAProxy (`http: skip`): it reads HTTP, this appliance does not listen on 0.0.0.0:80, "
-        "0.0.0.0:443, `mode tcp` would lose TLS termination (line 8), redirects (line 9), rules by path "
+        "left to HAProxy (`http: skip`): it reads HTTP; this appliance does not listen on 0.0.0.0:80, "
+        "0.0.0.0:443; `mode tcp` would lose TLS termination (line 8), redirects (line 9), rules by path "
         "(line 10) and refused requests (line 11)"
     )
     assert {each.reason for each in found.lines("use_backend api_web")} == {
