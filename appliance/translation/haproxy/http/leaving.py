@@ -85,7 +85,7 @@ def _told(section: Section, report: Report) -> LeftSection:
         kind=section.kind.value,
         name=section.name,
         place=place,
-        addresses=addresses(section) if section.kind.takes_clients else (),
+        addresses=addresses(section),
     )
 
 

@@ -25,12 +25,15 @@ def reads_http(section: Section) -> bool:
 
 
 def left_sections(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections that are left to HAProxy, in their order; what is disabled serves nobody."""
+    """Return the sections that are left to HAProxy, in their order.
+
+    Whom nobody can reach is none of them: what is disabled, and what has no `bind`.
+    """
     sections = [each for each in sections if not each.is_disabled]
     http = [each for each in sections if reads_http(each)]
     targets = {each.name: each for each in sections if each.kind.has_servers}
     served = {each.name for each in http if each.kind.has_servers and _has_servers(each)}
-    fronts = [each for each in sections if each.kind.takes_clients and _is_left(each, served, targets)]
+    fronts = [each for each in sections if addresses(each) and _is_left(each, served, targets)]
     named = names({word for front in fronts for word in _words(front.lines)})
     computed = any(_computes(each) for each in fronts)
     backends = [
@@ -48,7 +51,9 @@ def names(words: Iterable[str]) -> frozenset[str]:
 
 
 def addresses(section: Section) -> tuple[str, ...]:
-    """Return where a section listens, in the words of the file."""
+    """Return where a section listens, in the words of the file; nowhere where it takes no clients."""
+    if not section.kind.takes_clients:
+        return ()
     lines = (each for each in section.lines if each.text(0) == "bind" and not each.negation)
     header = section.header.text(2)
     words = (header if header != "from" else "", *(each.text(1) for each in lines))

@@ -215,6 +215,17 @@ def test_a_page_behind_a_frontend_for_tcp_is_left_out():
     assert (found.refused, found.line("frontend l").reason) == ([], "its backend `p` cannot be served")
 
 
+@pytest.mark.parametrize("http", ["refuse", "skip"])
+@pytest.mark.parametrize("line", ["mode http", "disabled\n  bind :81", "mode tcp\n  default_backend web"])
+def test_what_nobody_can_reach_is_no_more_than_left_out(line: str, http: HttpSections):
+    """As in `mode tcp`: nobody is without anything."""
+    found = read(f"{HTTP}{WEB}listen l\n  {line}\n  server s 10.0.0.1:1\n{MASTERS}", http=http)
+
+    assert found.outcome("listen l") is Outcome.IGNORED
+    assert not any("`l`" in each for each in found.refused)
+    assert "l" not in {each.name for each in found.found.left}
+
+
 def test_a_rule_of_http_in_a_frontend_for_tcp_leaves_nothing_out():
     """What shares a port with TCP stays an error: nobody loses a port in silence."""
     shared = "frontend l\n  mode tcp\n  bind :81\n  use_backend web if HTTP\n  default_backend masters\n"
