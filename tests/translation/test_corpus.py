@@ -21,7 +21,7 @@ from appliance.model.messages.problems import Problem
 from appliance.translation.haproxy import reader as haproxy
 from appliance.translation.import_result import ImportResult, import_result
 from appliance.translation.keepalived import reader as keepalived
-from appliance.translation.translation import LineOutcome, Outcome, Translation
+from appliance.translation.translation import HttpSections, LineOutcome, Outcome, Translation
 
 pytestmark = pytest.mark.pure
 
@@ -57,7 +57,10 @@ class Case:
     def translation(self) -> Translation:
         """Read it."""
         if self.is_haproxy:
-            return haproxy.translate(self.text, source="haproxy.cfg", environment={}, read=NO_FILES)
+            http: HttpSections = "skip" if self.name.endswith("-skip") else "refuse"
+            return haproxy.translate(
+                self.text, source="haproxy.cfg", environment={}, read=NO_FILES, http=http
+            )
         return keepalived.translate(
             "keepalived.conf",
             read=self._read,

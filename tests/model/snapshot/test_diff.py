@@ -136,6 +136,7 @@ FIRST, SECOND = MASTERS.servers
         (replace(OLD, drain=9.0), "defaults.drain"),
         (replace(OLD, cluster="other"), "cluster.name"),
         (replace(OLD, readers="monitoring"), "group"),
+        (replace(OLD, left_out=("the frontend `web` is left to HAProxy",)), "source.http"),
         (replace(OLD, domain="example.net"), "cluster.domain"),
         (replace(OLD, log=Log(level="debug", format="json", connections=False)), "log.level"),
         (replace(OLD, reload=Reload(sockets=("/a",), max_draining=10)), "reload.sockets"),

@@ -285,7 +285,7 @@ def test_sections_of_http_are_left_to_haproxy_where_the_yaml_says_so(write: Writ
     assert judged.snapshot is not None
     assert [each.name for each in judged.snapshot.groups[0].frontends] == ["main"]
     assert judged.snapshot.left_out == (
-        "the frontend `web` is left to HAProxy (`http: skip`): this appliance does not listen on 0.0.0.0:80",
+        "the frontend `web` is left to HAProxy (`http: skip`): this appliance does not listen on :80",
     )
 
 

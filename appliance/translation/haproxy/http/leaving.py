@@ -8,7 +8,7 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.http.left_sections import addresses, answers, reads_http
-from appliance.translation.haproxy.http.losses import lost
+from appliance.translation.haproxy.http.losses import Losses
 from appliance.translation.haproxy.http.package_sample import SAMPLE, sample_sections
 from appliance.translation.haproxy.text.lines import CONDITIONALS
 from appliance.translation.haproxy.text.report import Report
@@ -25,10 +25,10 @@ _MODE_TCP: Final = "write `mode tcp`, which leaves HTTP and TLS to the servers"
 
 def refuse(left: Sequence[Section], sections: Sections, report: Report) -> tuple[()]:
     """Refuse some sections, each in one line that says what to do instead; return that none is left."""
-    sample = {each.header.number for each in sample_sections(left)}
+    sample, losses = {each.header.number for each in sample_sections(left)}, Losses(report)
     for section in left:
         _leave_lines(section, sections, _REFUSED, report)
-        instead = SAMPLE if section.header.number in sample else _instead(section, report)
+        instead = SAMPLE if section.header.number in sample else _instead(section, losses)
         reason = f"the {section.kind} {shown(section.name)} {_runs(section, report)}: {instead}"
         report.say(Outcome.REFUSED, section.header.at(1), reason)
     return ()
@@ -42,20 +42,20 @@ def _runs(section: Section, report: Report) -> str:
     return f"{_has_backend(section)}: HTTP is not read here"
 
 
-def _instead(section: Section, report: Report) -> str:
-    if losses := lost(section, report):
-        return f"{losses}; {_TO_HAPROXY}"
+def _instead(section: Section, losses: Losses) -> str:
+    if lost := losses.told(section):
+        return f"{lost}; write it, or {_TO_HAPROXY}"
     return f"{_TO_HAPROXY}: it has to do with a backend that reads HTTP" if answers(section) else _MODE_TCP
 
 
 def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[LeftSection, ...]:
     """Say of the lines of some sections that HAProxy has them, and return what is told of the sections."""
     found = tuple(_told(each, report) for each in left)
-    sample = {each.header.number for each in sample_sections(left)}
+    sample, losses = {each.header.number for each in sample_sections(left)}, Losses(report)
     for section, told in zip(left, found, strict=True):
         why = "it reads HTTP" if reads_http(section) else f"it {_has_backend(section)}"
-        words = (why, told.unserved, lost(section, report))
-        said = ", ".join(filter(None, (*words, SAMPLE if section.header.number in sample else "")))
+        lost = SAMPLE if section.header.number in sample else losses.told(section)
+        said = "; ".join(filter(None, (why, told.unserved, lost)))
         report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {said}")
         _leave_lines(section, sections, _LEFT, report)
     _leave_defaults(left, sections, report)
@@ -85,7 +85,7 @@ def _told(section: Section, report: Report) -> LeftSection:
         kind=section.kind.value,
         name=section.name,
         place=place,
-        addresses=addresses(section) if section.kind.takes_clients else (),
+        addresses=addresses(section),
     )
 
 

@@ -11,7 +11,6 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Kind, Section
 from appliance.translation.haproxy.text.line import Line
-from appliance.translation.haproxy.values.endpoints import binds
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _SERVERS: Final = frozenset({"server", "server-template", "dispatch"})
@@ -26,12 +25,15 @@ def reads_http(section: Section) -> bool:
 
 
 def left_sections(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections that are left to HAProxy, in their order; what is disabled serves nobody."""
+    """Return the sections that are left to HAProxy, in their order.
+
+    Whom nobody can reach is none of them: what is disabled, and what has no `bind`.
+    """
     sections = [each for each in sections if not each.is_disabled]
     http = [each for each in sections if reads_http(each)]
     targets = {each.name: each for each in sections if each.kind.has_servers}
     served = {each.name for each in http if each.kind.has_servers and _has_servers(each)}
-    fronts = [each for each in sections if each.kind.takes_clients and _is_left(each, served, targets)]
+    fronts = [each for each in sections if addresses(each) and _is_left(each, served, targets)]
     named = names({word for front in fronts for word in _words(front.lines)})
     computed = any(_computes(each) for each in fronts)
     backends = [
@@ -49,19 +51,14 @@ def names(words: Iterable[str]) -> frozenset[str]:
 
 
 def addresses(section: Section) -> tuple[str, ...]:
-    """Return where a section listens, as our own file would have it where it can say it."""
-    lines = [each for each in section.lines if each.text(0) == "bind" and not each.negation]
-    words = [each.text(1) for each in lines if each.text(1)]
-    if len(section.header.words) > 2 and section.header.text(2) != "from":
-        words.insert(0, section.header.text(2))
-    return tuple(dict.fromkeys(each for word in words for each in _listened(word)))
-
-
-def _listened(word: str) -> Iterable[str]:
-    try:
-        return [str(endpoint) for each in binds(word) for endpoint in each.endpoints()]
-    except ValueError:
-        return [shown(word).strip("`")]
+    """Return where a section listens, in the words of the file; nowhere where it takes no clients."""
+    if not section.kind.takes_clients:
+        return ()
+    lines = (each for each in section.lines if each.text(0) == "bind" and not each.negation)
+    header = section.header.text(2)
+    words = (header if header != "from" else "", *(each.text(1) for each in lines))
+    found = (each for word in words for each in word.split(",") if each)
+    return tuple(dict.fromkeys(shown(each).strip("`") for each in found))
 
 
 def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section]) -> bool:

@@ -1,7 +1,7 @@
 """What `mode tcp` would lose in a section: what its lines and those of its defaults say of HTTP and TLS."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 from appliance.translation.haproxy.directives.section import Section
@@ -17,6 +17,7 @@ _USES: Final = tuple(
     (what, re.compile(pattern))
     for what, pattern in (
         ("TLS termination", r"^bind .* ssl(?: |$)"),
+        ("TLS to servers", r"^(?:default-)?server .* ssl(?: |$)"),
         ("redirects", rf"^redirect |{_RULE}redirect\b"),
         ("rules by path", rf"{_ASKED}(?:path|url|urlp|pathq|base|query)(?:_\w+)?[ ,}}(\]]"),
         (
@@ -31,7 +32,8 @@ _USES: Final = tuple(
         ("rewritten paths", rf"{_RULE}(?:set|replace)-(?:path|pathq|uri|query)\b"),
         ("passwords", rf"{_RULE}auth\b|\bhttp_auth"),
         ("refused requests", rf"{_RULE}(?:deny|tarpit|reject|silent-drop)\b"),
-        ("answers of its own", rf"{_RULE}return\b|^(?:errorfiles?|errorloc30[23]|errorloc|http-error) "),
+        ("answers of its own", rf"{_RULE}return\b"),
+        ("error pages", r"^(?:errorfiles?|errorloc|errorloc30[23]|http-error) "),
         ("compression", r"^(?:compression|filter compression)\b"),
         ("a cache", rf"{_RULE}cache-(?:use|store)\b|^filter cache\b"),
         ("balancing by request", r"^balance (?:uri|url_param|hdr)\b"),
@@ -39,22 +41,40 @@ _USES: Final = tuple(
 )
 
 
-def lost(section: Section, report: Report) -> str:
-    """Return the sentence on what would be lost, each with its first line; "" where that is nothing."""
-    found = [
-        f"{what} ({report.line_name(line.number)})"
-        for what, pattern in _USES
-        if (line := _first(section, pattern)) is not None
-    ]
-    every = " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
-    return f"`mode tcp` would lose {every}" if every else ""
+class Losses:
+    """What was found so far: each section is looked at once, however many have its `defaults`."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._found: dict[int, Mapping[str, Line]] = {}
+
+    def told(self, section: Section) -> str:
+        """Return the sentence on what would be lost, each with its first line; "" where that is nothing."""
+        lines = self._lines(section)
+        found = [
+            f"{what} ({self._report.line_name(lines[what].number)})" for what, _ in _USES if what in lines
+        ]
+        every = " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+        return f"`mode tcp` would lose {every}" if every else ""
+
+    def _lines(self, section: Section) -> Mapping[str, Line]:
+        """Return for each thing that would be lost its line, of the section itself before its `defaults`."""
+        waiting = []
+        owner: Section | None = section
+        while owner is not None and owner.header.number not in self._found:
+            waiting.append(owner)
+            owner = owner.defaults
+        found = self._found[owner.header.number] if owner is not None else {}
+        for each in reversed(waiting):
+            found = self._found[each.header.number] = {**found, **_own(each)}
+        return found
 
 
-def _first(section: Section, pattern: re.Pattern[str]) -> Line | None:
-    return next((each for each in _said(section) if pattern.search(" ".join(each.texts))), None)
-
-
-def _said(section: Section | None) -> Iterator[Line]:
-    while section is not None:
-        yield from (each for each in section.lines if not each.negation)
-        section = section.defaults
+def _own(section: Section) -> Mapping[str, Line]:
+    found: dict[str, Line] = {}
+    for line in (each for each in section.lines if not each.negation):
+        text = " ".join(line.texts)
+        for what, pattern in _USES:
+            if what not in found and pattern.search(text):
+                found[what] = line
+    return found

@@ -6,7 +6,7 @@ from typing import Final
 from appliance.translation.haproxy.directives.section import Section
 
 SAMPLE: Final = (
-    "the package's sample (`frontend main`, `static`, `app`), whose servers are nobody's: take it out"
+    "this is the package's sample (`frontend main`, `static`, `app`), whose servers are nobody's: take it out"
 )
 
 _BACKENDS: Final = ("static", "app")

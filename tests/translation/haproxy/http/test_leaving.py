@@ -59,14 +59,18 @@ def test_a_refused_section_is_one_line_and_says_what_mode_tcp_would_lose():
     """Each with its first line, whichever line of the section says it; no other line of it is kept."""
     found = read(HTTP + WEB + MASTERS)
 
-    said, end = " runs in `mode http` by line 2: HTTP is not read here: ", "; leave the section to HAProxy ("
+    said, end = (
+        " runs in `mode http` by line 2: HTTP is not read here: ",
+        "; write it, or leave the section to HAProxy (",
+    )
     lost = (
         "TLS termination (line 8), redirects (line 9), rules by path (line 10) and refused requests (line 11)"
     )
+    of_api = "TLS to servers (line 19) and header changes (line 18)"
     assert [each.removesuffix("`http: skip`)") for each in found.refused] == [
         f"6:10: the frontend `web`{said}`mode tcp` would lose {lost}{end}",
         f"14:9: the backend `web`{said}`mode tcp` would lose cookies (line 15){end}",
-        f"17:9: the backend `api_web`{said}`mode tcp` would lose header changes (line 18){end}",
+        f"17:9: the backend `api_web`{said}`mode tcp` would lose {of_api}{end}",
     ]
     assert kept_of(found, "frontend web", "frontend api") == []
 
@@ -88,8 +92,8 @@ def test_skipped_sections_are_left_out_and_the_rest_loads():
     assert kept_of(found, "frontend web", "frontend api") == []
     assert (list(found.config.pools), found.frontend("api").pool) == (["masters"], "masters")
     assert found.line("frontend web").reason == (
-        "left to HAProxy (`http: skip`): it reads HTTP, this appliance does not listen on 0.0.0.0:80, "
-        "0.0.0.0:443, `mode tcp` would lose TLS termination (line 8), redirects (line 9), rules by path "
+        "left to HAProxy (`http: skip`): it reads HTTP; this appliance does not listen on :80, "
+        ":443; `mode tcp` would lose TLS termination (line 8), redirects (line 9), rules by path "
         "(line 10) and refused requests (line 11)"
     )
     assert {each.reason for each in found.lines("use_backend api_web")} == {
@@ -97,7 +101,7 @@ def test_skipped_sections_are_left_out_and_the_rest_loads():
     }
     left = [(each.kind, each.name, each.addresses) for each in found.found.left]
     assert left == [
-        ("frontend", "web", ("0.0.0.0:80", "0.0.0.0:443")),
+        ("frontend", "web", (":80", ":443")),
         ("backend", "web", ()),
         ("backend", "api_web", ()),
     ]
@@ -159,16 +163,16 @@ def test_pages_and_monitors_stay_ours(page: str):
 @pytest.mark.parametrize(
     ("section", "addresses"),
     [
-        ("listen l\n  bind :81\n  stats enable\n  server s 10.0.0.1:1\n", ["0.0.0.0:81"]),
-        ("frontend l\n  bind :81\n  stats enable\n  use_backend web if { path / }\n", ["0.0.0.0:81"]),
-        ("frontend l\n  bind :81\n  monitor-uri /x\n  monitor fail if { nbsrv(web) lt 1 }\n", ["0.0.0.0:81"]),
-        ("frontend l\n  bind :81\n  redirect prefix https://a.example\n", ["0.0.0.0:81"]),
-        ("frontend l\n  bind :81\n  use_backend %[req.hdr(host)]\n", ["0.0.0.0:81"]),
-        ("frontend l *:81\n  bind unix@/run/s\n  default_backend web\n", ["0.0.0.0:81", "unix@/run/s"]),
-        ("frontend l\n  mode tcp\n  bind :81\n  default_backend web\n", ["0.0.0.0:81"]),
+        ("listen l\n  bind :81\n  stats enable\n  server s 10.0.0.1:1\n", [":81"]),
+        ("frontend l\n  bind :81\n  stats enable\n  use_backend web if { path / }\n", [":81"]),
+        ("frontend l\n  bind :81\n  monitor-uri /x\n  monitor fail if { nbsrv(web) lt 1 }\n", [":81"]),
+        ("frontend l\n  bind :81\n  redirect prefix https://a.example\n", [":81"]),
+        ("frontend l\n  bind :81\n  use_backend %[req.hdr(host)]\n", [":81"]),
+        ("frontend l *:81\n  bind unix@/run/s\n  default_backend web\n", ["*:81", "unix@/run/s"]),
+        ("frontend l\n  mode tcp\n  bind :81\n  default_backend web\n", [":81"]),
         (
             "frontend l\n  mode tcp\n  bind :81\n  default_backend m\nbackend m\n  redirect prefix https://a\n",
-            ["0.0.0.0:81"],
+            [":81"],
         ),
     ],
 )
@@ -209,6 +213,17 @@ def test_a_page_behind_a_frontend_for_tcp_is_left_out():
     found = read(HTTP + page + MASTERS)
 
     assert (found.refused, found.line("frontend l").reason) == ([], "its backend `p` cannot be served")
+
+
+@pytest.mark.parametrize("http", ["refuse", "skip"])
+@pytest.mark.parametrize("line", ["mode http", "disabled\n  bind :81", "mode tcp\n  default_backend web"])
+def test_what_nobody_can_reach_is_no_more_than_left_out(line: str, http: HttpSections):
+    """As in `mode tcp`: nobody is without anything."""
+    found = read(f"{HTTP}{WEB}listen l\n  {line}\n  server s 10.0.0.1:1\n{MASTERS}", http=http)
+
+    assert found.outcome("listen l") is Outcome.IGNORED
+    assert not any("`l`" in each for each in found.refused)
+    assert "l" not in {each.name for each in found.found.left}
 
 
 def test_a_rule_of_http_in_a_frontend_for_tcp_leaves_nothing_out():
@@ -272,7 +287,8 @@ def test_what_somebody_made_of_the_sample_is_none(old: str, new: str):
 
 def test_many_addresses_are_counted():
     """One sentence names some of them."""
-    found = read(f"{HTTP}listen l\n  bind :1001-1020\n  server s 10.0.0.1:1\n{MASTERS}", http="skip")
+    binds = ",".join(f":{port}" for port in range(1001, 1021))
+    found = read(f"{HTTP}listen l\n  bind {binds}\n  server s 10.0.0.1:1\n{MASTERS}", http="skip")
 
-    assert "0.0.0.0:1008, 12 more" in str(found.line("listen l").reason)
+    assert ":1008, 12 more" in str(found.line("listen l").reason)
     assert len(found.found.left[0].addresses) == 20
