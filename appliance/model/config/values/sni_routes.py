@@ -70,10 +70,11 @@ def _of_keys(value: Mapping[str, object]) -> SniRoute:
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise ValueError('`names` must be a list of names, such as `["a.example.com", "*.apps.example.com"]`')
-    return tuple(dict.fromkeys(map(_name, value)))
+    return tuple(dict.fromkeys(map(server_name, value)))
 
 
-def _name(value: object) -> str:
+def server_name(value: object) -> str:
+    """Return the name of a server, or `*.` and the end of names, in lower case."""
     name = value.lower() if isinstance(value, str) else ""
     if not _NAME.fullmatch(name):
         raise ValueError(
