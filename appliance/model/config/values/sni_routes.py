@@ -17,8 +17,8 @@ MOST_ROUTES: Final = 512
 MOST_NAMES: Final = 4096
 """Names of all routes of a frontend, at the most."""
 
-MOST_STATES: Final = 1000
-"""States of all its regular expressions: a client chooses the name, and each byte may look at all of them."""
+MOST_STATES: Final = 500
+"""States of all its regular expressions: a client chooses the name, and what may be looked at is bounded."""
 
 _NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?", re.ASCII)
 _KEYS: Final = ("names", "regex", "pool")
