@@ -5,12 +5,15 @@ through one by one.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from appliance.model.byte_pattern import byte_pattern
 from appliance.model.snapshot.frontends import SniRoute
 from appliance.wire.checks.pattern_search import PatternSearch
 
-_WILDCARD = "*."
+_WILDCARD: Final = "*."
+_MOST_WORK: Final = 10_000
+"""States that are looked at for one name, some 10 ms: the client chooses it. Beyond that nothing fits."""
 
 
 class SniRoutes:
@@ -32,13 +35,14 @@ class SniRoutes:
     def pool(self, name: str) -> str | None:
         """Return the pool of a name in lower case; None where no route fits."""
         first = min(self._named(name), default=len(self._pools))
-        data = name.encode()
+        data, left = name.encode(), _MOST_WORK
         for position, search in self._searches:
             if position > first:
                 break
-            search.restart()
+            search.restart(left)
             search.feed(data)
-            if search.found:
+            left -= search.work
+            if search.found and not search.given_up:
                 first = position
                 break
         return self._pools[first] if first < len(self._pools) else None

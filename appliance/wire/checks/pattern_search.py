@@ -30,21 +30,22 @@ class _Set:
 
 
 class PatternSearch:
-    """The search in one answer; `feed` gives it the next bytes."""
+    """The search in one answer; `feed` gives it the next bytes. `work` is what it has cost, in states."""
 
     def __init__(self, pattern: BytePattern) -> None:
         self._pattern = pattern
-        self._work = 0
+        self.work = 0
         self._known: dict[tuple[frozenset[OneOf], bool, bool], _Set] = {}
         self._again = self._closed([pattern.first], at_start=False)
         self._start = self._closed([pattern.first], at_start=True)
         self.restart()
 
-    def restart(self) -> None:
-        """Begin the search in another text, with the whole budget; what was found out of bytes is kept."""
+    def restart(self, most_work: int = _MOST_WORK) -> None:
+        """Begin the search in another text, with a budget of its own; what was found out of bytes is kept."""
+        self._most_work = most_work
         self._before = self._now = self._start
         self._last = -1
-        self._work = 0
+        self.work = 0
 
     @property
     def found(self) -> bool:
@@ -56,12 +57,12 @@ class PatternSearch:
     @property
     def given_up(self) -> bool:
         """Whether the budget was used up: nothing was found, and nothing more is looked at."""
-        return self._work > _MOST_WORK and not self._now.found
+        return self.work > self._most_work and not self._now.found
 
     def feed(self, data: bytes) -> None:
         """Go on with the next bytes."""
         for byte in data:
-            if self._now.found or self._work > _MOST_WORK:
+            if self._now.found or self.work > self._most_work:
                 return
             self._before, self._last = self._now, byte
             self._now = self._now.leads.get(byte) or self._lead(byte)
@@ -110,5 +111,5 @@ class PatternSearch:
                     (open_ if at_end else ends).append(then)
                 case state:
                     reached.add(state)
-        self._work += len(seen)
+        self.work += len(seen)
         return reached, ends

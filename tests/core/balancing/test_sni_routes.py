@@ -45,9 +45,12 @@ def test_case_of_expressions_means_nothing():
 
 
 def test_a_name_that_is_hard_to_search_costs_only_itself():
-    """An expression that meets the worst name of all answers; the next name is searched with a new budget."""
-    routes = SniRoutes([SniRoute(regex="(a|b)*a(a|b){200}c", pool="p")])
+    """Beyond the budget no expression fits, and the next name is searched with a new one."""
+    hardest = [SniRoute(regex=f"(a|b)*a(a|b){{200}}{last}", pool="p") for last in "cde"]
+    routes = SniRoutes([*hardest, SniRoute(regex="^easy$", pool="q")])
     for seed in range(5):
         hard = "".join("ab"[(seed + 7 * at + at * at // 3) % 2] for at in range(250))
         assert routes.pool(hard) is None
-        assert routes.pool("a" * 201 + "c") == "p"
+        looked_at = [search.work for _, search in routes._searches]
+        assert sum(looked_at) <= 10_000 + 4 * 250, "one byte may go beyond it, in each expression"
+        assert routes.pool("easy") == "q"

@@ -17,6 +17,7 @@ from support.processes.waiting import wait_until
 from support.proxy.moving_site import Site, site
 from support.supervisor.appliance import Appliance
 from support.values import body
+from support.values.client_hellos import message, records, server_name
 
 pytestmark = [
     pytest.mark.programs,
@@ -122,6 +123,52 @@ def test_renamed_frontends_and_pools_keep_their_sessions():
         assert told["server"] == "after/own"
         server.sendall(b"still there")
         assert client.recv(20) == b"still there"
+
+
+def test_sessions_by_server_name_are_kept_where_names_lead_elsewhere():
+    """An open one goes on with the pool that has its server now; a late hello is led all the same."""
+    first, second = (records(message(server_name(each))) for each in (b"a.example.com", b"b.example.com"))
+    with site() as made, _origin() as origin, _origin() as other, contextlib.ExitStack() as stack:
+        port = free_port()
+
+        def config(pool: str) -> dict[str, object]:
+            written = made.config(workers=1)
+            _with(written, "rest", free_port(), other)
+            _with(written, "kept", port, other)
+            _with(written, pool, free_port(), origin)
+            written["api"]["frontends"]["kept"] |= {
+                "pool": "rest",
+                "sni": [
+                    {"names": ["a.example.com"], "pool": pool},
+                    {"names": ["b.example.com"], "pool": "kept"},
+                ],
+                "timeouts": {"hello": "10m"},
+            }
+            return written
+
+        assert made.appliance.reload(config("before"))["ok"] is True
+        client = stack.enter_context(_client(port, first))
+        server = stack.enter_context(origin.accept()[0])
+        late = stack.enter_context(_client(port, second[:9]))
+        wait_until(lambda: "inspecting" in _phases(made), what="the late one waits")
+        made.reload(config("after"))
+        stack.enter_context(_client(port, first))
+        stack.enter_context(origin.accept()[0])
+        late.sendall(second[9:])
+        stack.enter_context(other.accept()[0])
+        made.wait_for_one_generation()
+        told = sorted(str(each["server"]) for each in made.listed() if each["frontend"] == "kept")
+        assert told == ["after/own", "after/own", "kept/own"]
+        assert _all(server, len(first)) == first
+        server.sendall(b"still there")
+        assert _all(client, 11) == b"still there"
+
+
+def _all(connection: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size and (data := connection.recv(size - len(got))):
+        got += data
+    return got
 
 
 def test_what_is_held_back_arrives_whole():

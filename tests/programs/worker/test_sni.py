@@ -11,12 +11,15 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 from support.worker.lone_worker import lone_worker
 from support.worker.trace import PATIENCE, Origin, Relay, Setting, reset
 
+from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.pools import SendProxy
+from appliance.net.data.acceptors import Acceptors
+from appliance.net.data.traffic import Traffic
 from appliance.wire.tls.client_hello import LIMIT
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 
 ROUTES = (
     SniRoute(names=("api.example.com",), pool="api"),
@@ -70,6 +73,16 @@ def routed(
         running = Relay(worker, setting)
         yield Routed(running, origins)
         assert "internal-error" not in running.log(), running.log()
+
+
+def test_a_frontend_without_server_names_costs_nothing_more():
+    """What becomes of a connection is chosen with its listener: without `sni` it is relayed directly."""
+    traffic = Traffic(descriptors=100, fault=lambda _: None, accept_failed=lambda _: None)
+    made = Acceptors(traffic, frontends={}, backends={})
+    plain, named = (FrontendState(frontend("front", sni=each), workers=1, index=0) for each in ((), ROUTES))
+    assert made._opening(plain) == made._relay
+    assert made._opening(named) == made._inspect
+    traffic.close()
 
 
 @pytest.mark.promise("docs/concepts.md", "a server name leads to its pool, however the hello comes in pieces")

@@ -17,8 +17,8 @@ MOST_ROUTES: Final = 512
 MOST_NAMES: Final = 4096
 """Names of all routes of a frontend, at the most."""
 
-MOST_STATES: Final = 1000
-"""States of all its regular expressions: a client chooses the name, and each byte may look at all of them."""
+MOST_STATES: Final = 500
+"""States of all its regular expressions: a client chooses the name, and what may be looked at is bounded."""
 
 _NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?", re.ASCII)
 _KEYS: Final = ("names", "regex", "pool")
@@ -70,10 +70,11 @@ def _of_keys(value: Mapping[str, object]) -> SniRoute:
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise ValueError('`names` must be a list of names, such as `["a.example.com", "*.apps.example.com"]`')
-    return tuple(dict.fromkeys(map(_name, value)))
+    return tuple(dict.fromkeys(map(server_name, value)))
 
 
-def _name(value: object) -> str:
+def server_name(value: object) -> str:
+    """Return the name of a server, or `*.` and the end of names, in lower case."""
     name = value.lower() if isinstance(value, str) else ""
     if not _NAME.fullmatch(name):
         raise ValueError(

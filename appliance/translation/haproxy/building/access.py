@@ -27,7 +27,7 @@ from appliance.translation.translation import Outcome
 
 _OF_TCP: Final = (Level.CONNECTION, Level.SESSION, Level.CONTENT)
 _OF_PAGE: Final = (Level.REQUEST, Level.STATS)
-_WAITS: Final = "it accepts what would be accepted anyway: nothing waits for the first bytes here"
+_WAITS: Final = "it accepts what would be accepted anyway: nobody is rejected behind it"
 _CHANGES_NOTHING: Final = "no rule behind it rejects anybody whom it accepts: it changes nothing"
 _SILENT: Final = "silent-drop"
 _NOT_SILENT: Final = "the connection is closed, so that a client does not wait for an answer"
@@ -42,6 +42,13 @@ class Access:
 
     allow: list[Placed[str]] = field(default_factory=list)
     deny: list[Placed[str]] = field(default_factory=list)
+
+    def says_the_same(self, other: "Access") -> bool:
+        """Tell whether the lists are equal, wherever they are written."""
+        return all(
+            [each.value for each in mine] == [each.value for each in theirs]
+            for mine, theirs in ((self.allow, other.allow), (self.deny, other.deny))
+        )
 
 
 def access(

@@ -99,7 +99,7 @@ def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
 
     Terms are joined by `or`, and those with `!` by nothing, which is `and`: none of them.
     """
-    found = list(_signed(words))
+    found = list(signed_terms(words))
     negated = {sign for sign, _, _ in found}
     joins = {join for _, join, _ in found[1:]}
     if len(negated) > 1 or len(joins) > 1 or (negated == {True} and joins == {"or"}):
@@ -111,8 +111,8 @@ def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
     return [term for _, _, term in found], negated == {True}
 
 
-def _signed(words: Sequence[str]) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
-    """Yield each term with whether `!` stands before it, and how it is joined to the one before."""
+def signed_terms(words: Sequence[str]) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
+    """Yield each term of a condition with whether `!` stands before it, and how it is joined to the last."""
     at, negated, join = 0, False, "and"
     while at < len(words):
         word = words[at].removeprefix("!")

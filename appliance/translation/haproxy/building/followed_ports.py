@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
-from appliance.translation.haproxy.directives.section import Bind, Kind, Said, Section, Server, Settings
+from appliance.translation.haproxy.directives.section import Bind, Kind, Section, Server, Settings
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.endpoints import ServerTarget
 from appliance.translation.haproxy.values.names import Names
@@ -20,6 +20,8 @@ MOST_PORTS: Final = 128
 
 MOST_SERVERS: Final = 1024
 """Servers of all pools that are made so."""
+
+_LEADING: Final = ("use_backend", "default_backend")
 
 
 def spread(sections: Sequence[Section], report: Report) -> list[Section]:
@@ -42,8 +44,7 @@ class _Spreading:
         """Return the copies, by port, of each section with servers that follow clients to several ports."""
         ports: dict[str, set[int]] = {}
         for section in self._sections:
-            target = _target(section)
-            if target and _in_tcp(section):
+            for target in _targets(section) if _in_tcp(section) else ():
                 ports.setdefault(target, set()).update(_ports(section))
         left = MOST_SERVERS
         found: dict[str, dict[int, Section]] = {}
@@ -67,21 +68,33 @@ class _Spreading:
         )
 
     def _copies(self, section: Section) -> Iterator[Section]:
-        pools = self._pools.get(_target(section) or "", {}) if _in_tcp(section) else {}
         if section.name in self._pools and section.kind.has_servers:
             yield from self._pools[section.name].values()
             return
-        if not pools or section.servers:
-            yield replace(section, kind=Kind.BACKEND, binds=[]) if pools else section
-        for port, binds in _binds_by_port(section).items() if pools else ():
+        leads_there = _in_tcp(section) and not self._pools.keys().isdisjoint(_targets(section))
+        if not leads_there or section.servers:
+            yield replace(section, kind=Kind.BACKEND, binds=[]) if leads_there else section
+        for port, binds in _binds_by_port(section).items() if leads_there else ():
             yield replace(
                 section,
                 kind=Kind.FRONTEND,
                 name=self._fronts.ours(f"{section.name}-{port}"),
                 binds=binds,
-                settings=_leading_to(section, pools[port].name),
+                settings=self._settings(section, port),
+                routes=[replace(rule, verb=self._at(rule.verb, port)) for rule in section.routes],
                 servers={},
             )
+
+    def _settings(self, section: Section, port: int) -> Settings:
+        texts = {
+            key: replace(said, value=self._at(said.value, port)) if key in _LEADING else said
+            for key, said in section.settings.texts.items()
+        }
+        return replace(section.settings, texts=texts)
+
+    def _at(self, name: str, port: int) -> str:
+        """Return the name of the pool that takes a section's clients of one port."""
+        return self._pools[name][port].name if name in self._pools else name
 
     def _tell(self, section: Section, pools: Sequence[Section]) -> None:
         reason = (
@@ -99,6 +112,11 @@ def _target(section: Section) -> str | None:
     if said is not None:
         return said.value
     return section.name if section.kind is Kind.LISTEN else None
+
+
+def _targets(section: Section) -> set[str]:
+    """Return the names of all sections that a section may lead its clients to."""
+    return {rule.verb for rule in section.routes} | set(filter(None, [_target(section)]))
 
 
 def _follows(section: Section) -> bool:
@@ -135,10 +153,3 @@ def _at_port(server: Server, port: int) -> Server:
     if server.target.port is not None or not 1 <= there <= 65535:
         return server
     return replace(server, target=ServerTarget(host=server.target.host, port=there))
-
-
-def _leading_to(section: Section, name: str) -> Settings:
-    """Return the settings of a section whose clients come to the servers of another one."""
-    texts = section.settings.texts
-    key = "use_backend" if "use_backend" in texts else "default_backend"
-    return replace(section.settings, texts={**texts, key: Said(value=name, place=texts[key].place)})

@@ -4,11 +4,13 @@ from dataclasses import replace
 from typing import Final
 
 from appliance.model.config.values.http import path as http_path
+from appliance.model.document.tree import Plain
 from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
 from appliance.translation.haproxy.building import common
 from appliance.translation.haproxy.building.access import Access
 from appliance.translation.haproxy.building.monitors import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
+from appliance.translation.haproxy.building.routing import DELAY
 from appliance.translation.haproxy.building.values import Build, Placed
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.values.quantities import duration
@@ -32,6 +34,7 @@ def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defau
     for endpoint in front.binds:
         build.tree.append((*path, "bind"), str(endpoint.value), endpoint.place)
     _put_target(path, front, plan, build)
+    _put_routes(path, front, plan, build)
     lists = replace(front.access)
     _open_machine_config(front, lists, build)
     for key, networks in (("allow", lists.allow), ("deny", lists.deny)):
@@ -67,6 +70,19 @@ def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -
         build.put((*path, "needs"), needed.value, needed.place)
 
 
+def _put_routes(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
+    for route in front.routes:
+        place, pool = route.rule.line.place, plan.pool_name(route.backend.name)
+        if route.names.names:
+            names: list[Plain] = list(route.names.names)
+            build.tree.append((*path, "sni"), {"names": names, "pool": pool}, place)
+        for regex in route.names.regexes:
+            build.tree.append((*path, "sni"), {"regex": regex, "pool": pool}, place)
+    delay = front.section.settings.times.get(DELAY)
+    if front.routes and delay and build.take(delay):
+        build.put((*path, "timeouts", "hello"), duration(delay.value), delay.place)
+
+
 def _tell_unanswered(section: Section, build: Build) -> None:
     reason = "HAProxy answers this in `mode http` alone, and this section is in `mode tcp`"
     uri = section.settings.texts.get("monitor-uri")
@@ -79,7 +95,7 @@ def _tell_unanswered(section: Section, build: Build) -> None:
 
 def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
     """Say that everybody may reach port 22623, where the file says nothing: ours wants it said."""
-    servers = front.pool.servers.values() if front.pool is not None else ()
+    servers = [server for pool in front.pools for server in pool.servers.values()]
     ports = front.ports | {each.target.port for each in servers}
     if MACHINE_CONFIG_PORT not in ports or lists.allow:
         return

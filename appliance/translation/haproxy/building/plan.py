@@ -11,6 +11,7 @@ from appliance.translation.haproxy.building.access import Access, access, both, 
 from appliance.translation.haproxy.building.client_networks import ClientNetworks
 from appliance.translation.haproxy.building.followed_ports import spread
 from appliance.translation.haproxy.building.listened_addresses import listened
+from appliance.translation.haproxy.building.routing import Route, Routing, RoutingError, routings
 from appliance.translation.haproxy.building.values import Placed
 from appliance.translation.haproxy.directives.section import Kind, Level, Said, Section
 from appliance.translation.haproxy.directives.sections import Sections
@@ -23,6 +24,15 @@ INGRESS_PORTS: Final = frozenset({80, 443})
 _KEEPING_OUT: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop"})
 _NO_BIND: Final = "no `bind` that holds: nobody can connect, and the section is left out"
 _NOT_SAID: Final = "who may connect cannot be said as strictly: the section is left out"
+_ROUTE_REFUSED: Final = "a rule of it that leads clients is refused: the section is left out"
+_ROUTED_BY_HTTP: Final = "what is asked in HTTP is not read here: write `mode tcp`, and `req.ssl_sni`"
+_DIFFERENT_CLIENTS: Final = (
+    "its backends have rules of their own who may connect: here a frontend says that, the same for all; give "
+    "them frontends of their own"
+)
+_NOWHERE: Final = (
+    "no rule may fit, and there is no `default_backend`: such connections are closed (`nowhere`)"
+)
 _NOT_SHOWN: Final = "who may look cannot be said as strictly: the statistics are left out"
 
 
@@ -39,16 +49,24 @@ class Role(StrEnum):
 class Front:
     """A section that takes clients.
 
-    `pool` is the section with its servers, `pages` are those whose statistics it shows.
+    `pool` is the section with its servers, `routes` lead clients to others, and `pages` are those whose
+    statistics it shows.
     """
 
     section: Section
     name: str
     role: Role
     pool: Section | None = None
+    routes: tuple[Route, ...] = ()
     binds: tuple[Placed[Endpoint], ...] = ()
     pages: tuple[Section, ...] = ()
     access: Access = field(default_factory=Access)
+
+    @property
+    def pools(self) -> tuple[Section, ...]:
+        """The sections with servers that its clients may come to."""
+        found = (self.pool, *(each.backend for each in self.routes))
+        return tuple({each.name: each for each in found if each is not None}.values())
 
     @property
     def ports(self) -> frozenset[int]:
@@ -74,11 +92,10 @@ class Plan:
     def add_front(self, front: Front) -> None:
         """Add a section that takes clients."""
         self.fronts.append(front)
-        if front.pool is None:
-            return
-        self._fronts_of.setdefault(front.pool.name, []).append(front)
-        if front.ports & INGRESS_PORTS:
-            self._ingress.add(front.pool.name)
+        for pool in front.pools:
+            self._fronts_of.setdefault(pool.name, []).append(front)
+            if front.ports & INGRESS_PORTS:
+                self._ingress.add(pool.name)
 
     def pool_name(self, name: str) -> str | None:
         """Return the name with us of a section with servers, None where it is not served."""
@@ -90,7 +107,7 @@ class Plan:
 
     def is_ingress(self, front: Front) -> bool:
         """Tell whether a front belongs to `ingress`: it, or one with the same servers, has port 80 or 443."""
-        if front.pool is not None and front.pool.name in self._ingress:
+        if any(each.name in self._ingress for each in front.pools):
             return True
         return bool(front.ports & INGRESS_PORTS)
 
@@ -113,15 +130,17 @@ class _Planner:
         self._plan = Plan()
         self._shown: set[str] = set()
         self._taken: dict[Endpoint, int] = {}
+        self._pools = Names()
 
     def plan(self) -> Plan:
-        pools, fronts = Names(), Names()
+        fronts = Names()
         for section in self._sections:
             if section.kind is not Kind.FRONTEND and self._is_pool(section):
-                self._plan.add_pool(pools.ours(section.name), section)
+                self._plan.add_pool(self._pools.ours(section.name), section)
         for section in self._sections:
             if section.kind.takes_clients:
-                self._plan.add_front(self._front(section, fronts.ours(section.name)))
+                for front in self._fronts(section, fronts):
+                    self._plan.add_front(front)
         self._renamed()
         self._unused()
         return self._plan
@@ -150,42 +169,112 @@ class _Planner:
         self._report.use(said.place.line)
         return said.value
 
-    def _front(self, section: Section, name: str) -> Front:
+    def _fronts(self, section: Section, names: Names) -> tuple[Front, ...]:
+        """Return what a section that takes clients becomes: one frontend, or several by its ports."""
+        name = names.ours(section.name)
         binds = listened(section, self._taken, self._report)
+        if self._mode(section) == "http" or not binds:
+            return (self._front(section, name, binds),)
+        try:
+            default = self._default(section)
+            found = routings(section, binds, self._backends, default, self._report)
+        except RoutingError:
+            self._leave_out(section, _ROUTE_REFUSED)
+            return (_nothing(section, name),)
+        said = section.settings.texts.get("default_backend")
+        if said and any(each.backend is default for each in found):
+            self._report.use(said.place.line)
+        made = [self._routed(section, name, found[0])]
+        for each in found[1:]:
+            port = each.binds[0].value.port
+            own = names.ours(f"{section.name}-{port}")
+            reason = f"port {port} has rules of its own: it is a frontend, {shown(own)}, with its own limit"
+            self._report.say(Outcome.CHANGED, each.binds[0].place, reason)
+            made.append(self._routed(section, own, each))
+        if any(each.role is Role.NOTHING for each in made):
+            return (_nothing(section, name),)
+        return tuple(made)
+
+    def _front(self, section: Section, name: str, binds: tuple[Placed[Endpoint], ...]) -> Front:
+        """Return what a section in `mode http` becomes, or one without a bind."""
         target = self._target(section) if binds else None
-        reason = self._why_not(section, target) if binds else _NO_BIND
+        for rule in section.routes if binds else ():
+            if rule.condition:
+                self._report.say(Outcome.REFUSED, rule.line.place, _ROUTED_BY_HTTP)
+                self._leave_out(section, _ROUTE_REFUSED)
+                return _nothing(section, name)
+        reason = self._why_not(section, [target] if target else []) if binds else _NO_BIND
         if reason is not None:
             self._leave_out(section, reason)
-        elif self._mode(section) == "http":
-            return replace(self._of_http(section, target, name), binds=binds)
-        elif target is not None and self._obeys_no_http(section, target):
-            lists = access(section, target, self._networks, self._report)
+            return _nothing(section, name)
+        return replace(self._of_http(section, target, name), binds=binds)
+
+    def _routed(self, section: Section, name: str, routing: Routing) -> Front:
+        """Return the frontend for addresses at which clients are led alike."""
+        backend = routing.backend or (self._nowhere(section) if routing.routes else None)
+        front = Front(
+            section=section,
+            name=name,
+            role=Role.FORWARD,
+            pool=backend,
+            routes=routing.routes,
+            binds=routing.binds,
+        )
+        reason = self._why_not(section, front.pools)
+        if reason is not None:
+            self._leave_out(section, reason)
+        elif self._obeys_no_http(section, front.pools):
+            lists = self._access(section, front.pools)
             if lists is not None:
-                return Front(
-                    section=section, name=name, role=Role.FORWARD, pool=target, binds=binds, access=lists
-                )
+                return replace(front, access=lists)
             self._leave_out(section, _NOT_SAID)
         return _nothing(section, name)
 
-    def _why_not(self, section: Section, target: Section | None) -> str | None:
+    def _access(self, section: Section, pools: Sequence[Section]) -> Access | None:
+        """Return who may connect, which has to be the same for all backends of a section."""
+        found = [access(section, each, self._networks, self._report) for each in pools]
+        first = found[0]
+        if first is None or None in found:
+            return None
+        if any(each and not each.says_the_same(first) for each in found):
+            place = section.routes[0].line.place
+            self._report.say(Outcome.REFUSED, place, _DIFFERENT_CLIENTS)
+            return None
+        return first
+
+    def _nowhere(self, section: Section) -> Section:
+        """Return a backend without servers, for clients whom no rule fits and who are closed with HAProxy."""
+        place = section.routes[0].line.place
+        self._report.say(Outcome.CHANGED, place, _NOWHERE)
+        made = Section(
+            kind=Kind.BACKEND,
+            name=f"{section.name} nowhere",
+            header=section.header,
+            settings=section.settings.handed_on(),
+        )
+        if self._plan.pool_name(made.name) is None:
+            self._plan.add_pool(self._pools.ours(f"{section.name}-nowhere"), made)
+        return made
+
+    def _why_not(self, section: Section, targets: Sequence[Section]) -> str | None:
         """Return why nobody can be served by a section, None where somebody can."""
-        unguarded = section.settings.unguarded or (target.settings.unguarded if target else None)
+        unguarded = [each for each in (section, *targets) if each.settings.unguarded]
         if unguarded:
             # What is refused besides is told at once.
-            access(section, target, self._networks, self._report)
-            name = self._report.line_name(unguarded)
+            for target in targets or (None,):
+                access(section, target, self._networks, self._report)
+            name = self._report.line_name(unguarded[0].settings.unguarded or 0)
             return f"{name}, which is refused, may say who may connect: the section is left out"
         if self._mode(section) == "http":
             return None
-        if target is None:
+        if not targets:
             return "no backend: every connection would be closed, and the section is left out"
-        if self._plan.pool_name(target.name) is None:
-            return f"its backend {shown(target.name)} cannot be served"
-        return None
+        lost = next((each for each in targets if self._plan.pool_name(each.name) is None), None)
+        return f"its backend {shown(lost.name)} cannot be served" if lost else None
 
-    def _obeys_no_http(self, section: Section, target: Section) -> bool:
+    def _obeys_no_http(self, section: Section, targets: Sequence[Section]) -> bool:
         """Tell whether no rule of HTTP says who may connect; in TCP HAProxy warns of it, and lets all in."""
-        owners = (section,) if target is section else (section, target)
+        owners = (section, *(each for each in targets if each is not section))
         rules = [rule for owner in owners for rule in owner.rules.get(Level.REQUEST, ())]
         keeping_out = [rule for rule in rules if rule.verb in _KEEPING_OUT]
         for rule in keeping_out:
@@ -208,6 +297,15 @@ class _Planner:
         if found is None:
             self._missing(said)
         return found
+
+    def _default(self, section: Section) -> Section | None:
+        """Return the section whose servers take the clients that no rule leads elsewhere."""
+        said = section.settings.texts.get("default_backend")
+        if said is None:
+            return section if section.kind is Kind.LISTEN else None
+        if said.value not in self._backends and all(rule.condition for rule in section.routes):
+            self._missing(said)
+        return self._backends.get(said.value)
 
     def _missing(self, said: Said[str]) -> None:
         hint = self._report.meant(said.value, self._backends)
@@ -253,8 +351,9 @@ class _Planner:
             self._report.leave_out(line.number, reason)
 
     def _renamed(self) -> None:
-        named = [(front.name, front.section) for front in self._plan.fronts]
-        for name, section in (*named, *self._plan.pools.items()):
+        named = {id(front.section): (front.name, front.section) for front in reversed(self._plan.fronts)}
+        pools = [each for each in self._plan.pools.items() if " " not in each[1].name]
+        for name, section in (*reversed(named.values()), *pools):
             if name != section.name:
                 reason = f"the name is {shown(name)} with us, where each is there once, without colons"
                 self._report.say(Outcome.CHANGED, section.header.at(1), reason)

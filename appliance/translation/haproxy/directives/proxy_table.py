@@ -95,7 +95,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "filter": _FILTERS,
             "option tcplog": _LOG,
             "tcp-request content": rules.content,
-            "tcp-request inspect-delay": ignored("nothing waits for the first bytes here"),
+            "tcp-request inspect-delay": settings.inspect_delay,
             "stats enable": stats.enable,
             "stats uri": stats.uri,
             "stats auth": stats.auth,

@@ -130,7 +130,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A line that has a condition: `tcp-request connection`, `monitor fail`. `condition` are its words."""
+    """A line that may have a condition; `verb` is what it does, of `use_backend` the backend."""
 
     line: Line
     verb: str
@@ -209,6 +209,7 @@ class Section:
     acls: dict[str, list[Line]] = field(default_factory=dict)
     rules: dict[Level, list[Rule]] = field(default_factory=dict)
     failures: list[Rule] = field(default_factory=list)
+    routes: list[Rule] = field(default_factory=list)
     template: bool = False
     table: str | None = None
     stick: Said[str] | None = None

@@ -2,11 +2,14 @@
 
 from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_PROBES
 from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.section import Rule
 from appliance.translation.haproxy.directives.statement import Handler, Statement
 from appliance.translation.haproxy.values.endpoints import ANY_IPV4
 from appliance.translation.haproxy.values.quantities import milliseconds, within
 
 _MOST: int = 2_147_483_647
+_UNREACHED: str = "no connection comes to this rule"
+_NOTHING_WAITS: str = "nothing waits for the first bytes here"
 
 
 def time(name: str) -> Handler:
@@ -76,16 +79,21 @@ def default_backend(statement: Statement) -> None:
 
 
 def use_backend(statement: Statement) -> None:
-    """`use_backend NAME`: with a condition it routes by content, and without one it is the default."""
-    if len(statement.arguments) > 1:
-        statement.refuse(
-            "connections are not routed by a condition: give what it tells apart an address or a port of its "
-            "own, or leave it to the ingress controller behind"
-        )
-        return
+    """`use_backend NAME [if|unless CONDITION]`; one without a condition takes all that come to it."""
+    statement.report.settle(statement.line.number, _UNREACHED)
     said = statement.read(str)
-    if said:
+    if said is None:
+        return
+    rule = Rule(line=statement.line, verb=said.value, condition=statement.arguments[1:])
+    statement.section.routes.append(rule)
+    if not rule.condition:
         statement.section.settings.texts.setdefault("use_backend", said)
+
+
+def inspect_delay(statement: Statement) -> None:
+    """`tcp-request inspect-delay TIME`: how long a server name is waited for, if anything asks for it."""
+    statement.report.settle(statement.line.number, _NOTHING_WAITS)
+    time("inspect-delay")(statement)
 
 
 def redispatch(statement: Statement) -> None:

@@ -20,7 +20,7 @@ def test_routes_in_their_order():
         ([], "1 to 512 routes"),
         ([{"names": ["a"], "pool": "p"}] * (MOST_ROUTES + 1), "1 to 512 routes"),
         ([{"names": [f"n{each}" for each in range(MOST_NAMES + 1)], "pool": "p"}], "more than 4096 names"),
-        ([{"regex": f"{'a' * 250}", "pool": "p"}] * 5, "more than 1000 states"),
+        ([{"regex": f"{'a' * 250}", "pool": "p"}] * 5, "more than 500 states"),
     ],
 )
 def test_bounds(value: object, why: str):

@@ -175,7 +175,7 @@ def test_an_accept_that_changes_nothing():
         (["tcp-request content reject if { req_ssl_hello_type 1 }"], "networks of clients are"),
         (["tcp-request connection accept when x"], "`if` or `unless` and a condition"),
         (["tcp-request content set-var(x) src"], "what clients send is not looked at"),
-        (["use_backend c if { src 10.0.0.1 }"], "are not routed by a condition"),
+        (["use_backend c if { src 10.0.0.1 }"], "are not routed by the address"),
     ],
 )
 def test_what_lists_cannot_say(lines: list[str], refused: str):

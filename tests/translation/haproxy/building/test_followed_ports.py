@@ -85,6 +85,19 @@ def test_a_listen_that_others_lead_to():
     }
 
 
+def test_a_rule_by_port_leads_to_it():
+    """Where a condition chooses such a backend for some ports, those have its servers, and others do not."""
+    found = read(
+        f"{TIMES}backend l\n  server s 10.0.0.1\nbackend m\n  server s 10.0.0.2:9\n"
+        "frontend f\n  bind *:1-2\n  use_backend l if { dst_port 1 }\n  default_backend m\n"
+    )
+    assert found.refused == []
+    assert served(found) == {
+        "f-1": (["0.0.0.0:1"], ["10.0.0.1:1"]),
+        "f-2": (["0.0.0.0:2"], ["10.0.0.2:9"]),
+    }
+
+
 def test_a_port_that_an_offset_makes_of_nothing():
     """It is refused: the server has no such port."""
     found = read(f"{TIMES}listen l\n  bind *:1-2\n  server s 10.0.0.1:-1\n  server t 10.0.0.2:1\n")

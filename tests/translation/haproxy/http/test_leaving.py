@@ -232,7 +232,7 @@ def test_a_rule_of_http_in_a_frontend_for_tcp_leaves_nothing_out():
     found = read(HTTP + WEB + shared + MASTERS, http="skip")
 
     assert "l" not in {each.name for each in found.found.left}
-    assert any("not routed by a condition" in each for each in found.refused)
+    assert any("not routed by `HTTP`" in each for each in found.refused)
 
 
 def test_a_frontend_of_the_same_name_as_a_backend_is_judged_by_itself():

@@ -1,0 +1,246 @@
+"""What a rule of `use_backend` asks for: the server name of a ClientHello, and the port of a client."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.byte_pattern import byte_pattern
+from appliance.model.config.values.sni_routes import server_name
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.building.client_networks import ConditionError, signed_terms
+from appliance.translation.haproxy.text.line import Line
+
+_ASKED: Final = "server names (`req.ssl_sni`) and ports (`dst_port`) are"
+_SOURCE: Final = (
+    "connections are not routed by the address that they come from: give these clients a frontend with an "
+    "address or port of its own, and `allow`"
+)
+_NAMES: Final = frozenset({"req.ssl_sni", "req_ssl_sni"})
+_HELLO: Final = frozenset({"req.ssl_hello_type", "req_ssl_hello_type"})
+_LOWER: Final = ",lower"
+_PORT: Final = "dst_port"
+_MOST_PORT: Final = 65535
+_OPERATORS: Final = ("eq", "ge", "gt", "le", "lt")
+_RANGE: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?", re.ASCII)
+_SPECIAL: Final = re.compile(r"([^A-Za-z0-9])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerNames:
+    """Names and regular expressions of which one has to fit; `cased` is that HAProxy compares their case."""
+
+    names: tuple[str, ...] = ()
+    regexes: tuple[str, ...] = ()
+    cased: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """Ports from the first to the last of each range, or with `negated` all others."""
+
+    ranges: tuple[tuple[int, int], ...]
+    negated: bool
+
+    def __contains__(self, port: int) -> bool:
+        return any(first <= port <= last for first, last in self.ranges) is not self.negated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Conditions that have to hold together: all of these ports, and one of the names, if there are any."""
+
+    ports: tuple[Ports, ...]
+    names: ServerNames | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteCondition:
+    """Branches of which one has to hold, or with `negated` none of them; no branches always hold.
+
+    `lines` are those of the `acl`s that it names.
+    """
+
+    branches: tuple[Branch, ...] = ()
+    negated: bool = False
+    lines: tuple[Line, ...] = ()
+
+    def names(self, port: int) -> ServerNames | bool:
+        """Return the names that are led away at a port; True for everybody, False for nobody."""
+        holding = [each for each in self.branches if all(port in ports for ports in each.ports)]
+        if self.negated or not self.branches:
+            return not holding
+        if any(each.names is None for each in holding):
+            return True
+        found = [each.names for each in holding if each.names is not None]
+        return _joined(found) if found else False
+
+
+def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> RouteCondition:
+    """Return what `if ...` or `unless ...` asks for; raises ConditionError for what we do not."""
+    if not words:
+        return RouteCondition()
+    word, *rest = words
+    terms = list(signed_terms(rest))
+    if word not in {"if", "unless"} or not terms:
+        raise ConditionError(f"{shown(word)}: `if` or `unless` and a condition are needed")
+    branches: list[list[tuple[bool, tuple[str, ...]]]] = [[]]
+    for negated, join, term in terms:
+        if join == "or":
+            branches.append([])
+        branches[-1].append((negated, term))
+    found = tuple(_branch(each, acls) for each in branches)
+    if word == "unless" and any(each.names is not None for each in found):
+        raise ConditionError("`unless` with a server name is not understood: write `if` rules for the others")
+    lines = tuple(line for _, _, term in terms for line in acls.get(term[0], ()) if len(term) == 1)
+    return RouteCondition(branches=found, negated=word == "unless", lines=lines)
+
+
+def _branch(terms: Iterable[tuple[bool, tuple[str, ...]]], acls: Mapping[str, list[Line]]) -> Branch:
+    ports: list[Ports] = []
+    names: list[ServerNames] = []
+    hello = False
+    for negated, term in terms:
+        criteria = _criteria(term, acls)
+        asked = {_kind(each) for each in criteria}
+        if asked == {_PORT}:
+            ranges = tuple(each for words in criteria for each in _ports(words))
+            ports.append(Ports(ranges=ranges, negated=negated))
+        elif len(asked) > 1 or negated:
+            raise ConditionError(f"{shown(' '.join(term))}: a rule asks here for what is, and for one thing")
+        elif asked == {"name"}:
+            names.append(_joined([_server_names(words) for words in criteria]))
+        else:
+            hello = True
+    if len(names) > 1:
+        raise ConditionError("two server names that must both fit are not understood: write one")
+    if hello and not names:
+        raise ConditionError("a ClientHello alone is not asked for: what speaks no TLS goes to the default")
+    return Branch(ports=tuple(ports), names=names[0] if names else None)
+
+
+def _criteria(term: tuple[str, ...], acls: Mapping[str, list[Line]]) -> list[tuple[str, ...]]:
+    if len(term) == 1 and term[0] in acls:
+        return [line.texts[2:] for line in acls[term[0]]]
+    return [term]
+
+
+def _kind(words: Sequence[str]) -> str:
+    fetch = words[0] if words else ""
+    if fetch.removesuffix(_LOWER) in _NAMES:
+        return "name"
+    if fetch in _HELLO and words[1:] == ("1",):
+        return "hello"
+    if fetch == _PORT:
+        return _PORT
+    if fetch == "src":
+        raise ConditionError(_SOURCE)
+    raise ConditionError(f"connections are not routed by {shown(' '.join(words))}: {_ASKED}")
+
+
+def _server_names(words: Sequence[str]) -> ServerNames:
+    method, cased, values = _options(words)
+    cased = cased and method != "found"
+    if method == "found":
+        return ServerNames(regexes=(".",))
+    if not values:
+        raise ConditionError(f"{shown(words[0])} needs names")
+    found = [_MATCHES[method](each) for each in values]
+    return _joined([ServerNames(names=names, regexes=regexes, cased=cased) for names, regexes in found])
+
+
+def _options(words: Sequence[str]) -> tuple[str, bool, list[str]]:
+    """Return the method of `-m`, whether case counts, and the values."""
+    method, cased, at = "str", not words[0].endswith(_LOWER), 1
+    while at < len(words) and words[at].startswith("-"):
+        option = words[at]
+        at += 1
+        if option == "--":
+            break
+        if option == "-i":
+            cased = False
+        elif option == "-m" and (words[at] if at < len(words) else "") in {*_MATCHES, "found"}:
+            method = words[at]
+            at += 1
+        elif option != "-n":
+            said = " ".join((option, *words[at : at + 1]))
+            raise ConditionError(f"{shown(said)} of a server name is not understood: write the names")
+    return method, cased, list(words[at:])
+
+
+_Match = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names and regular expressions."""
+
+
+def _exactly(value: str) -> _Match:
+    return (_name(value),), ()
+
+
+def _at_end(value: str) -> _Match:
+    if value.startswith("."):
+        return (_name(f"*{value}"),), ()
+    return (), (f"{_plain(value)}$",)
+
+
+def _expression(value: str) -> _Match:
+    try:
+        byte_pattern(value)
+    except ValueError as error:
+        raise ConditionError(str(error)) from None
+    return (), (value,)
+
+
+def _plain(value: str) -> str:
+    """Return a regular expression for a text."""
+    if not value.isascii() or not value.isprintable():
+        raise ConditionError(f"{shown(value)} is no part of a server name")
+    return _SPECIAL.sub(r"\\\1", value)
+
+
+def _name(value: str) -> str:
+    try:
+        return server_name(value)
+    except ValueError as error:
+        raise ConditionError(str(error)) from None
+
+
+_MATCHES: Final = {
+    "str": _exactly,
+    "end": _at_end,
+    "beg": lambda value: ((), (f"^{_plain(value)}",)),
+    "sub": lambda value: ((), (_plain(value),)),
+    "reg": _expression,
+}
+
+
+def _joined(every: Sequence[ServerNames]) -> ServerNames:
+    return ServerNames(
+        names=tuple(dict.fromkeys(name for each in every for name in each.names)),
+        regexes=tuple(dict.fromkeys(regex for each in every for regex in each.regexes)),
+        cased=any(each.cased for each in every),
+    )
+
+
+def _ports(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `dst_port 443 8000:8100`, `dst_port ge 1024`."""
+    values = list(words[1:])
+    operator = values.pop(0) if values and values[0] in _OPERATORS else "eq"
+    if not values:
+        raise ConditionError("`dst_port` needs ports")
+    for value in values:
+        found = _RANGE.fullmatch(value)
+        if not found or (found[2] and operator != "eq"):
+            raise ConditionError(
+                f"{shown(value)} is not a port, as `dst_port 443` and `dst_port 8000:8100` have it"
+            )
+        yield _compared(operator, int(found[1]), int(found[2] or found[1]))
+
+
+def _compared(operator: str, first: int, last: int) -> tuple[int, int]:
+    match operator:
+        case "eq":
+            return first, last
+        case "ge" | "gt":
+            return first + (operator == "gt"), _MOST_PORT
+        case _:
+            return 0, last - (operator == "lt")
