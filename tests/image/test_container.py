@@ -118,7 +118,7 @@ def test_reload_keeps_sessions(around: Site):
             changed = around.config()
             changed["ingress"] = {"frontends": {"http": {"bind": ["[::]:81"], "pool": "masters"}}}
             around.write(changed)
-            assert "ingress.frontends.http" in container.exec("appliance", "reload").stdout
+            container.exec("appliance", "reload")  # unless `reload: { watch }` was faster
             around.serves(around.one.address, 81)
             around.write("api: {frontends: {kube-api: {bind: [9445], pool: none}}}")
             refused = container.exec("appliance", "reload", check=False)

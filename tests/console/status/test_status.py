@@ -145,7 +145,7 @@ def test_json_keys_are_stable(paths: Paths):
     ]  # fmt: skip
     assert list(found["frontends"][0]) == [
         "name", "program", "binds", "pool", "respond", "max_connections", "full", "current", "total",
-        "denied", "failed", "bytes_in", "bytes_out",
+        "denied", "failed", "bytes_in", "bytes_out", "pools",
     ]  # fmt: skip
     [masters] = found["pools"]
     assert list(masters) == [
@@ -300,7 +300,7 @@ def test_virtual_ips_are_shown(paths: Paths):
         shown = [line.split() for line in status(paths).stdout.splitlines()]
         [found] = values(paths)["virtual_ips"]
     line = next(words for words in shown if words[:1] == ["api"])
-    assert line == ["api", "192.0.2.200/24", "eth0", "51", "active", "1m", "120", "this", "node"]
+    assert line == ["api", "192.0.2.200/24", "eth0", "51", "active", "2h", "120", "this", "node"]
     assert list(found) == [
         "name", "addresses", "interface", "router_id", "version", "sync_group", "state", "since", "active",
         "active_peer", "priority", "base", "yielded",

@@ -162,7 +162,7 @@ def test_the_same_snapshot_twice_and_an_abort_change_nothing(meadow: Field) -> N
 @pytest.mark.promise("survives", "vrrp")
 def test_killed_and_started_at_once_it_goes_on(meadow: Field) -> None:
     """A restart within the peers' patience keeps the address where it is, and nobody else takes it."""
-    patient = {"advert": 1.0, "down_timer_adverts": 5, "listen": 0.5}
+    patient = {"advert": 1.0, "down_timer_adverts": 10, "listen": 0.5}
     with agreed(meadow, **patient) as (one, two):
         meadow.wait_for_adverts(1, source=meadow.one.address)
         with AddressMonitor(meadow.one) as monitor:

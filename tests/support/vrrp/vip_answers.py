@@ -4,7 +4,7 @@ import time
 
 
 def router(name: str = "api", *, state: str = "active", **changes: object) -> dict[str, object]:
-    """Return a virtual router as vrrp describes it: for a minute in its state, with one track that is up."""
+    """Return a virtual router as vrrp describes it: for two hours in its state, with one track that is up."""
     now = time.time()
     return {
         "name": name,
@@ -13,7 +13,7 @@ def router(name: str = "api", *, state: str = "active", **changes: object) -> di
         "version": 2,
         "router_id": 51,
         "state": state,
-        "since": now - 60,
+        "since": now - 7200,
         "priority": 120,
         "base": 100,
         "parts": [part("serving")],
@@ -22,7 +22,7 @@ def router(name: str = "api", *, state: str = "active", **changes: object) -> di
         "held": state == "active",
         "source": "192.0.2.1",
         "peers": [],
-        "heard": [heard("192.0.2.2", state="silent", last_heard=now - 70)],
+        "heard": [heard("192.0.2.2", state="silent", last_heard=now - 10800)],
         "timers": {
             "advert": 1.0,
             "deadline_in": 0.5,
@@ -31,9 +31,9 @@ def router(name: str = "api", *, state: str = "active", **changes: object) -> di
             "down_interval": 3.53125,
         },
         "transitions": [
-            {"at": now - 64, "state": "backup", "previous": "initialize", "cause": "started", "peer": None},
+            {"at": now - 7204, "state": "backup", "previous": "initialize", "cause": "started", "peer": None},
             {
-                "at": now - 60,
+                "at": now - 7200,
                 "state": "active",
                 "previous": "backup",
                 "cause": "active-down",
