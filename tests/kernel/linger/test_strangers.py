@@ -58,6 +58,7 @@ def test_a_key_that_differs_is_named_until_it_is_accepted():
             assert (seen["ended"], seen["by"]) == (0, {"one": _COUNT})
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_closed_port_is_named_by_both():
     """The one that hears nothing, and the one that is not heard; a move can be forced."""
     with pair() as (_, one, two):

@@ -97,7 +97,9 @@ def _status(pid: int) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-@pytest.fixture(params=["appliance", "root"])
+@pytest.fixture(
+    params=["appliance", pytest.param("root", marks=pytest.mark.slow("a whole appliance for each situation"))]
+)
 def started(request: pytest.FixtureRequest) -> Iterator[tuple[_Started, int]]:
     """Start one on a machine that has the user `appliance`, and on one that has not; give its user too."""
     if not nobody.possible():
