@@ -52,7 +52,7 @@ check: export TIER = check
 check: lint  ## a minute: lint, and the pure tests
 	$(PYTEST) -m pure $(ARGS)
 
-test: lint debian test-pure  ## 20 minutes: the main promises of every program, kernel facility and container
+test: lint debian test-pure  ## 16 minutes: the main promises of every program, kernel facility and container
 	$(PYTEST) -m "not pure and not slow" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled CHOICE="data_path and not slow"
 
