@@ -50,9 +50,8 @@ class ArrivalPlaces:
     def _renamed(self, session: MovingSession, frontend: FrontendState) -> Backend | None:
         named = (self.backends.get(each) for each in frontend.config.pools)
         backends, member = [each for each in named if each is not None], session.member
-        if (
-            member is None
-        ):  # one that waits in a queue takes any server, but not of another server name's pool
+        if member is None:
+            # One that waits in a queue takes any server, but not of another server name's pool.
             return backends[0] if len(frontend.config.pools) == 1 and backends else None
         place = (member.name, member.host, member.port)
         return next((each for each in backends if place in _places(each)), None)

@@ -606,6 +606,15 @@ def test_a_whole_pool_is_down(pair: Pair):
         row = _backend(url, user)
         assert int(row["chkdown"]) == int(first["chkdown"]) + 1, url
         assert waited - 1 <= int(row["downtime"]) - int(first["downtime"]) <= whole + 2, url
+    # A worker learns it with its next tick.
+    wait_until(lambda: _is_served(pair.site), what="a client has an answer")
+
+
+def _is_served(site: StatsSite) -> bool:
+    with suppress(ConnectionResetError), socket.create_connection(("127.0.0.1", site.cluster.port)) as client:
+        client.sendall(b"line here\n")
+        return bool(client.recv(100))
+    return False
 
 
 def _wait_for_backends(pair: Pair, status: str) -> None:
