@@ -13,6 +13,9 @@ from appliance.model.messages.problems import FilePosition
 HttpSections = Literal["refuse", "skip"]
 """What becomes of sections that read HTTP: an error each, or they are left to HAProxy."""
 
+INGRESS_PORTS: Final = frozenset((80, 443))
+"""Ports whose frontends belong to `ingress`; all others belong to `api`."""
+
 _MOST_ADDRESSES: Final = 8
 """Addresses that one sentence names."""
 

@@ -25,7 +25,7 @@ from appliance.model.config.values.field_types import (
     written,
 )
 from appliance.model.config.values.units import duration, lifetime_or_off, percentage
-from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen
+from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, pools_of
 
 
 class FrontendTimeoutsSection(Section):
@@ -102,8 +102,7 @@ class FrontendSection(Section):
     @property
     def pools(self) -> tuple[str, ...]:
         """Return the pools that its clients may be led to, each once."""
-        named = (self.pool, *(each.pool for each in self.sni))
-        return tuple(dict.fromkeys(each for each in named if each is not None))
+        return pools_of(self.pool, self.sni)
 
 
 class ProxyGroupSection(Section):

@@ -1,5 +1,6 @@
 """The frontends of an accepted configuration, by the proxy program that serves them. Times are seconds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,6 +80,12 @@ class SniRoute:
     regex: str = ""
 
 
+def pools_of(pool: str | None, routes: Iterable[SniRoute]) -> tuple[str, ...]:
+    """Return the pools that clients may be led to, each once: `pool` first, then those of the routes."""
+    named = (pool, *(each.pool for each in routes))
+    return tuple(dict.fromkeys(each for each in named if each is not None))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
     """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
@@ -114,8 +121,7 @@ class Frontend:
     @property
     def pools(self) -> tuple[str, ...]:
         """The pools that its clients may be led to, each once, `pool` first."""
-        named = (self.pool, *(each.pool for each in self.sni))
-        return tuple(dict.fromkeys(each for each in named if each is not None))
+        return pools_of(self.pool, self.sni)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ class Command:
         self._sweep = sweep
         self._output, self._failure, self.pid, self._pidfd = start_command(words, account, runtime)
         self._tail = b""
-        self._secrets = redacted({"webhook": [word for word in words if "://" in word]}).secrets
+        self._words = words
         self._ending = Ending(passed=False, detail="")
         loop = get_hub().loop
         self._reading = loop.io(self._output, 1)
@@ -140,7 +140,8 @@ class Command:
     def _said(self) -> str:
         """Return the end of the output after a colon, as one line that can be shown on a terminal."""
         lines = (" ".join(line.split()) for line in self._tail.decode(errors="replace").splitlines())
-        text = scrubbed("; ".join(filter(None, lines)), self._secrets)
+        addresses = [word for word in self._words if "://" in word]
+        text = scrubbed("; ".join(filter(None, lines)), redacted({"webhook": addresses}).secrets)
         if len(text) > _SHOWN:
             text = "..." + text[-_SHOWN:]
         return f": {masked(text, _UNPRINTABLE)}" if text else ""

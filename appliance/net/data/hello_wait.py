@@ -24,7 +24,7 @@ from appliance.wire.need import Need
 from appliance.wire.tls.client_hello import LIMIT, HelloError, HelloReader
 
 Relay = Callable[[str, FrontendState, int, bytes], None]
-"""Makes a session with a pool; as `acceptor.Open` else."""
+"""Opens a session with a pool; otherwise as `acceptor.Open`."""
 
 _SEEN: Final = memoryview(bytearray(LIMIT))
 """What was looked at last; no look lasts longer than a call."""

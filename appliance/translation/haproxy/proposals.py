@@ -11,10 +11,10 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
-from appliance.translation.haproxy.building.plan import INGRESS_PORTS, Front, Plan
+from appliance.translation.haproxy.building.plan import Front, Plan
 from appliance.translation.haproxy.directives.section import CheckKind, Section, Server
 from appliance.translation.haproxy.values.quantities import duration
-from appliance.translation.translation import Proposal
+from appliance.translation.translation import INGRESS_PORTS, Proposal
 
 API_PORT: Final = 6443
 """Port of the Kubernetes API on masters."""

@@ -9,8 +9,7 @@ from typing import Final
 
 from appliance.model.byte_pattern import LONGEST as LONGEST_PATTERN
 from appliance.model.byte_pattern import byte_pattern
-from appliance.model.messages.problems import nearest
-from appliance.model.messages.quoting import shown
+from appliance.model.config.values.mappings import mappings
 from appliance.model.snapshot.pools import CheckStep
 
 MOST_STEPS: Final = 32
@@ -27,30 +26,12 @@ _BINARY: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+", re.ASCII)
 
 def check_steps(value: object) -> tuple[CheckStep, ...]:
     """Return the steps of a list; raises ValueError with the number of the step that is wrong."""
-    if not isinstance(value, list) or not 1 <= len(value) <= MOST_STEPS:
-        raise ValueError(f"must be a list of 1 to {MOST_STEPS} steps, such as `- {{send: ..., expect: ...}}`")
-    return tuple(_numbered(number, each) for number, each in enumerate(value, start=1))
+    return mappings(
+        value, _step, noun="step", most=MOST_STEPS, keys=_READERS, example="{send: ..., expect: ...}"
+    )
 
 
-def _numbered(number: int, value: object) -> CheckStep:
-    try:
-        return _step(value)
-    except ValueError as error:
-        raise ValueError(f"step {number}: {error}") from None
-
-
-def _step(value: object) -> CheckStep:
-    if isinstance(value, dict):
-        return _of_keys(value)
-    raise ValueError("must be a mapping, such as `{send: ..., expect: ...}`")
-
-
-def _of_keys(value: Mapping[str, object]) -> CheckStep:
-    for key in value:
-        if key not in _READERS:
-            meant = nearest(key, _READERS)
-            right = f"did you mean `{meant}`?" if meant else f"known here are {', '.join(_READERS)}"
-            raise ValueError(f"unknown key {shown(key)}: {right}")
+def _step(value: Mapping[str, object]) -> CheckStep:
     read = {key: _READERS[key](key, each) for key, each in value.items()}
     found = CheckStep(**read)  # type: ignore[arg-type]  # each reader returns what its key takes
     _one_of(value, "send", "send_binary")

@@ -9,7 +9,7 @@ from typing import Final
 
 from appliance.model.byte_pattern import LONGEST, byte_pattern
 from appliance.model.config.values import names
-from appliance.model.messages.problems import nearest
+from appliance.model.config.values.mappings import mappings
 from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.frontends import SniRoute
 
@@ -26,11 +26,9 @@ _KEYS: Final = ("names", "regex", "pool")
 
 def sni_routes(value: object) -> tuple[SniRoute, ...]:
     """Return the routes of a list; raises ValueError with the number of the one that is wrong."""
-    if not isinstance(value, list) or not 1 <= len(value) <= MOST_ROUTES:
-        raise ValueError(
-            f"must be a list of 1 to {MOST_ROUTES} routes, such as `- {{names: [...], pool: ...}}`"
-        )
-    found = tuple(_numbered(number, each) for number, each in enumerate(value, start=1))
+    found = mappings(
+        value, _route, noun="route", most=MOST_ROUTES, keys=_KEYS, example="{names: [...], pool: ...}"
+    )
     if sum(len(each.names) for each in found) > MOST_NAMES:
         raise ValueError(f"has more than {MOST_NAMES} names")
     if sum(len(byte_pattern(each.regex, no_case=True).states) for each in found if each.regex) > MOST_STATES:
@@ -38,25 +36,7 @@ def sni_routes(value: object) -> tuple[SniRoute, ...]:
     return found
 
 
-def _numbered(number: int, value: object) -> SniRoute:
-    try:
-        return _route(value)
-    except ValueError as error:
-        raise ValueError(f"route {number}: {error}") from None
-
-
-def _route(value: object) -> SniRoute:
-    if isinstance(value, dict):
-        return _of_keys(value)
-    raise ValueError("must be a mapping, such as `{names: [...], pool: ...}`")
-
-
-def _of_keys(value: Mapping[str, object]) -> SniRoute:
-    for key in value:
-        if key not in _KEYS:
-            meant = nearest(key, _KEYS)
-            right = f"did you mean `{meant}`?" if meant else f"known here are {', '.join(_KEYS)}"
-            raise ValueError(f"unknown key {shown(key)}: {right}")
+def _route(value: Mapping[str, object]) -> SniRoute:
     if ("names" in value) is ("regex" in value):
         raise ValueError("must say `names`, or `regex`, and not both")
     if "pool" not in value:

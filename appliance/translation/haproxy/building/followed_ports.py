@@ -44,7 +44,7 @@ class _Spreading:
         """Return the copies, by port, of each section with servers that follow clients to several ports."""
         ports: dict[str, set[int]] = {}
         for section in self._sections:
-            for target in _targets(section) if _in_tcp(section) else ():
+            for target in () if section.reads_http else _targets(section):
                 ports.setdefault(target, set()).update(_ports(section))
         left = MOST_SERVERS
         found: dict[str, dict[int, Section]] = {}
@@ -71,7 +71,7 @@ class _Spreading:
         if section.name in self._pools and section.kind.has_servers:
             yield from self._pools[section.name].values()
             return
-        leads_there = _in_tcp(section) and not self._pools.keys().isdisjoint(_targets(section))
+        leads_there = not section.reads_http and not self._pools.keys().isdisjoint(_targets(section))
         if not leads_there or section.servers:
             yield replace(section, kind=Kind.BACKEND, binds=[]) if leads_there else section
         for port, binds in _binds_by_port(section).items() if leads_there else ():
@@ -123,12 +123,7 @@ def _follows(section: Section) -> bool:
     """Tell whether a section is where connections go to a server that has no port."""
     if not section.kind.has_servers or _target(section) not in {None, section.name}:
         return False
-    return _in_tcp(section) and any(each.target.port is None for each in section.servers.values())
-
-
-def _in_tcp(section: Section) -> bool:
-    mode = section.settings.texts.get("mode")
-    return mode is None or mode.value == "tcp"
+    return not section.reads_http and any(each.target.port is None for each in section.servers.values())
 
 
 def _ports(section: Section) -> set[int]:

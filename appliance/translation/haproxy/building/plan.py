@@ -17,9 +17,7 @@ from appliance.translation.haproxy.directives.section import Kind, Level, Said, 
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.names import Names
-from appliance.translation.translation import Outcome
-
-INGRESS_PORTS: Final = frozenset({80, 443})
+from appliance.translation.translation import INGRESS_PORTS, Outcome
 
 _KEEPING_OUT: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop"})
 _NO_BIND: Final = "no `bind` that holds: nobody can connect, and the section is left out"
@@ -243,7 +241,7 @@ class _Planner:
         return first
 
     def _nowhere(self, section: Section) -> Section:
-        """Return a backend without servers, for clients whom no rule fits and who are closed with HAProxy."""
+        """Return a backend without servers: HAProxy closes connections that no rule fits, and so does it."""
         place = section.routes[0].line.place
         self._report.say(Outcome.CHANGED, place, _NOWHERE)
         made = Section(

@@ -55,7 +55,7 @@ def routings(
     otherwise: Section | None,
     report: Report,
 ) -> tuple[Routing, ...]:
-    """Return where clients go, in the order of the ports; `otherwise` is for whom no rule fits.
+    """Return the backends that clients reach, in the order of the ports; `otherwise` takes all others.
 
     Raises RoutingError where a rule is refused.
     """

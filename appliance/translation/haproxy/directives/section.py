@@ -220,3 +220,9 @@ class Section:
         """Whether HAProxy does not serve it."""
         said = self.settings.flags.get("disabled")
         return said is not None and said.value
+
+    @property
+    def reads_http(self) -> bool:
+        """Whether it runs in `mode http`."""
+        said = self.settings.texts.get("mode")
+        return said is not None and said.value == "http"

@@ -1,4 +1,4 @@
-"""What is told of sections that read HTTP: that they are refused, or left to HAProxy."""
+"""The words of the report for sections that read HTTP: each is refused, or is left to HAProxy."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import Sections
-from appliance.translation.haproxy.http.left_sections import addresses, answers, reads_http
+from appliance.translation.haproxy.http.left_sections import addresses, answers
 from appliance.translation.haproxy.http.losses import Losses
 from appliance.translation.haproxy.http.package_sample import SAMPLE, sample_sections
 from appliance.translation.haproxy.text.lines import CONDITIONALS
@@ -16,8 +16,6 @@ from appliance.translation.translation import LeftSection, Outcome
 
 _LEFT: Final = "its section is left to HAProxy (`http: skip`)"
 _UNUSED: Final = "only sections that are left to HAProxy (`http: skip`) use it"
-
-
 _REFUSED: Final = "its section is refused"
 _TO_HAPROXY: Final = "leave the section to HAProxy (`http: skip`)"
 _MODE_TCP: Final = "write `mode tcp`, which leaves HTTP and TLS to the servers"
@@ -35,7 +33,7 @@ def refuse(left: Sequence[Section], sections: Sections, report: Report) -> tuple
 
 
 def _runs(section: Section, report: Report) -> str:
-    if reads_http(section):
+    if section.reads_http:
         said = section.settings.texts["mode"]
         report.use(said.place.line)
         return f"runs in `mode http` by {report.line_name(said.place.line)}: HTTP is not read here"
@@ -49,11 +47,11 @@ def _instead(section: Section, losses: Losses) -> str:
 
 
 def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[LeftSection, ...]:
-    """Say of the lines of some sections that HAProxy has them, and return what is told of the sections."""
+    """Report the lines of some sections as left to HAProxy; return these sections for the operator."""
     found = tuple(_told(each, report) for each in left)
     sample, losses = {each.header.number for each in sample_sections(left)}, Losses(report)
     for section, told in zip(left, found, strict=True):
-        why = "it reads HTTP" if reads_http(section) else f"it {_has_backend(section)}"
+        why = "it reads HTTP" if section.reads_http else f"it {_has_backend(section)}"
         lost = SAMPLE if section.header.number in sample else losses.told(section)
         said = "; ".join(filter(None, (why, told.unserved, lost)))
         report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {said}")

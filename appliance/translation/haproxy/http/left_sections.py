@@ -18,19 +18,13 @@ _ASKING: Final = frozenset({"acl", "default_backend", "monitor", "use_backend"})
 _COMPUTED: Final = "%["
 
 
-def reads_http(section: Section) -> bool:
-    """Tell whether a section runs in `mode http`."""
-    said = section.settings.texts.get("mode")
-    return said is not None and said.value == "http"
-
-
 def left_sections(sections: Sequence[Section]) -> list[Section]:
     """Return the sections that are left to HAProxy, in their order.
 
     Whom nobody can reach is none of them: what is disabled, and what has no `bind`.
     """
     sections = [each for each in sections if not each.is_disabled]
-    http = [each for each in sections if reads_http(each)]
+    http = [each for each in sections if each.reads_http]
     targets = {each.name: each for each in sections if each.kind.has_servers}
     served = {each.name for each in http if each.kind.has_servers and _has_servers(each)}
     fronts = [each for each in sections if addresses(each) and _is_left(each, served, targets)]
@@ -65,8 +59,8 @@ def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section])
     said = section.settings.backend
     target = said.value if said else ""
     behind = targets.get(target)
-    if not reads_http(section):
-        return behind is not None and reads_http(behind) and (target in served or not answers(behind))
+    if not section.reads_http:
+        return behind is not None and behind.reads_http and (target in served or not answers(behind))
     if section.kind is Kind.LISTEN and section.name in served:
         return True
     asked = names(_words(each for each in section.lines if each.text(0) in _ASKING))

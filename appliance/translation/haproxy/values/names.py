@@ -7,8 +7,6 @@ from appliance.model.messages.quoting import shown
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST: Final = 63
-
-
 _THEIRS: Final = re.compile(r"[A-Za-z0-9._:-]+")
 
 

@@ -19,7 +19,8 @@ from appliance.translation.keepalived.syntax.located_text import Word
 Numbers = dict[str, tuple[Decimal, FilePosition]]
 """Times in seconds and counts, by keyword."""
 
-_MOST_RETRIES: Final = 2**32 - 1
+MOST_NUMBER: Final = 2**32 - 1
+"""What keepalived counts to."""
 
 ALPHA: Final = ignored("a server takes connections after its first check in any case")
 MAIL: Final = ignored("no mails are sent: `notify` of our YAML tells of each server")
@@ -89,7 +90,7 @@ def _time_or_none(block: Block, given: Directive) -> None:
 
 def _retry(block: Block, given: Directive) -> None:
     word = only(given)
-    block.numbers["retry"] = (Decimal(whole(word, least=1, most=_MOST_RETRIES)), word.place)
+    block.numbers["retry"] = (Decimal(whole(word, least=1, most=MOST_NUMBER)), word.place)
 
 
 def _virtualhost(block: Block, given: Directive) -> None:

@@ -17,8 +17,6 @@ from appliance.translation.keepalived.virtual_servers.virtual_server import Virt
 from appliance.translation.translation import Outcome
 from appliance.translation.tree_builder import TreeBuilder
 
-INGRESS_PORTS: Final = frozenset((80, 443))
-
 _EVERYBODY: Final = {4: "0.0.0.0/0", 6: "::/0"}
 _FORWARDED: Final = (
     "nftables forwards in IPVS's place (`forward: kernel`): servers see the clients' addresses as before, "

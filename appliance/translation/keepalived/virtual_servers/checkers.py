@@ -18,7 +18,7 @@ from appliance.translation.keepalived.meaning.rules import Table, Understood, ap
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, only, seconds, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
-from appliance.translation.keepalived.virtual_servers.blocks import Block, times
+from appliance.translation.keepalived.virtual_servers.blocks import MOST_NUMBER, Block, times
 
 Keys = dict[str, tuple[Plain, FilePosition]]
 """Keys of a check of ours, each with its place."""
@@ -115,7 +115,7 @@ def _connect_port(found: Checker, given: Directive) -> None:
 
 def _retries(found: Checker, given: Directive) -> None:
     word = only(given)
-    found.numbers["retry"] = (Decimal(whole(word, least=0, most=2**32 - 1)), word.place)
+    found.numbers["retry"] = (Decimal(whole(word, least=0, most=MOST_NUMBER)), word.place)
 
 
 def _url(found: Checker, given: Directive) -> None:

@@ -13,11 +13,11 @@ from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.names import own_name
 from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in
 from appliance.translation.keepalived.syntax.directives import Directive
-from appliance.translation.keepalived.virtual_servers.building import INGRESS_PORTS, frontend, pool
+from appliance.translation.keepalived.virtual_servers.building import frontend, pool
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.server_checks import check_of
 from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer, virtual_server
-from appliance.translation.translation import LineOutcome, Outcome
+from appliance.translation.translation import INGRESS_PORTS, LineOutcome, Outcome
 from appliance.translation.tree_builder import TreeBuilder
 
 _NOBODY: Final = "has no `real_server` that counts: keepalived leaves it out, and so do we"

@@ -8,10 +8,9 @@ from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, is_on, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
-from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
 from appliance.translation.keepalived.virtual_servers.checkers import CHECKERS, Checker, checker
 
-_MOST: Final = 2**32 - 1
 _METHODS: Final = ("DR", "TUN")
 _OTHER_CHECK: Final = (
     "is no check here: TCP_CHECK, HTTP_GET, SSL_GET or SMTP_CHECK, or `check` with `steps` in our YAML"
@@ -36,7 +35,7 @@ def real_server(given: Directive, around: Block, *, port: int) -> RealServer:
     return found
 
 
-def nat(given: Directive) -> None:
+def nat(_: Block, given: Directive) -> None:
     """Take `lvs_method` or `lb_kind`; with DR and TUN servers answer clients past this node."""
     word = only(given)
     if word.text in _METHODS:
@@ -54,11 +53,6 @@ def weight(given: Directive, *, least: int) -> tuple[int, FilePosition]:
     return whole(word, least=least, most=2**31 - 1), word.place
 
 
-def _method(found: RealServer, given: Directive) -> None:
-    del found
-    nat(given)
-
-
 def _weight(found: RealServer, given: Directive) -> None:
     found.weight = weight(given, least=0)
 
@@ -69,7 +63,7 @@ def _inhibit(found: RealServer, given: Directive) -> None:
 
 def _most(found: RealServer, given: Directive) -> None:
     del found
-    if whole(only(given), least=0, most=_MOST):
+    if whole(only(given), least=0, most=MOST_NUMBER):
         reason = "a limit for one server needs a proxy: `max_connections` of a server of ours"
         raise DirectiveError(reason, given.place)
 
@@ -88,7 +82,7 @@ REAL_SERVER: Final[Table[RealServer]] = {
         refused(_OTHER_CHECK),
     ),
     "weight": Understood(act=_weight, slip="leaves it out"),
-    "lvs_method": Understood(act=_method),
+    "lvs_method": Understood(act=nat),
     "inhibit_on_failure": Understood(act=_inhibit, slip="leaves it out"),
     "uthreshold": Understood(act=_most),
     "lthreshold": ignored("belongs to `uthreshold`"),

@@ -11,14 +11,13 @@ from appliance.translation.keepalived.meaning.rules import Table, Understood, ap
 from appliance.translation.keepalived.meaning.values import DirectiveError, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
-from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
 from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, UNKNOWN_HERE
 
 _LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at the most
 _METHODS: Final = ("NAT", "DR", "TUN")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_MOST: Final = 2**32 - 1
 _EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
 _SEVERAL: Final = {
     "group": f"a group of addresses and ports has no frontend of its own: {_EACH}",
@@ -70,7 +69,7 @@ def _protocol(found: VirtualServer, given: Directive) -> None:
 
 
 def _method(found: VirtualServer, given: Directive) -> None:
-    nat(given)
+    nat(found, given)
     word = only(given)
     if word.text not in _METHODS:
         found.ledger.change(word.place, f"keepalived knows no {shown(word.text)}, and takes NAT, as we do")
@@ -114,7 +113,7 @@ def _weight(found: VirtualServer, given: Directive) -> None:
 
 def _quorum(found: VirtualServer, given: Directive) -> None:
     word = only(given)
-    found.quorum = (whole(word, least=1, most=_MOST), given.place)
+    found.quorum = (whole(word, least=1, most=MOST_NUMBER), given.place)
 
 
 def _inhibit(found: VirtualServer, given: Directive) -> None:
@@ -123,11 +122,6 @@ def _inhibit(found: VirtualServer, given: Directive) -> None:
 
 def _sorry(found: VirtualServer, given: Directive) -> None:
     found.sorry = (endpoint(given, port=found.address.port), given.place)
-
-
-def _sorry_method(found: VirtualServer, given: Directive) -> None:
-    del found
-    nat(given)
 
 
 def _real_server(found: VirtualServer, given: Directive) -> None:
@@ -168,7 +162,7 @@ VIRTUAL_SERVER: Final[Table[VirtualServer]] = {
     "inhibit_on_failure": Understood(act=_inhibit),
     "sorry_server": Understood(act=_sorry),
     "sorry_server_inhibit": ignored("the backup is used when no server is up"),
-    "sorry_server_lvs_method": Understood(act=_sorry_method),
+    "sorry_server_lvs_method": Understood(act=nat),
     "real_server": Understood(act=_real_server, block=True),
     "ha_suspend": ignored("both nodes check the servers, so that the one that takes over knows them"),
     "ip_family": ignored("the address says it"),
