@@ -11,12 +11,13 @@ from appliance.console.program_questions import ask_program
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
 from appliance.console.vip.connections import objection
-from appliance.core.rollout.needed_programs import LINGER
 from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER
 from appliance.net.files import snapshots
-from appliance.wire.lines import linger_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, Question, bad
-from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
+from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.status_answer import StatusAnswerError
 
 _TIMEOUT: Final = 120.0  # seconds: a hand-over takes a minute at most
 _LOOK_AGAIN: Final = 0.5
@@ -74,8 +75,8 @@ def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer
         if not said.ok:
             return said, 0
         try:
-            status = linger_status.decode(said.values)
-        except LingerStatusError as error:
+            status = status_answer.decode(said.values, LingerStatus)
+        except StatusAnswerError as error:
             return bad(f"the program {LINGER} speaks otherwise: {error}"), 0
         if not status.addresses:
             return answer, 0

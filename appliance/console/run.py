@@ -1,6 +1,7 @@
 """`appliance run`: check the configuration, write the snapshot, become supervisord in the foreground."""
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -15,7 +16,7 @@ import click
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
-from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
+from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_alone, variable
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers, take_over_note
@@ -116,18 +117,9 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     if incumbent:  # its programs clean up what is theirs when they end
         become_supervisor(paths, start.snapshot)
     take_over_note.remove(paths)
-    if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
-        from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
-
-        vrrp_leftovers.remove_all(paths, log)
-    if not start.snapshot.forwarded:
-        from appliance.forward import forward_leftovers  # noqa: PLC0415  # likewise
-
-        forward_leftovers.remove_all(log)
-    if start.snapshot.linger is None and paths.linger_lock.exists():
-        from appliance.linger import linger_leftovers  # noqa: PLC0415  # likewise
-
-        linger_leftovers.remove_all(paths, log)
+    for program in PROGRAMS:  # one that is needed removes its own, or goes on with what is there
+        if program.leftovers and not program.needed(start.snapshot):
+            importlib.import_module(program.leftovers).remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
 
 
@@ -223,10 +215,9 @@ def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     """Return the environment variables that config/supervisord.conf refers to."""
     programs = needed(snapshot)
-    starts = {
-        f"APPLIANCE_START_{program.upper().replace('-', '_')}": "true" if program in programs else "false"
-        for program in PROGRAMS
-    }
+    starts = {variable("START", each): "true" if each in programs else "false" for each in CONFIGURED}
+    with_time = (each for each in PROGRAMS if each.stop_seconds)
+    stops = {variable("STOP_SECONDS", each.name): str(stop_alone(each, snapshot)) for each in with_time}
     absolute = paths.absolute()
     return {
         **absolute.environment(),
@@ -234,8 +225,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         "APPLIANCE_PYTHON": sys.executable,
         # supervisord looks for a folder to write to, and in a container without /tmp there is no other.
         "TMPDIR": str(absolute.runtime),
-        "APPLIANCE_STOP_SECONDS": str(stop_seconds(snapshot, "proxy-api")),
-        "APPLIANCE_VRRP_STOP_SECONDS": str(VRRP_STOP_SECONDS),
+        **stops,
         _INCLUDE: os.environ.get(_INCLUDE, ""),
     }
 

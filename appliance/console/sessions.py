@@ -19,9 +19,9 @@ from appliance.console.output.printing import print_json, print_rows
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.core.status.quantities import duration, size
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, Question

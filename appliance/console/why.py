@@ -23,6 +23,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.events.kept_events import events_since
 from appliance.net.observing.observation import observe
+from appliance.wire.lines.status_answer import ReloadStatus
 
 _WIDTH: Final = 100
 _DAY: Final = 86400.0
@@ -145,7 +146,7 @@ def _several(text: str, found: tuple[Subject, ...]) -> str:
 def _none(text: str, observations: Observations, snapshot: Snapshot) -> str:
     near = similar(text, snapshot)
     hint = f" Did you mean {' or '.join(near)}?" if near else " See: appliance status"
-    reload = observations.answers.get("reload")
+    reload = observations.answer(ReloadStatus)
     refused = (
         " The last reload was refused, so what it adds is not there yet." if reload and reload.refused else ""
     )

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.rollout.needed_programs import LINGER
+from appliance.core.programs import PROGRAMS
 
 LOOK: Final = 1.0
 """Seconds from one look at the heartbeats to the next."""
@@ -20,12 +20,8 @@ LOOK: Final = 1.0
 START: Final = 60.0
 """Seconds that a process may take from its start to its first beat, where the period is shorter."""
 
-SOONER: Final = {LINGER: 3.0}
-"""Seconds for which a program may hang where the period is longer: others wait no longer for it.
-
-A node that sends no reports for `core.linger.nodes.SILENT` seconds is gone for the others, and `linger` needs
-two of them to be seen, killed and started.
-"""
+SOONER: Final = {each.name: each.hangs_after for each in PROGRAMS if each.hangs_after is not None}
+"""Seconds for which a program may hang where the period is longer: others wait no longer for it."""
 
 _LATE: Final = 3.0
 """Seconds from one look to the next from which on the watchdog itself was late."""

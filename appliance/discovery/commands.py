@@ -5,13 +5,14 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.discovery.program import PROGRAM, DiscoverProgram
+from appliance.discovery.program import DiscoverProgram
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
+from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.reloading.reload_commands import ReloadCommands
-from appliance.wire.lines import discovery_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 
@@ -38,7 +39,7 @@ class DiscoverCommands:
     def _status(self, _: Call) -> Answer:
         program = self._program
         status = DiscoveryStatus(
-            program=PROGRAM,
+            program=DISCOVER,
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=self._reload.number,
@@ -48,7 +49,7 @@ class DiscoverCommands:
             problems=program.problems(),
             not_kept=program.handing_over.not_kept,
         )
-        return good(**discovery_status.encode(status))
+        return good(**status_answer.encode(status))
 
 
 def _source(watched: WatchedSource, snapshot: Snapshot | None) -> SourceStatus:

@@ -15,6 +15,7 @@ from appliance.discovery.handing_over import HandingOver
 from appliance.discovery.reports import DiscoveryReports
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
+from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, Source
 from appliance.model.snapshot.found_servers import BOOTSTRAP, NOTHING, FoundServers, known_from, with_found
 from appliance.model.snapshot.snapshot import Snapshot
@@ -27,8 +28,6 @@ from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
 from appliance.net.logging import log as logs
 from appliance.wire.boards.health_board import BoardFormatError, decode
 from appliance.wire.kubernetes.requests import Resource
-
-PROGRAM: Final = "discover"
 
 _TURN: Final = 1.0  # seconds between two looks at what is held, and at what could not be handed over
 _AGAIN: Final = 5.0  # seconds until `reload` is asked again that has answered, and changed nothing
@@ -56,7 +55,7 @@ class DiscoverProgram:
     def apply(self, snapshot: Snapshot) -> None:
         """Follow the sources of a snapshot from now on; those that stay go on as they are."""
         self.snapshot = snapshot
-        self.reports.log = logs.obey(PROGRAM, snapshot.log)
+        self.reports.log = logs.obey(DISCOVER, snapshot.log)
         same = snapshot.kubernetes == self._settings
         self._settings = snapshot.kubernetes
         wanted = list(_wanted(snapshot)) if snapshot.kubernetes else []

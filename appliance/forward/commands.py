@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from appliance.core.forwarding.plan import families, forwarded
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.counting import Counting
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.sessions import ForwardedSessions
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables.flowtables import objections
 from appliance.net.reloading.reload_commands import ReloadCommands
-from appliance.wire.lines import forward_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, AnswerProblem, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
@@ -62,7 +62,7 @@ class ForwardCommands:
             groups=groups,
             servers=servers,
         )
-        return good(**forward_status.encode(status))
+        return good(**status_answer.encode(status))
 
     def _apply(self, snapshot: Snapshot) -> None:
         """Apply a snapshot; servers that it has no more are still known to whom asks for sessions."""

@@ -10,17 +10,19 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
 from appliance.forward.ended_connections import forget
+from appliance.model.capability import Capability
+from appliance.model.paths import Paths
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.nftables.nftables import Nftables, NftablesError
-from appliance.net.privileges.needed_capabilities import Capability, has
+from appliance.net.privileges.needed_capabilities import has
 from appliance.wire.nftables.nftables_transaction import Family, delete_table
 
 CLAIM: Final = "lb-appliance-forward"
 """The abstract socket name that a running `forward` has in its network namespace (NamespaceClaim)."""
 
 
-def remove_all(log: FilteringBoundLogger) -> None:
+def remove_all(_: Paths, log: FilteringBoundLogger) -> None:
     """Remove the rules and what conntrack knows of their connections, where no `forward` runs."""
     if not has(Capability.CAP_NET_ADMIN):
         return

@@ -25,11 +25,11 @@ from appliance.core.forwarding.plan import (
     server_name,
     taken_by_proxies,
 )
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables
 from appliance.forward.verdicts import Verdicts
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.logging import log as logs

@@ -8,8 +8,9 @@ from typing import Final
 from appliance.core.checks.checked_servers import UnknownServerError
 from appliance.health.checks import HealthChecks
 from appliance.health.kept_by_operator import KeptByOperator
-from appliance.health.reports import PROGRAM, HealthReports
+from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
+from appliance.model.program_names import HEALTH
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import WeightError, operator_weight
 from appliance.model.snapshot.snapshot import Snapshot
@@ -53,7 +54,7 @@ class HealthCommands:
         servers = self._checks.servers
         states = [checked.health.state for checked in servers.servers.values()]
         return good(
-            program=PROGRAM,
+            program=HEALTH,
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=self._reload.number,

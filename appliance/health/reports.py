@@ -8,11 +8,11 @@ from appliance.core.checks.checked_servers import CheckedServer, CheckedServers,
 from appliance.core.checks.server_health import HealthEvent
 from appliance.health.health_events import HealthEvents
 from appliance.model.operator_events import Tell, untold
+from appliance.model.program_names import HEALTH
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Log
 from appliance.net.logging import log as logs
 
-PROGRAM: Final = "health"
 WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
 """What of it an operator has to look at."""
 
@@ -32,7 +32,7 @@ class HealthReports:
 
     def obey(self, settings: Log) -> None:
         """Use the log settings of a configuration from now on."""
-        self.log = logs.obey(PROGRAM, settings)
+        self.log = logs.obey(HEALTH, settings)
         self._verbose = settings.level == "debug"
 
     def event(self, checked: CheckedServer, event: HealthEvent, *, among: CheckedServers) -> None:

@@ -5,14 +5,14 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.core.rollout.needed_programs import LINGER
 from appliance.linger.lingerer import Lingerer
 from appliance.linger.places import places
 from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.reloading.reload_commands import ReloadCommands
-from appliance.wire.lines import linger_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
 
@@ -76,7 +76,7 @@ class LingerCommands:
             ),
             drops={each.value: count for each, count in drops.items()},
         )
-        return good(**linger_status.encode(status))
+        return good(**status_answer.encode(status))
 
 
 def _used(snapshot: Snapshot | None) -> object:

@@ -8,6 +8,8 @@ from appliance.net.netlink.kept_addresses import KeptAddresses
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
     """Remove and log them; the rules time out alone."""
+    if not paths.linger_lock.exists():
+        return
     try:
         kept = KeptAddresses()
         for address in sorted(kept.present(())):

@@ -29,6 +29,7 @@ from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
 from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import hmac_keys
@@ -37,8 +38,6 @@ from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.kept_addresses import KeptAddresses
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.linger_report import CHALLENGE, ReportedAddress
-
-PROGRAM: Final = "linger"
 
 _GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
 _TRIED: Final = 1.0  # seconds between two tries to listen for reports
@@ -89,7 +88,7 @@ class Lingerer:
     def apply(self, snapshot: Snapshot) -> None:
         """Change to the virtual addresses of a snapshot; those that stay keep what they have."""
         first = self.snapshot is None
-        self.log = logs.obey(PROGRAM, snapshot.log)
+        self.log = logs.obey(LINGER, snapshot.log)
         wanted = tuple(places(snapshot)) if snapshot.linger else ()
         changed = (wanted, snapshot.linger) != (self._places, self._settings)
         self.snapshot, self._places, self._settings = snapshot, wanted, snapshot.linger

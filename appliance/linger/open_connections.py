@@ -12,8 +12,8 @@ from typing import Final
 import gevent
 
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.socket_connections import SocketConnections

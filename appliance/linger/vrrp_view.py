@@ -4,17 +4,18 @@ import contextlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.vrrp.election_messages import Cause
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.lines import vrrp_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Question
-from appliance.wire.lines.vrrp_status import VrrpStatusError
+from appliance.wire.lines.status_answer import StatusAnswerError
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _ASKED: Final = 1.0  # seconds for an answer
 
@@ -60,8 +61,8 @@ class VrrpView:
         """Return which of these addresses have come here because their active was not heard any more."""
         try:
             answer = ask(self._paths.control(VRRP), Question(command="status"), timeout=_ASKED)
-            known = vrrp_status.decode(answer.values).routers if answer.ok else ()
-        except (ControlUnavailable, VrrpStatusError):
+            known = status_answer.decode(answer.values, VrrpStatus).routers if answer.ok else ()
+        except (ControlUnavailable, StatusAnswerError):
             return frozenset()
         dead = {
             each.name

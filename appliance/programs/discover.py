@@ -7,8 +7,9 @@ is watched by a thread that blocks in the standard library's HTTP and TLS; all e
 import os
 
 from appliance.discovery.commands import FOR_READERS, DiscoverCommands
-from appliance.discovery.program import PROGRAM, DiscoverProgram
+from appliance.discovery.program import DiscoverProgram
 from appliance.model.paths import Paths
+from appliance.model.program_names import DISCOVER
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
@@ -20,8 +21,8 @@ def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(PROGRAM, paths).logger
-    begun = hub_start.begin(PROGRAM, paths, log)
+    log = AcceptedLog(DISCOVER, paths).logger
+    begun = hub_start.begin(DISCOVER, paths, log)
     if begun is None:
         return 1
     stop = begun.stop
@@ -30,7 +31,7 @@ def main() -> int:
     if accepted is not None:
         program.apply(accepted)
     control = ControlServer(
-        paths.control(PROGRAM),
+        paths.control(DISCOVER),
         DiscoverCommands(paths, program).handlers(),
         on_error=lambda command, error: program.reports.log.error(
             "command-failed", command=command, exc_info=error

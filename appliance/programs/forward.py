@@ -8,12 +8,12 @@ appliance it lets connections drain and takes the rules away; ended alone it lea
 import os
 import sys
 
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.commands import FOR_READERS, ForwardCommands
 from appliance.forward.forward_leftovers import CLAIM
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots

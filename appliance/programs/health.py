@@ -17,8 +17,9 @@ from structlog.typing import FilteringBoundLogger
 from appliance.health.checks import HealthChecks
 from appliance.health.commands import FOR_READERS, HealthCommands
 from appliance.health.kept_by_operator import KeptByOperator
-from appliance.health.reports import PROGRAM, HealthReports
+from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
+from appliance.model.program_names import HEALTH
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_server import ControlServer
@@ -50,7 +51,7 @@ class HealthProgram:
         records = last.servers if last else ()
         self.crashed = False
         self._stop = stop
-        self._reports = reports = HealthReports(log, EventBoard(paths.event_board(PROGRAM), PROGRAM))
+        self._reports = reports = HealthReports(log, EventBoard(paths.event_board(HEALTH), HEALTH))
         kept = KeptByOperator(paths, reports)
         self._checks = HealthChecks(
             paths,
@@ -65,7 +66,7 @@ class HealthProgram:
         if accepted is not None:
             self._checks.apply(accepted, records)
         self._control = ControlServer(
-            paths.control(PROGRAM),
+            paths.control(HEALTH),
             commands.handlers(),
             on_error=reports.command_failed,
             for_readers=FOR_READERS,
@@ -105,8 +106,8 @@ def last_board(paths: Paths, log: FilteringBoundLogger) -> HealthBoard | None:
 def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(PROGRAM, paths).logger
-    begun = hub_start.begin(PROGRAM, paths, log)
+    log = AcceptedLog(HEALTH, paths).logger
+    begun = hub_start.begin(HEALTH, paths, log)
     if begun is None:
         return 1
     stop = begun.stop

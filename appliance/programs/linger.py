@@ -9,8 +9,9 @@ import os
 import sys
 
 from appliance.linger.commands import FOR_READERS, LingerCommands
-from appliance.linger.lingerer import PROGRAM, Lingerer
+from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
@@ -24,8 +25,8 @@ def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(PROGRAM, paths).logger
-    begun = hub_start.begin(PROGRAM, paths, log)
+    log = AcceptedLog(LINGER, paths).logger
+    begun = hub_start.begin(LINGER, paths, log)
     if begun is None:
         return 1
     stop = begun.stop
@@ -41,7 +42,7 @@ def main() -> int:
     if accepted is not None:
         lingerer.apply(accepted)
     control = ControlServer(
-        paths.control(PROGRAM),
+        paths.control(LINGER),
         LingerCommands(paths, lingerer).handlers(),
         on_error=lambda command, error: lingerer.log.error("command-failed", command=command, exc_info=error),
         for_readers=FOR_READERS,

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 
 import gevent
 
-from appliance.core.rollout.needed_programs import REDIRECT
 from appliance.core.rollout.states import GenerationState, WorkerId
 from appliance.core.rollout.timing import NO_DEADLINE, Timing
 from appliance.model.paths import Paths
+from appliance.model.program_names import REDIRECT
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.control.control_server import ControlServer

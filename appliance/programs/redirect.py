@@ -10,6 +10,7 @@ import os
 import sys
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import REDIRECT
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
@@ -18,15 +19,15 @@ from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.redirect.commands import FOR_READERS, RedirectCommands
 from appliance.redirect.kernel_rules import KernelRules
-from appliance.redirect.redirector import PROGRAM, Redirector
+from appliance.redirect.redirector import Redirector
 
 
 def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(PROGRAM, paths).logger
-    begun = hub_start.begin(PROGRAM, paths, log)
+    log = AcceptedLog(REDIRECT, paths).logger
+    begun = hub_start.begin(REDIRECT, paths, log)
     if begun is None:
         return 1
     stop = begun.stop
@@ -42,7 +43,7 @@ def main() -> int:
     if accepted is not None:
         redirector.apply(accepted)
     control = ControlServer(
-        paths.control(PROGRAM),
+        paths.control(REDIRECT),
         RedirectCommands(paths, redirector).handlers(),
         on_error=lambda command, error: redirector.log.error(
             "command-failed", command=command, exc_info=error

@@ -19,6 +19,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 import appliance
+from appliance.model.capability import Capability
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
@@ -32,7 +33,6 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
 from appliance.net.notifying.notifier import Notifier
 from appliance.net.privileges import capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process.signals import survive
 from appliance.net.reloading import reload_events
 from appliance.net.reloading.participation import Participation

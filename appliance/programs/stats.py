@@ -13,8 +13,8 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
+from appliance.model.program_names import STATS
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure

@@ -19,6 +19,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import TRACKER
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.commands.notify_commands import NotifyCommands
@@ -45,7 +46,6 @@ from appliance.wire.lines.tracker_lines import (
     encode,
 )
 
-PROGRAM: Final = "tracker"
 _CHUNK: Final = 65536
 _BROKEN: Final = 65  # sysexits.h, EX_DATAERR
 
@@ -98,7 +98,7 @@ class Tracker:
         self._commands = NotifyCommands(self._reports.command_ended)
         self._fifos = NotifyFifos(self._reports.command_ended)
         self._alone = False
-        self._heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+        self._heartbeat = HubHeartbeat(paths.heartbeat(TRACKER), log)
 
     def serve(self) -> int:
         """Do what `vrrp` orders until it has gone; return the exit status."""
@@ -191,7 +191,7 @@ def main() -> int:
     be_ordinary()
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
-    accepted = AcceptedLog(PROGRAM, paths)
+    accepted = AcceptedLog(TRACKER, paths)
     log = accepted.logger
     gevent.spawn(_follow, accepted)
     gevent.spawn(limiter().follow, gevent.sleep)

@@ -15,6 +15,7 @@ from typing import IO, Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
@@ -30,7 +31,7 @@ from appliance.net.process import realtime
 from appliance.net.process.leftovers import Leftovers
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
-from appliance.vrrp.program import PROGRAM, VrrpProgram
+from appliance.vrrp.program import VrrpProgram
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.takeover.resumed_state import EarlierRun
 from appliance.vrrp.takeover.take_over import TakeOver
@@ -60,8 +61,8 @@ def main() -> int:
     """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
     capabilities.keep_from_children(but=capabilities.OTHER_USERS)
     paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(PROGRAM, paths).logger
-    place = paths.runtime / f"{PROGRAM}.lock"
+    log = AcceptedLog(VRRP, paths).logger
+    place = paths.runtime / f"{VRRP}.lock"
     try:
         state_files.clear_way(place)
         place.touch(mode=0o600)
@@ -128,7 +129,7 @@ def _run(
     try:
         control = LoopControlServer(
             loop,
-            paths.control(PROGRAM),
+            paths.control(VRRP),
             VrrpCommands(paths, program, loop).handlers,
             on_error=lambda command, error: program.reports.log.error(
                 "command-failed", command=command, exc_info=error
@@ -137,9 +138,9 @@ def _run(
         )
     except OSError as error:
         program.close()
-        error.filename = str(paths.control(PROGRAM))  # not the name that it has before it listens
+        error.filename = str(paths.control(VRRP))  # not the name that it has before it listens
         return _given_up(paths, log, error)
-    heart = HeartbeatTimer(paths.heartbeat(PROGRAM))
+    heart = HeartbeatTimer(paths.heartbeat(VRRP))
     if heart.trouble:
         log.warning("heartbeat-unseen", reason=heart.trouble)
     loop.add(heart)

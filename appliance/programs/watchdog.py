@@ -13,6 +13,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.programs import PROGRAMS
 from appliance.core.watchdog import LOOK, HeartbeatReading, HungProcess, Watchdog
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import WATCHDOG, SnapshotError
@@ -20,7 +21,7 @@ from appliance.net.boards import heartbeats
 from appliance.net.files import snapshots
 
 _SUFFIX: Final = ".heartbeat"
-_NOT_CHILDREN: Final = ("worker-", "tracker")  # how names begin of processes that supervisord did not start
+_NOT_CHILDREN: Final = tuple({each.heartbeat for program in PROGRAMS for each in program.children})
 
 
 class HeartbeatWatch:

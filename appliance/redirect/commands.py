@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import REDIRECT
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.reloading.reload_commands import ReloadCommands
-from appliance.redirect.redirector import PROGRAM, Redirector
-from appliance.wire.lines import redirect_status
+from appliance.redirect.redirector import Redirector
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus
 
@@ -42,7 +43,7 @@ class RedirectCommands:
     def _status(self, _: Call) -> Answer:
         redirector = self._redirector
         status = RedirectStatus(
-            program=PROGRAM,
+            program=REDIRECT,
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=self._reload.number,
@@ -52,7 +53,7 @@ class RedirectCommands:
             guarded=redirector.rules.guarded,
             redirects=redirector.statuses(),
         )
-        return good(**redirect_status.encode(status))
+        return good(**status_answer.encode(status))
 
     def _withdraw(self, call: Call) -> Answer:
         """Take the rules away that lead to a proxy which is about to stop accepting."""

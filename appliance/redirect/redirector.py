@@ -18,6 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.redirect.rules import Redirection, redirections
 from appliance.core.redirect.switch import RedirectSwitch, Seen, switches
 from appliance.model.paths import Paths
+from appliance.model.program_names import REDIRECT
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.logging import log as logs
 from appliance.net.nftables.nftables import NftablesError
@@ -27,8 +28,6 @@ from appliance.net.tracking.track_check import LookResult, TrackUnknown
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectState
 from appliance.wire.nftables.nftables_transaction import Family
-
-PROGRAM: Final = "redirect"
 
 _GLANCE: Final = 0.5  # seconds between two looks whether workers accept
 _UNSEEN: Final = LookResult(up=False, detail="no worker was looked for yet")
@@ -72,7 +71,7 @@ class Redirector:
         Rules that lead to what this snapshot does not bind any more are gone when this returns.
         """
         first = self.snapshot is None
-        self.log = logs.obey(PROGRAM, snapshot.log)
+        self.log = logs.obey(REDIRECT, snapshot.log)
         found = {
             each.name: each for each in switches(snapshot, resumed=self._were_on() if first else frozenset())
         }

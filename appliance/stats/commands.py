@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
+from appliance.model.program_names import STATS
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.files import snapshots
 from appliance.stats.service import Prepared, StatsRefused, StatsService

@@ -29,10 +29,11 @@ from appliance.core.status.observations import Observations
 from appliance.core.status.status import Status
 from appliance.model.operator_events import OperatorEvent
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
-from appliance.net.observing.observation import observe, observe_boards, observe_forward
+from appliance.net.observing.observation import observe, observe_boards, status_of
 from appliance.net.process import descriptors
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.history_ring import Minute
@@ -161,8 +162,8 @@ class LatestFigures:
         if not isinstance(boards.snapshot, Snapshot) or not boards.snapshot.forwarded:
             self._forward = None
             return boards
-        self._forward = observe_forward(self._paths, timeout=_LOOK) or self._forward
-        return replace(boards, forward=self._forward)
+        self._forward = status_of(self._paths, FORWARD, ForwardStatus, timeout=_LOOK) or self._forward
+        return replace(boards, answers={FORWARD: self._forward} if self._forward else {})
 
     def _look_always(self) -> None:
         while True:

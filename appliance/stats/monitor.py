@@ -1,7 +1,7 @@
 """Whether new connections are served: what HAProxy's `monitor-uri` tells, beside the statistics."""
 
-from appliance.core.rollout.needed_programs import PROXIES
 from appliance.core.status.status import Status
+from appliance.model.program_names import PROXIES
 
 
 def serves(status: Status, pool: str | None) -> bool:

@@ -5,8 +5,8 @@ from typing import Final
 
 import gevent
 
-from appliance.core.rollout.needed_programs import FORWARD
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
 from appliance.net.control.control_client import ControlUnavailable, ask

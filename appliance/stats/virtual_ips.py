@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from appliance.core.rollout.needed_programs import VRRP
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.stats.servers import NotDone
 from appliance.wire.lines.control import Answer, Question

@@ -10,6 +10,7 @@ from typing import Final
 from appliance.core.vrrp.election import RouterState
 from appliance.model.messages.problems import dotted
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -20,14 +21,14 @@ from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
 from appliance.vrrp.groups.opening import OpeningOutcome
-from appliance.vrrp.program import PROGRAM, VrrpProgram
+from appliance.vrrp.program import VrrpProgram
 from appliance.vrrp.status import router_status, takeover_state
 from appliance.vrrp.takeover.predecessor import TAKE_OVER, TAKEN_OVER
-from appliance.wire.lines import vrrp_status, vrrp_takeover
+from appliance.wire.lines import status_answer, vrrp_takeover
 from appliance.wire.lines.control import Answer, AnswerProblem, Question, bad, good
 from appliance.wire.lines.vrrp_status import RealtimeStatus, VrrpStatus
 
-_STOPPING: Final = f"{PROGRAM} is stopping"
+_STOPPING: Final = f"{VRRP} is stopping"
 
 
 class VrrpCommands:
@@ -65,7 +66,7 @@ class VrrpCommands:
         program, now = self._program, time.monotonic()
         lateness = program.reports.lateness
         status = VrrpStatus(
-            program=PROGRAM,
+            program=VRRP,
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=program.snapshot.number if program.snapshot else 0,
@@ -82,7 +83,7 @@ class VrrpCommands:
             leaving=tuple(name for group in program.groups.leaving for name in group.instances),
             takes_part=program.takes_part,
         )
-        return good(**vrrp_status.encode(status))
+        return good(**status_answer.encode(status))
 
     def _prepare(self, question: Question) -> Answer | DeferredAnswer:
         snapshot = snapshots.proposed(self._paths, question.integer("snapshot"))

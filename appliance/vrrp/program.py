@@ -8,6 +8,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.boards.board_writer import BoardWriter
@@ -41,7 +42,6 @@ from appliance.wire.boards.vrrp_board import VrrpBoard, encode_router
 from appliance.wire.boards.vrrp_board import encode as encode_board
 from appliance.wire.lines.control import AnswerProblem
 
-PROGRAM: Final = "vrrp"
 # Times in the shortest interval: the next run decides by the last advert on the board whether it can resume.
 _PUBLISHED: Final = 4
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over after which a stop waits no longer
@@ -89,7 +89,7 @@ class VrrpProgram:
             log,
             run=self._tracks.run,
             touch=self._publisher.touch,
-            tell=EventBoard(paths.event_board(PROGRAM), PROGRAM),
+            tell=EventBoard(paths.event_board(VRRP), VRRP),
         )
         if before.board is not None:
             self.reports.lateness.go_on(before.board)
@@ -163,7 +163,7 @@ class VrrpProgram:
         return tuple(endangered(self.groups.instances, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
-        self._log = self.reports.log = self._tracks.log = self._monitor.log = logs.obey(PROGRAM, snapshot.log)
+        self._log = self.reports.log = self._tracks.log = self._monitor.log = logs.obey(VRRP, snapshot.log)
         # Two trackers would kill each other's scripts as leftovers. Ours starts before the first transition:
         # that may have a notify command.
         if self._alone:

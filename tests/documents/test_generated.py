@@ -1,7 +1,7 @@
 """What docs/ has of the code is that of today, and whole."""
 
 import pytest
-from support.documents import commands_page, configuration_page, events_page, metrics_page
+from support.documents import commands_page, configuration_page, events_page, metrics_page, supervisord_conf
 from support.documents.generated import GENERATED
 from support.documents.pages import page
 
@@ -15,6 +15,12 @@ pytestmark = pytest.mark.pure
 def test_it_is_up_to_date(name: str):
     """`make pages` writes them anew."""
     assert page(name) == GENERATED[name](), f"docs/{name}.md is not what the code says: run `make pages`"
+
+
+def test_supervisord_conf_has_the_programs_of_the_table():
+    """`make pages` writes their blocks."""
+    conf = supervisord_conf.CONF.read_text()
+    assert conf == supervisord_conf.renewed(conf), "run `make pages`"
 
 
 def test_every_section_of_the_model_is_there():

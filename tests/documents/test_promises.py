@@ -22,11 +22,11 @@ from support.documents.promises import (
 )
 from support.run.layers import DATA_PATH
 
-from appliance.core.rollout.needed_programs import PROGRAMS
+from appliance.core.programs import CONFIGURED
 
 pytestmark = pytest.mark.pure
 
-_PROGRAMS: Final = frozenset({*PROGRAMS, "reload", "worker", "tracker", "supervisord", "watchdog"})
+_PROGRAMS: Final = frozenset({*CONFIGURED, "reload", "worker", "tracker", "supervisord", "watchdog"})
 
 _KERNEL: Final = frozenset(
     {

@@ -54,6 +54,7 @@ from appliance.wire.lines import (
     moving_sessions,
     redirect_status,
     reload_line,
+    status_answer,
     succession,
     tracker_lines,
     vrrp_status,
@@ -837,21 +838,21 @@ TARGETS = (
     Target(
         name="worker-status",
         run=round_trip(
-            lambda line: worker_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**worker_status.encode(status))),
+            lambda line: status_answer.decode(control.decode_answer(line).values, worker_status.WorkerStatus),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
-        seeds=(control.encode_answer(good(**worker_status.encode(STATUS))),),
-        errors=(control.ControlError, worker_status.WorkerStatusError),
+        seeds=(control.encode_answer(good(**status_answer.encode(STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="vrrp-status",
         run=round_trip(
-            lambda line: vrrp_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**vrrp_status.encode(status))),
+            lambda line: status_answer.decode(control.decode_answer(line).values, vrrp_status.VrrpStatus),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
         seeds=(control.encode_answer(good(**vip_answers.answer(vip_answers.router()))),),
-        errors=(control.ControlError, vrrp_status.VrrpStatusError),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
@@ -864,31 +865,35 @@ TARGETS = (
     Target(
         name="linger-status",
         run=round_trip(
-            lambda line: linger_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**linger_status.encode(status))),
+            lambda line: status_answer.decode(control.decode_answer(line).values, linger_status.LingerStatus),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
-        seeds=(control.encode_answer(good(**linger_status.encode(LINGER_STATUS))),),
-        errors=(control.ControlError, linger_status.LingerStatusError),
+        seeds=(control.encode_answer(good(**status_answer.encode(LINGER_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="redirect-status",
         run=round_trip(
-            lambda line: redirect_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**redirect_status.encode(status))),
+            lambda line: status_answer.decode(
+                control.decode_answer(line).values, redirect_status.RedirectStatus
+            ),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
-        seeds=(control.encode_answer(good(**redirect_status.encode(REDIRECT_STATUS))),),
-        errors=(control.ControlError, redirect_status.RedirectStatusError),
+        seeds=(control.encode_answer(good(**status_answer.encode(REDIRECT_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="forward-status",
         run=round_trip(
-            lambda line: forward_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**forward_status.encode(status))),
+            lambda line: status_answer.decode(
+                control.decode_answer(line).values, forward_status.ForwardStatus
+            ),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
-        seeds=(control.encode_answer(good(**forward_status.encode(FORWARD_STATUS))),),
-        errors=(control.ControlError, forward_status.ForwardStatusError),
+        seeds=(control.encode_answer(good(**status_answer.encode(FORWARD_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
@@ -970,11 +975,13 @@ TARGETS = (
     Target(
         name="discovery-status",
         run=round_trip(
-            lambda line: discovery_status.decode(control.decode_answer(line).values),
-            lambda status: control.encode_answer(good(**discovery_status.encode(status))),
+            lambda line: status_answer.decode(
+                control.decode_answer(line).values, discovery_status.DiscoveryStatus
+            ),
+            lambda status: control.encode_answer(good(**status_answer.encode(status))),
         ),
-        seeds=(control.encode_answer(good(**discovery_status.encode(DISCOVERY_STATUS))),),
-        errors=(control.ControlError, discovery_status.DiscoveryStatusError),
+        seeds=(control.encode_answer(good(**status_answer.encode(DISCOVERY_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(

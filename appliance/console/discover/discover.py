@@ -9,13 +9,14 @@ from appliance.console.discover.discovery_tables import discovery_tables
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import ask_program
-from appliance.core.rollout.needed_programs import DISCOVER
 from appliance.model.paths import Paths
+from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.lines import discovery_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Question
-from appliance.wire.lines.discovery_status import DiscoveryStatusError
+from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.status_answer import StatusAnswerError
 
 _TIMEOUT: Final = 10.0
 
@@ -38,8 +39,8 @@ def discover(paths: Paths, *, as_json: bool) -> None:
         return
     answer = ask_program(paths.control(DISCOVER), Question(command="status"), timeout=_TIMEOUT)
     try:
-        status = discovery_status.decode(answer.values)
-    except DiscoveryStatusError as error:
+        status = status_answer.decode(answer.values, DiscoveryStatus)
+    except StatusAnswerError as error:
         said = f"the program discover is of another version: {error}"
         raise Refused(said, step=f"`{paths.supervisorctl} restart discover`") from error
     if as_json:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from ipaddress import ip_interface
 from typing import Final
 
+from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding, Severity
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link, Links
 from appliance.net.packets.frames import FrameSocket
 from appliance.net.privileges import needed_capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError

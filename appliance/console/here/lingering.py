@@ -7,12 +7,12 @@ from typing import Final
 
 from appliance.core.linger import rules
 from appliance.core.linger.segment import objection, off_segment
+from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink.links import Links
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
 from appliance.net.privileges import needed_capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.wire.nftables.nftables_transaction import Family
 
 _LOOSE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")

@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 
 from appliance.core.balancing.worker_shares import shortage
+from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding, Severity
 from appliance.model.rules.machine_needs import nftables_paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.nftables.nftables import kernel_objection, unusable
 from appliance.net.privileges import needed_capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process import limits
 
 

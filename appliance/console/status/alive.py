@@ -9,8 +9,9 @@ import click
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.runtime_access import require_access
-from appliance.core.rollout.needed_programs import STATS, needed
+from appliance.core.programs import needed
 from appliance.model.paths import Paths
+from appliance.model.program_names import STATS
 from appliance.model.snapshot.frontends import Frontend
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots

@@ -11,7 +11,7 @@ from appliance.console.discover.discovery_tables import sources_table
 from appliance.console.output.columns import columns
 from appliance.console.output.error_positions import located
 from appliance.console.status.fitted_table import FittedTable
-from appliance.core.rollout.needed_programs import PROGRAMS
+from appliance.core.programs import CONFIGURED
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.next_steps import next_step
 from appliance.core.status.quantities import duration, size
@@ -150,7 +150,9 @@ def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
     return (
         program.name,
         Text(
-            "not needed" if idle and not program.reason and program.name in PROGRAMS else program.state.value,
+            "not needed"
+            if idle and not program.reason and program.name in CONFIGURED
+            else program.state.value,
             style=style,
         ),
         _number(program.pid),

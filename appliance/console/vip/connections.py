@@ -5,13 +5,14 @@ import time
 from typing import Final
 
 from appliance.console.program_questions import ask_program
-from appliance.core.rollout.needed_programs import LINGER
 from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.lines import linger_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Question
-from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
+from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.status_answer import StatusAnswerError
 
 _TIMEOUT: Final = 10.0
 _PATIENCE: Final = 2.0
@@ -54,6 +55,6 @@ def _configured(paths: Paths) -> Snapshot | None:
 
 def _asked(paths: Paths) -> LingerStatus | None:
     answer = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
-    with contextlib.suppress(LingerStatusError):
-        return linger_status.decode(answer.values) if answer.ok else None
+    with contextlib.suppress(StatusAnswerError):
+        return status_answer.decode(answer.values, LingerStatus) if answer.ok else None
     return None

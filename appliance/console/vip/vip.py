@@ -14,15 +14,16 @@ from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.vip.connections import lingering, objection
 from appliance.console.vip.vip_tables import vip_tables
-from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import snapshots
-from appliance.wire.lines import vrrp_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, Question
-from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
+from appliance.wire.lines.status_answer import StatusAnswerError
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _TIMEOUT: Final = 10.0
 _WHY: Final = "`appliance vip status` shows who is active, `appliance why NAME` says why"
@@ -162,8 +163,8 @@ def _status(answer: Answer) -> VrrpStatus:
     if not answer.ok:
         raise Refused("; ".join(_messages(answer)), step=LOOK)
     try:
-        return vrrp_status.decode(answer.values)
-    except VrrpStatusError as error:
+        return status_answer.decode(answer.values, VrrpStatus)
+    except StatusAnswerError as error:
         raise Refused(f"the program {VRRP} speaks otherwise: {error}", step=_OTHER_VERSION) from error
 
 

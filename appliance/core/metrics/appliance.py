@@ -13,6 +13,7 @@ from appliance.wire.boards.health_board import CHECK_BOUNDS
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
 from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, counter, gauge, labels
+from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _REFUSALS: Final = (
@@ -93,7 +94,7 @@ def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
         yield _gauge("configuration_accepted_timestamp_seconds", about, [("", accepted)])
         age = max(0.0, status.at - accepted)
         yield _gauge("configuration_age_seconds", "How long the configuration is obeyed by now.", [("", age)])
-    answer = observations.answers.get("reload")
+    answer = observations.answer(ReloadStatus)
     if answer is None:
         return
     counts = [(labels(result=result), count) for result, count in sorted(answer.reloads.items())]
@@ -242,8 +243,9 @@ def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], observations: Observati
     yield _gauge("virtual_ip_active_elsewhere", about, heard)
     priorities = [(name, each.priority) for name, each in named if each.priority is not None]
     yield _gauge("virtual_ip_priority", "Priority with what tracks add to it.", priorities)
-    if observations.vrrp is not None:
-        yield from _heard(observations.vrrp)
+    vrrp = observations.answer(VrrpStatus)
+    if vrrp is not None:
+        yield from _heard(vrrp)
     if observations.vrrp_board is not None:
         yield from _counted(observations.vrrp_board)
 

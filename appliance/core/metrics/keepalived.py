@@ -11,7 +11,7 @@ from typing import Final
 from appliance.core.status.observations import Observations
 from appliance.model.drop_reasons import DropReason
 from appliance.wire.exposition import Metric, MetricKind, Sample, labels
-from appliance.wire.lines.vrrp_status import RouterStatus
+from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 _STATES: Final = {"initialize": 0, "backup": 1, "active": 2, "fault": 3}
 _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -47,7 +47,7 @@ def keepalived_metrics(observations: Observations) -> Iterator[Metric]:
     Counters are those of the board of `vrrp`: it goes on with them after a restart, whatever it has answered
     before.
     """
-    vrrp, board, snapshot = observations.vrrp, observations.vrrp_board, observations.snapshot
+    vrrp, board, snapshot = observations.answer(VrrpStatus), observations.vrrp_board, observations.snapshot
     if isinstance(snapshot, str) or not snapshot.virtual_routers:
         return
     about = "Whether the program vrrp answers."

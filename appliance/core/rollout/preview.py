@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from appliance.core.rollout.needed_programs import plan
+from appliance.core.rollout.change_plan import plan
 from appliance.core.rollout.needs_generation import is_fixed
 from appliance.model.document.document import Document
 from appliance.model.messages.problems import dotted

@@ -12,6 +12,10 @@ from appliance.core.status.status import (
 )
 from appliance.core.status.virtual_ips import virtual_ips
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.redirect_status import RedirectStatus
+from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
 def assess(observations: Observations, now: float) -> Status:
@@ -21,7 +25,7 @@ def assess(observations: Observations, now: float) -> Status:
     frontends = tuple(frontend_statuses(snapshot, observations)) if snapshot else ()
     pools = pool_statuses(snapshot, observations) if snapshot else ()
     found = problems(observations, programs=programs, frontends=frontends, pools=pools, now=now)
-    reload = observations.answers.get("reload")
+    reload, discovery = observations.answer(ReloadStatus), observations.answer(DiscoveryStatus)
     return Status(
         ok=not found,
         problems=found,
@@ -37,9 +41,9 @@ def assess(observations: Observations, now: float) -> Status:
         pools=pools,
         generations=tuple(generation_statuses(observations.workers)),
         ended=ended_connections(observations.workers, observations.ended.values()),
-        virtual_ips=virtual_ips(snapshot, observations.vrrp) if snapshot else (),
-        redirects=redirected_frontends(snapshot, observations.redirect) if snapshot else (),
-        discovery=observations.discovery.sources if observations.discovery else (),
+        virtual_ips=virtual_ips(snapshot, observations.answer(VrrpStatus)) if snapshot else (),
+        redirects=redirected_frontends(snapshot, observations.answer(RedirectStatus)) if snapshot else (),
+        discovery=discovery.sources if discovery else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
         left_out=snapshot.left_out if snapshot else (),

@@ -9,6 +9,7 @@ from appliance.core.status.status import (
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.worker_board import FrontendCounters
+from appliance.wire.lines.forward_status import ForwardStatus
 
 
 def frontend_statuses(snapshot: Snapshot, observations: Observations) -> Iterator[FrontendStatus]:
@@ -23,11 +24,8 @@ def _by_name(observations: Observations) -> Mapping[tuple[str, str], list[Fronte
     found: dict[tuple[str, str], list[FrontendCounters]] = {}
     counted = [(each.program, each.frontends) for each in observations.workers]
     counted += [(program, each.frontends) for program, each in observations.ended.items()]
-    counted += (
-        [(each.program, each.frontends) for each in observations.forward.groups]
-        if observations.forward
-        else []
-    )
+    forward = observations.answer(ForwardStatus)
+    counted += [(each.program, each.frontends) for each in (forward.groups if forward else ())]
     for program, frontends in counted:
         for each in frontends:
             found.setdefault((program, each.name), []).append(each)

@@ -54,10 +54,11 @@ def health_records(observations: Observations) -> dict[tuple[str, str], ServerHe
 
 def _server_figures(observations: Observations) -> _ServerFigures:
     counters: dict[tuple[str, str], list[ServerCounters]] = {}
+    forward = observations.answer(ForwardStatus)
     all_counted: list[WorkerBoard | EndedWorkers | ForwardStatus] = [
         *observations.workers,
         *observations.ended.values(),
-        *([observations.forward] if observations.forward else []),
+        *([forward] if forward else []),
     ]
     for counted in all_counted:
         for each in counted.servers:

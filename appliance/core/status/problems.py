@@ -6,11 +6,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.core.checks.stale_verdicts import outdated
-from appliance.core.status.observations import (
-    Observations,
-    StatusAnswer,
-    SupervisordNotAsked,
-)
+from appliance.core.status.observations import Observations, SupervisordNotAsked
 from appliance.core.status.pools import health_records
 from appliance.core.status.status import (
     FrontendStatus,
@@ -21,6 +17,12 @@ from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.forward_status import ForwardStatus
+from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.redirect_status import RedirectStatus
+from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
 def problems(
@@ -63,22 +65,29 @@ def _while_it_runs(
     yield from _reload_sockets(observations.answers)
     yield from _full(frontends)
     yield from _not_kept(observations.answers)
-    yield from _refused(observations.answers)
+    yield from _refused(observations.answer(ReloadStatus))
     yield from _without_server(pools)
     if isinstance(observations.snapshot, Snapshot):
         yield from outdated(observations.snapshot, health_records(observations), now=now)
-    if observations.discovery:
-        yield from observations.discovery.problems
-    if observations.vrrp:
-        yield from troubles(observations.vrrp)
-    if observations.redirect and observations.redirect.trouble:
-        yield f"connections cannot be redirected: {observations.redirect.trouble}"
-    if observations.forward and observations.forward.trouble:
-        yield f"connections cannot be forwarded as they should be: {observations.forward.trouble}"
-    if observations.linger and observations.linger.trouble:
-        yield f"virtual IPs move without their connections: {observations.linger.trouble}"
+    for answer in observations.answers.values():
+        yield from _of_program(answer)
     if observations.connection_room and observations.connection_room.short():
         yield str(observations.connection_room)
+
+
+def _of_program(answer: StatusAnswer) -> Iterator[str]:
+    """Yield what a program itself says is wrong."""
+    match answer:
+        case DiscoveryStatus(problems=found):
+            yield from found
+        case VrrpStatus():
+            yield from troubles(answer)
+        case RedirectStatus(trouble=trouble) if trouble:
+            yield f"connections cannot be redirected: {trouble}"
+        case ForwardStatus(trouble=trouble) if trouble:
+            yield f"connections cannot be forwarded as they should be: {trouble}"
+        case LingerStatus(trouble=trouble) if trouble:
+            yield f"virtual IPs move without their connections: {trouble}"
 
 
 def _missing(observations: Observations) -> Iterator[str]:
@@ -107,13 +116,10 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
     )
 
 
-def _refused(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
-    for each in answers.values():
-        if each.again_in is None:
-            yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
-            continue
-        for problem in each.refused:
-            yield f"the last reload was refused for now, and is tried again: {located(problem)}"
+def _refused(reload: ReloadStatus | None) -> Iterator[str]:
+    for problem in reload.refused if reload else ():
+        again = " for now, and is tried again" if reload and reload.again_in is not None else ""
+        yield f"the last reload was refused{again}: {located(problem)}"
 
 
 def located(problem: AnswerProblem) -> str:

@@ -7,7 +7,7 @@ should be.
 
 from collections.abc import Iterable, Iterator
 
-from appliance.core.rollout.needed_programs import needed
+from appliance.core.programs import needed
 from appliance.core.status.observations import Observations, SupervisedProgram
 from appliance.core.status.status import (
     ProgramState,
@@ -16,6 +16,7 @@ from appliance.core.status.status import (
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.lines.status_answer import ProxyStatus, StatusAnswer
 
 
 def program_statuses(
@@ -48,11 +49,17 @@ def _program(
         ok=not expected or (state is ProgramState.RUNNING and reason is None),
         pid=(answer and answer.pid) or (supervised.pid if supervised else None),
         uptime=max(0.0, now - started_at) if started_at and state is ProgramState.RUNNING else None,
-        generation=answer.generation if answer else _accepting_generation(name, observations.workers),
+        generation=_generation(name, answer, observations.workers),
         workers=_accepting_workers(name, observations.workers),
         configuration=answer.snapshot if answer else None,
         reason=reason,
     )
+
+
+def _generation(name: str, answer: StatusAnswer | None, workers: Iterable[WorkerBoard]) -> int | None:
+    if answer is None:
+        return _accepting_generation(name, workers)
+    return answer.generation if isinstance(answer, ProxyStatus) else None
 
 
 def _reason(

@@ -7,6 +7,7 @@ from appliance.core.status.pools import health_records
 from appliance.core.status.problems import located
 from appliance.core.status.status import ProgramState
 from appliance.core.why.explanation import Evidence
+from appliance.wire.lines.status_answer import ReloadStatus
 
 
 def circumstances(evidence: Evidence) -> tuple[str, ...]:
@@ -26,7 +27,7 @@ def _last_good(evidence: Evidence) -> Iterator[str]:
 
 
 def _refused(evidence: Evidence) -> Iterator[str]:
-    reload = evidence.observations.answers.get("reload")
+    reload = evidence.observations.answer(ReloadStatus)
     if reload is None or not reload.refused:
         return
     when = f", {evidence.ago(reload.last.at)}," if reload.last else ""

@@ -12,6 +12,7 @@ from appliance.core.why.pools import PoolState, explain_pool, pool_answer, pool_
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.pools import Pool
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.status_answer import ReloadStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def _not_listening(
 
 def _taken_bind(frontend: Frontend, evidence: Evidence) -> AnswerProblem | None:
     """Return what the last reload met where the file has another bind for this frontend, which is taken."""
-    reload = evidence.observations.answers.get("reload")
+    reload = evidence.observations.answer(ReloadStatus)
     for each in reload.refused if reload else ():
         named = re.search(rf"\bfrontends\.{re.escape(frontend.name)}\b", each.path or "")
         if named and "in use" in each.message:

@@ -15,6 +15,7 @@ from appliance.core.why.router_causes import CAUSES
 from appliance.core.why.subjects import Subject
 from appliance.model.messages.quoting import printable
 from appliance.model.operator_events import EventKind, OperatorEvent
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 REMEMBERED: Final = 86400.0
 """Seconds whose events count."""
@@ -128,7 +129,7 @@ def _of_virtual_ip(
 ) -> Iterator[str]:
     moves = [each for each in about if each.after and each.before != each.after]
     yield from _often(moves, "It changed its state", evidence)
-    live = evidence.observations.vrrp is not None
+    live = evidence.observations.answer(VrrpStatus) is not None
     earlier = moves[:-1] if live and moves and _is_present(moves[-1], explanation) else moves
     for each in reversed(earlier[-_TOLD:]):
         cause = CAUSES.get(each.cause, each.cause) or "nobody said why"

@@ -9,7 +9,7 @@ from appliance.core.why.explanation import Change, Decider, Evidence, Explanatio
 from appliance.core.why.router_causes import CAUSES
 from appliance.model.messages.quoting import printable
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus
+from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class _Found:
 
 def explain_virtual_ip(router: VirtualRouter, evidence: Evidence) -> Explanation:
     """Return why a virtual IP is in its state on this node."""
-    vrrp = evidence.observations.vrrp
+    vrrp = evidence.observations.answer(VrrpStatus)
     running = vrrp.router(router.name) if vrrp else None
     found = _without_vrrp(router, evidence) if running is None else _found(router, running, evidence)
     told = (*found.reasons, *(_history(running, evidence) if running else ()))
@@ -41,7 +41,7 @@ def explain_virtual_ip(router: VirtualRouter, evidence: Evidence) -> Explanation
 
 
 def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
-    vrrp = evidence.observations.vrrp
+    vrrp = evidence.observations.answer(VrrpStatus)
     if vrrp is not None and not vrrp.takes_part:
         return _Found(
             state="left",

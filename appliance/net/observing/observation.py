@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Final
 
 import gevent
-import msgspec
 
-from appliance.core.rollout.needed_programs import DISCOVER, FORWARD, LINGER, REDIRECT, VRRP
+from appliance.core.programs import BY_NAME
 from appliance.core.status.observations import (
     Observations,
-    StatusAnswer,
+    OfProgram,
     SupervisedProgram,
     SupervisordNotAsked,
 )
@@ -40,13 +39,8 @@ from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_end
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines import discovery_status, forward_status, linger_status, redirect_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
-from appliance.wire.lines.discovery_status import DiscoveryStatus, DiscoveryStatusError
-from appliance.wire.lines.forward_status import ForwardStatus, ForwardStatusError
-from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
-from appliance.wire.lines.redirect_status import RedirectStatus, RedirectStatusError
-from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
+from appliance.wire.lines.status_answer import StatusAnswer, StatusAnswerError, decode
 
 TIMEOUT: Final = 2.0
 _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
@@ -71,14 +65,9 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
     return replace(
         boards,
         supervised=supervised[0],
-        answers={name: each for name, answer in sorted(programs.items()) if (each := _status_answer(answer))},
+        answers={name: each for name, answer in sorted(programs.items()) if (each := _status(name, answer))},
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
-        vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
-        discovery=_discovery_said(programs[DISCOVER]) if DISCOVER in programs else None,
-        redirect=_redirect_said(programs[REDIRECT]) if REDIRECT in programs else None,
-        forward=_forward_said(programs[FORWARD]) if FORWARD in programs else None,
-        linger=_linger_said(programs[LINGER]) if LINGER in programs else None,
         guest=report_file.read(paths),
         set_aside=tuple(
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
@@ -111,41 +100,13 @@ def observe_boards(paths: Paths) -> Observations:
     )
 
 
-def observe_forward(paths: Paths, *, timeout: float = TIMEOUT) -> ForwardStatus | None:
-    """Return what `forward` tells, which has no board; None where it does not answer in time."""
+def status_of(
+    paths: Paths, program: str, kind: type[OfProgram], *, timeout: float = TIMEOUT
+) -> OfProgram | None:
+    """Return what one program answers to `status`; None where it does not answer so in time."""
     with contextlib.suppress(ControlUnavailable):
-        return _forward_said(ask(paths.control(FORWARD), Question(command="status"), timeout=timeout))
-    return None
-
-
-def vrrp_said(answer: Answer) -> VrrpStatus | None:
-    """Return what vrrp answered to `status`, None where it is no such answer."""
-    with contextlib.suppress(VrrpStatusError):
-        return vrrp_status.decode(answer.values) if answer.ok else None
-    return None
-
-
-def _discovery_said(answer: Answer) -> DiscoveryStatus | None:
-    with contextlib.suppress(DiscoveryStatusError):
-        return discovery_status.decode(answer.values) if answer.ok else None
-    return None
-
-
-def _redirect_said(answer: Answer) -> RedirectStatus | None:
-    with contextlib.suppress(RedirectStatusError):
-        return redirect_status.decode(answer.values) if answer.ok else None
-    return None
-
-
-def _forward_said(answer: Answer) -> ForwardStatus | None:
-    with contextlib.suppress(ForwardStatusError):
-        return forward_status.decode(answer.values) if answer.ok else None
-    return None
-
-
-def _linger_said(answer: Answer) -> LingerStatus | None:
-    with contextlib.suppress(LingerStatusError):
-        return linger_status.decode(answer.values) if answer.ok else None
+        answer = _status(program, ask(paths.control(program), Question(command="status"), timeout=timeout))
+        return answer if isinstance(answer, kind) else None
     return None
 
 
@@ -204,9 +165,15 @@ def _program_sockets(paths: Paths) -> list[Path]:
     return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
 
 
-def _status_answer(answer: Answer) -> StatusAnswer | None:
-    with contextlib.suppress(msgspec.ValidationError):
-        return msgspec.convert(answer.values, StatusAnswer) if answer.ok else StatusAnswer()
+def _status(program: str, answer: Answer) -> StatusAnswer | None:
+    """Return a status in the type of its program, as far as it has that form."""
+    if not answer.ok:
+        return StatusAnswer()
+    own = BY_NAME[program].status if program in BY_NAME else StatusAnswer
+    kinds: tuple[type[StatusAnswer], ...] = (own, StatusAnswer)
+    for kind in kinds:
+        with contextlib.suppress(StatusAnswerError):
+            return decode(answer.values, kind)
     return None
 
 

@@ -14,34 +14,16 @@ the functions here change nothing.
 import contextlib
 import ctypes
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from appliance.net.privileges.needed_capabilities import Capability
+from appliance.core.programs import BY_NAME, PROGRAMS
+from appliance.model.capability import Capability
+from appliance.model.program_names import VRRP
 from appliance.net.process import python
 from appliance.net.process.prctl import ProcessOption, prctl
 
-_VRRP: Final = "appliance.programs.vrrp"
-_USED: Final[Mapping[str, frozenset[Capability]]] = {
-    # The operator's file may be root's alone, and is to be read at each reload.
-    # It tries the binds of a group that is new before it accepts it.
-    "appliance.programs.reload": frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
-    "appliance.programs.redirect": frozenset({Capability.CAP_NET_ADMIN}),
-    # Rules and conntrack; and packets that have the ends of a lost connection speak, so that it is reset.
-    "appliance.programs.forward": frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW}),
-    # Rules, addresses on lo, and options of interfaces.
-    "appliance.programs.linger": frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
-    "appliance.programs.proxy": frozenset({Capability.CAP_NET_BIND_SERVICE}),
-    _VRRP: frozenset(
-        {
-            Capability.CAP_NET_ADMIN,
-            Capability.CAP_NET_RAW,
-            Capability.CAP_IPC_LOCK,
-            Capability.CAP_SYS_NICE,
-            Capability.CAP_SYS_RESOURCE,
-        }
-    ),
-}
+_USED: Final = {each.module: each.capabilities for each in PROGRAMS}
 EVERYTHING: Final = frozenset().union(*_USED.values())
 """What the programs use, together."""
 
@@ -75,7 +57,7 @@ def used_by(command: Sequence[str]) -> frozenset[Capability]:
     if not python.is_own_program(command):
         return frozenset()
     module = python.module_of(command)
-    return _USED.get(module, frozenset()) | (OTHER_USERS if module == _VRRP else frozenset())
+    return _USED.get(module, frozenset()) | (OTHER_USERS if module == BY_NAME[VRRP].module else frozenset())
 
 
 def is_root() -> bool:

@@ -1,26 +1,11 @@
 """Which of the kernel's privileges this process has (capabilities(7))."""
 
-from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
+from appliance.model.capability import Capability
+
 _STATUS: Final = Path("/proc/thread-self/status")
-
-
-class Capability(IntEnum):
-    """Capabilities that we use, by their numbers of linux/capability.h."""
-
-    CAP_CHOWN = 0
-    CAP_DAC_READ_SEARCH = 2
-    CAP_SETGID = 6
-    CAP_SETUID = 7
-    CAP_SETPCAP = 8
-    CAP_NET_BIND_SERVICE = 10
-    CAP_NET_ADMIN = 12
-    CAP_NET_RAW = 13
-    CAP_IPC_LOCK = 14
-    CAP_SYS_NICE = 23
-    CAP_SYS_RESOURCE = 24
 
 
 NEEDED: Final = (Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW)

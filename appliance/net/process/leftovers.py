@@ -13,19 +13,19 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
+from appliance.core.programs import BY_NAME, PROGRAMS
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.net.privileges import capabilities
 from appliance.net.privileges.peer_credentials import listening_process
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.lines.control import Question, encode_question
 
-_VRRP: Final = "appliance.programs.vrrp"
-_WORKER: Final = "appliance.programs.worker"
-_MODULES: Final = frozenset(
-    f"appliance.programs.{name}" for name in {*PROGRAMS, "reload", "proxy", "worker"} - {*PROXIES}
-)
-VRRP: Final = (_VRRP, "vrrp.control")
+_VRRP: Final = BY_NAME[VRRP].module
+_CHILDREN: Final = [each for program in PROGRAMS for each in program.children]
+_OUTLIVING: Final = frozenset(each.module for each in _CHILDREN if each.outlives)
+_MODULES: Final = frozenset(each.module for each in PROGRAMS) | _OUTLIVING
+OF_VRRP: Final = (_VRRP, f"{VRRP}.control")
 """The program of the virtual IPs by its module, and by its socket where its process cannot be looked at."""
 
 _PATIENCE: Final = 0.5  # seconds for a worker to take an order; one that hangs is killed at the deadline
@@ -54,7 +54,7 @@ class Leftovers:
         Those `spared` go on: their successors take over from them. So do the processes `but`: they are ours.
         """
         for pid, name in self.find().items():
-            if pid not in self._told and pid not in but and name != _WORKER and name not in spared:
+            if pid not in self._told and pid not in but and name not in _OUTLIVING and name not in spared:
                 self._told.add(pid)
                 self._log.warning("leftover-program", program=name, pid=pid)
                 self._send(name, pid, signal.SIGTERM)

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from appliance.model.capability import Capability
 from appliance.net.privileges import needed_capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process.prctl import ProcessOption, prctl
 
 PRIORITY: Final = 50

@@ -15,6 +15,13 @@ from appliance.net.process.python import SAFE_PATH
 _LAST: Final = 2000
 """Bytes of a complaint of which the last line is the reason."""
 
+_IMPORT: Final = """
+import importlib, importlib.util, sys
+is_package = importlib.util.find_spec(sys.argv[1]).submodule_search_locations
+importlib.import_module(sys.argv[1] + (".__main__" if is_package else ""))
+"""
+"""What `python -m` runs of a module is imported: of a package that is another one."""
+
 
 def failures(modules: Iterable[str], *, patience: float) -> Iterator[str]:
     """Yield why a module cannot be imported, for each that cannot; `patience` is seconds for all of them."""
@@ -34,7 +41,7 @@ def failures(modules: Iterable[str], *, patience: float) -> Iterator[str]:
 
 
 def _start(module: str) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, SAFE_PATH, "-c", f"import {module}"]
+    command = [sys.executable, SAFE_PATH, "-c", _IMPORT, module]
     return subprocess.Popen(  # noqa: S603  # the command is ours
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )

@@ -4,7 +4,7 @@ That happens where a program started in the middle of a reload, or `reload` died
 the last commit: the accepted snapshot is written then, and some programs work by the one before.
 """
 
-from appliance.core.rollout.needed_programs import needed
+from appliance.core.programs import needed
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.reloading.accepted_files import OnceLog
 from appliance.net.reloading.program_clients import ProgramClients

@@ -8,8 +8,9 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.rollout.needed_programs import VRRP, needed
+from appliance.core.programs import needed
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import stopped_virtual_ips
 from appliance.net.reloading.program_clients import ProgramClients, ProgramDown

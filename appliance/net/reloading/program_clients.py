@@ -13,7 +13,7 @@ from typing import Final
 import gevent
 import msgspec
 
-from appliance.core.rollout.needed_programs import PROGRAMS
+from appliance.core.programs import CONFIGURED
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.files import state_files
@@ -155,7 +155,7 @@ class ProgramClients:
         for each in needed:
             if each.state == "STOPPED" and (each.started_at is None or each.name in ours):
                 self.start(each.name)
-        others = (processes[each] for each in PROGRAMS if each in processes and each not in programs)
+        others = (processes[each] for each in CONFIGURED if each in processes and each not in programs)
         for each in others:
             if each.state in _COMING_UP | _FAILING:
                 self.stop(each.name)

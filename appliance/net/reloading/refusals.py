@@ -3,8 +3,8 @@
 from collections.abc import Container, Iterable, Iterator
 
 from appliance.core.forwarding.plan import families
-from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
+from appliance.model.program_names import STATS
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers

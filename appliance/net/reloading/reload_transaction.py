@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.rollout.needed_programs import FORWARD, VRRP, ProgramChanges, needed, plan
+from appliance.core.programs import needed
+from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview
 from appliance.model.operator_events import Tell, untold
 from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD, VRRP
 from appliance.model.snapshot import diff
 from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot

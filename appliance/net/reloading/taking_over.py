@@ -3,7 +3,7 @@
 from typing import Final
 
 from appliance import __version__
-from appliance.core.rollout.needed_programs import PROXIES, VRRP, needed
+from appliance.core.programs import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.process import rehearsal
@@ -16,7 +16,7 @@ from appliance.wire.lines.succession import Party
 _LOADED_WITHIN: Final = 60.0  # seconds for all programs to load, on a machine that is busy
 _END_IT: Final = "end that one, and start this one again"
 _LATER: Final = "start this one again when that is over; `appliance events` says when"
-_ALWAYS: Final = ("supervisor", "reload")
+_SUPERVISOR: Final = "appliance.programs.supervisor"
 
 
 def ask(paths: Paths, *, instance: str) -> Incumbent:
@@ -41,8 +41,6 @@ def ask(paths: Paths, *, instance: str) -> Incumbent:
 
 def _modules(snapshot: Snapshot) -> tuple[str, ...]:
     """Return every module that a configuration has run as a process."""
-    programs = needed(snapshot)
-    proxies = ("proxy", "worker.__main__") if set(programs) & set(PROXIES) else ()
-    tracker = ("tracker",) if VRRP in programs else ()
-    names = (*_ALWAYS, *(each for each in programs if each not in PROXIES), *proxies, *tracker)
-    return tuple(f"appliance.programs.{name}" for name in names)
+    used = [each for each in PROGRAMS if each.needed(snapshot)]
+    modules = (name for each in used for name in (each.module, *(child.module for child in each.children)))
+    return tuple(dict.fromkeys((_SUPERVISOR, *modules)))

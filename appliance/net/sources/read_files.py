@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from appliance.model.capability import Capability
 from appliance.net.files import config_file, state_files
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import capabilities
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.sources.bounded_glob import BoundedGlob, TooManyNamesError
 
 MOST_FILES: Final = 500

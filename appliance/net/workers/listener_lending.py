@@ -10,8 +10,8 @@ import socket
 from collections.abc import Iterator
 from typing import Final
 
-from appliance.core.rollout.needed_programs import PROXIES
 from appliance.model.paths import Paths
+from appliance.model.program_names import PROXIES
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines.control import Question
 

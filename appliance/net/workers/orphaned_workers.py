@@ -24,10 +24,11 @@ from appliance.net.process.own_processes import own_processes
 from appliance.net.workers import ended_workers
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.lines import worker_arguments, worker_status
+from appliance.wire.lines import status_answer, worker_arguments
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.status_answer import StatusAnswerError
 from appliance.wire.lines.worker_arguments import WorkerArguments, WorkerArgumentsError
-from appliance.wire.lines.worker_status import WorkerStatus, WorkerStatusError
+from appliance.wire.lines.worker_status import WorkerStatus
 
 ANSWER_TIMEOUT = 10.0
 """Seconds for a worker to answer its new master."""
@@ -181,6 +182,6 @@ def _converted(answer: Answer) -> WorkerStatus:
     if not answer.ok:
         raise WorkerUnusable("; ".join(problem.message for problem in answer.errors))
     try:
-        return worker_status.decode(answer.values)
-    except WorkerStatusError as error:
+        return status_answer.decode(answer.values, WorkerStatus)
+    except StatusAnswerError as error:
         raise WorkerUnusable(str(error)) from error

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from appliance.core.rollout.needed_programs import PROXIES
 from appliance.model.paths import Paths
+from appliance.model.program_names import PROXIES
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.privileges.peer_credentials import listening_process
 from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question

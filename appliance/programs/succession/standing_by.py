@@ -14,8 +14,8 @@ from structlog.typing import FilteringBoundLogger
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
-from appliance.core.rollout.needed_programs import VRRP
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots, state_files
 from appliance.net.files.atomic_write import write_atomically
@@ -127,7 +127,7 @@ class StandingBy:
         Its vrrp goes on until ours has taken over.
         """
         if self._end_others_until and not self.active:
-            self._leftovers.end_programs(spared=leftovers.VRRP, but=self._programs.processes().values())
+            self._leftovers.end_programs(spared=leftovers.OF_VRRP, but=self._programs.processes().values())
             if time.monotonic() > self._end_others_until:
                 self._end_others_until = 0.0
 

@@ -13,9 +13,10 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.rollout.needed_programs import PROXIES, STOP_MARGIN, stop_seconds
+from appliance.core.programs import STOP_MARGIN, stop_seconds
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.model.paths import Paths
+from appliance.model.program_names import PROXIES
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.process.leftovers import Leftovers

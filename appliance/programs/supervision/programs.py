@@ -7,9 +7,9 @@ from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates
 from supervisor.supervisord import Supervisor
 
-from appliance.core.rollout.needed_programs import PROGRAMS
+from appliance.core.programs import BY_NAME
 
-OURS: Final = frozenset({"reload", *PROGRAMS})
+OURS: Final = frozenset(BY_NAME)
 """The names of programs that beat a heart, and of which each start is counted."""
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)

@@ -9,9 +9,9 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup
 from supervisor.states import SupervisorStates
 
-from appliance.core.rollout.needed_programs import VRRP
 from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.net.files.lock_files import KeptLock
 from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
@@ -179,4 +179,4 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._succession.begin(time.monotonic())
         self.handle_signal()  # told to end before the first program was started: none has to be
         starts = self.options.mood >= SupervisorStates.RUNNING and self._programs.will_start(VRRP)
-        self._leftovers.end_programs(spared=leftovers.VRRP if starts else ())
+        self._leftovers.end_programs(spared=leftovers.OF_VRRP if starts else ())

@@ -17,7 +17,7 @@ from appliance.net.logging.output import STDERR, STDOUT, output
 from appliance.programs.worker import sessions
 from appliance.programs.worker.arriving_sessions import ArrivingSessions
 from appliance.programs.worker.worker import Worker
-from appliance.wire.lines import worker_status
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.succession import INSTANCE
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus, WorkerStatusPhase
@@ -35,7 +35,7 @@ _PHASES: Final[Mapping[WorkerPhase, WorkerStatusPhase]] = {
 def commands(worker: Worker) -> Mapping[str, Handler]:
     """Return the handlers of a worker's control socket."""
     return {
-        "status": lambda _: good(**worker_status.encode(_status(worker))),
+        "status": lambda _: good(**status_answer.encode(_status(worker))),
         "adopt": lambda call: _adopt(worker, call),
         "accept": lambda _: _done(worker.accept),
         "drain": lambda call: _drain(worker, call.question),
@@ -119,7 +119,7 @@ def _adopt(worker: Worker, call: Call) -> Answer:
         for place in (STDOUT, STDERR):
             output(place).replace(descriptor)
     worker.draining.stay()
-    return good(**worker_status.encode(_status(worker)))
+    return good(**status_answer.encode(_status(worker)))
 
 
 def _apply(worker: Worker, number: int) -> Answer:
@@ -137,5 +137,5 @@ def _with_snapshot(paths: Paths, number: int, action: Callable[[Snapshot], None]
 
 
 def _listeners(worker: Worker) -> WithDescriptors:
-    listeners = worker_status.encode(_status(worker))["listeners"]
+    listeners = status_answer.encode(_status(worker))["listeners"]
     return WithDescriptors(answer=good(listeners=listeners), descriptors=worker.acceptors.descriptors)

@@ -22,6 +22,7 @@ from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures
 from appliance.stats.page.lines import Lines
 from appliance.wire.haproxy.statistics import duration_text
+from appliance.wire.lines.status_answer import ReloadStatus
 
 STATIC: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
 """The files that the page refers to, and their types."""
@@ -36,7 +37,7 @@ _SHORT: Final = 16
 def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, notice: str = "") -> bytes:
     """Return the page as HTML; every text in it is escaped. `notice` is said above all else."""
     status, observations = figures.status, figures.observations
-    reload = observations.answers.get("reload")
+    reload = observations.answer(ReloadStatus)
     text = _template().render(
         status=status,
         notice=notice,

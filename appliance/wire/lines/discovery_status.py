@@ -1,13 +1,8 @@
 """What `discover` answers to `status`: its sources, what it asks for each, and what is wrong."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-import msgspec
-
-
-class DiscoveryStatusError(Exception):
-    """The answer is not that of `discover`."""
+from appliance.wire.lines.status_answer import StatusAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,28 +43,9 @@ class SourceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryStatus:
+class DiscoveryStatus(StatusAnswer):
     """All of it. `problems` are for the operator; `installed` is whether the bootstrap is complete."""
 
-    program: str
-    pid: int
-    started_at: float
-    snapshot: int
-    pending: int | None
     installed: bool
     sources: tuple[SourceStatus, ...]
     problems: tuple[str, ...]
-    not_kept: Mapping[str, str]
-
-
-def encode(status: DiscoveryStatus) -> Mapping[str, object]:
-    """Return the values of the answer."""
-    return asdict(status)
-
-
-def decode(values: Mapping[str, object]) -> DiscoveryStatus:
-    """Return what `encode` was given; raises DiscoveryStatusError."""
-    try:
-        return msgspec.convert(values, DiscoveryStatus)
-    except msgspec.ValidationError as error:
-        raise DiscoveryStatusError(str(error)) from error

@@ -7,11 +7,7 @@ seconds.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
-
-class LingerStatusError(Exception):
-    """The answer does not hold the status of `linger`."""
+from appliance.wire.lines.status_answer import StatusAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +38,12 @@ class KeeperStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LingerStatus:
+class LingerStatus(StatusAnswer):
     """The whole answer. `trouble` is why something is not as it should be, empty where all is.
 
     `drops` counts reports that were not believed, by reason.
     """
 
-    program: str = ""
-    pid: int | None = None
-    started_at: float = 0.0
-    snapshot: int = 0
-    pending: int | None = None
     trouble: str = ""
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
@@ -72,17 +63,3 @@ class LingerStatus:
     def connections(self) -> int:
         """Return how many connections of addresses that this node has left are still here."""
         return sum(each.connections for each in self.addresses if not each.active)
-
-
-def encode(status: LingerStatus) -> dict[str, object]:
-    """Return the values of the answer."""
-    values: dict[str, object] = msgspec.to_builtins(status)
-    return values
-
-
-def decode(values: Mapping[str, object]) -> LingerStatus:
-    """Return the status that an answer's values hold; raises LingerStatusError."""
-    try:
-        return msgspec.convert(dict(values), LingerStatus)
-    except msgspec.ValidationError as error:
-        raise LingerStatusError(str(error)) from error

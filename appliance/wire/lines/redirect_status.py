@@ -4,15 +4,10 @@ Whatever is absent has a default, so that the answer of another version can stil
 seconds.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
-
-
-class RedirectStatusError(Exception):
-    """The answer does not hold the status of `redirect`."""
+from appliance.wire.lines.status_answer import StatusAnswer
 
 
 class RedirectState(StrEnum):
@@ -41,18 +36,13 @@ class RedirectedFrontend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RedirectStatus:
+class RedirectStatus(StatusAnswer):
     """The whole answer. `trouble` is why the rules are not as they should be, empty where they are.
 
     `owned` is whether the kernel removes the rules when the program ends, however it ends, and `guarded`
     whether it redirects only where somebody listens: both depend on the kernel's age.
     """
 
-    program: str = ""
-    pid: int | None = None
-    started_at: float = 0.0
-    snapshot: int = 0
-    pending: int | None = None
     trouble: str = ""
     owned: bool = True
     guarded: bool = True
@@ -61,17 +51,3 @@ class RedirectStatus:
     def redirect(self, name: str) -> RedirectedFrontend | None:
         """Return the redirect of a frontend, None where there is none."""
         return next((each for each in self.redirects if each.name == name), None)
-
-
-def encode(status: RedirectStatus) -> dict[str, object]:
-    """Return the values of the answer."""
-    values: dict[str, object] = msgspec.to_builtins(status)
-    return values
-
-
-def decode(values: Mapping[str, object]) -> RedirectStatus:
-    """Return the status that an answer's values hold; raises RedirectStatusError."""
-    try:
-        return msgspec.convert(dict(values), RedirectStatus)
-    except msgspec.ValidationError as error:
-        raise RedirectStatusError(str(error)) from error

@@ -7,11 +7,7 @@ seconds, durations seconds. The order of the fields is that of the answer.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
-
-class VrrpStatusError(Exception):
-    """The answer does not hold the status of `vrrp`."""
+from appliance.wire.lines.status_answer import StatusAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +138,7 @@ class RealtimeStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VrrpStatus:
+class VrrpStatus(StatusAnswer):
     """The whole answer.
 
     `snapshot` is the number of the configuration in use, `pending` of one that was prepared. `missing` are
@@ -151,11 +147,6 @@ class VrrpStatus:
     `takes_part` is False after the line `stop`: then there are no `routers`.
     """
 
-    program: str = ""
-    pid: int | None = None
-    started_at: float = 0.0
-    snapshot: int = 0
-    pending: int | None = None
     missing: tuple[str, ...] = ()
     realtime: RealtimeStatus = field(default_factory=RealtimeStatus)
     late_wakeups: int = 0
@@ -167,17 +158,3 @@ class VrrpStatus:
     def router(self, name: str) -> RouterStatus | None:
         """Return the virtual router of that name, None where there is none."""
         return next((each for each in self.routers if each.name == name), None)
-
-
-def encode(status: VrrpStatus) -> dict[str, object]:
-    """Return the values of the answer."""
-    values: dict[str, object] = msgspec.to_builtins(status)
-    return values
-
-
-def decode(values: Mapping[str, object]) -> VrrpStatus:
-    """Return the status that an answer's values hold; raises VrrpStatusError."""
-    try:
-        return msgspec.convert(dict(values), VrrpStatus)
-    except msgspec.ValidationError as error:
-        raise VrrpStatusError(str(error)) from error

@@ -4,17 +4,12 @@ The master may be another version than the worker: workers live on while a new v
 So whatever the master does not need has a default, and unknown fields are ignored.
 """
 
-from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 WorkerStatusPhase = Literal["ready", "accepting", "draining"]
 """The names of `WorkerPhase` in lower case, as they stand in the answer."""
-
-
-class WorkerStatusError(Exception):
-    """The answer does not hold the status of a worker."""
 
 
 class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,17 +42,3 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     drain_deadline: float = 0.0
     listeners: tuple[WorkerListener, ...] = ()
-
-
-def encode(status: WorkerStatus) -> dict[str, object]:
-    """Return the values of the answer."""
-    values: dict[str, object] = msgspec.to_builtins(status)
-    return values
-
-
-def decode(values: Mapping[str, object]) -> WorkerStatus:
-    """Return the status that an answer's values hold; raises WorkerStatusError."""
-    try:
-        return msgspec.convert(dict(values), WorkerStatus)
-    except msgspec.ValidationError as error:
-        raise WorkerStatusError(str(error)) from error

@@ -8,10 +8,11 @@ from support.values.snapshots import snapshot
 
 from appliance.console.status.status_changes import changed_facts, facts
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
+from appliance.core.status.observations import Observations, SupervisedProgram
 from appliance.core.status.status import ProgramState
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
+from appliance.wire.lines.status_answer import StatusAnswer
 
 pytestmark = pytest.mark.pure
 

@@ -11,13 +11,14 @@ from support.values.snapshots import frontend, group, pool, redirect, server, sn
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
+from appliance.core.status.observations import Observations, SupervisedProgram
 from appliance.core.status.status import ProgramState
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
+from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -27,7 +28,7 @@ _EVIDENCE = Observations(
     supervised=(
         SupervisedProgram(name="reload", state=ProgramState.RUNNING, pid=12, started_at=100.0, reason=None),
     ),
-    answers={"reload": StatusAnswer(snapshot=1)},
+    answers={"reload": ReloadStatus(snapshot=1)},
     health=boards.health_board(boards.health(weight=2.5)),
     workers=(boards.worker(frontends=(boards.frontend_counters(total=3000),)),),
     failures={},
@@ -153,10 +154,10 @@ def test_redirects():
     """A redirect has its addresses, its state since when, and the reason; without an answer it has none."""
     given = snapshot(groups=[group("api", frontends=[frontend("k", redirect=redirect())])])
     told = RedirectedFrontend(name="api/k", state="on", since=140.0, reason="masters: 1 of 1 servers up")
-    found = replace(_EVIDENCE, snapshot=given, redirect=RedirectStatus(redirects=(told,)))
+    found = replace(_EVIDENCE, snapshot=given, answers={"redirect": RedirectStatus(redirects=(told,))})
     shown = ["api/k", "10.0.0.200:6443", "on", "1m", "masters:", "1", "of", "1", "servers", "up"]
     assert row(drawn(found), "api/k") == shown
-    assert row(drawn(replace(found, redirect=None)), "api/k")[2:] == ["unknown", "-"]
+    assert row(drawn(replace(found, answers={})), "api/k")[2:] == ["unknown", "-"]
 
 
 def test_virtual_ips():
@@ -164,7 +165,7 @@ def test_virtual_ips():
     routers = [virtual_router("api"), virtual_router("b")]
     said = RouterStatus(name="api", state="backup", since=100.0, priority=90, yielded=True)
     configured = replace(_EVIDENCE, snapshot=snapshot(virtual_routers=routers))
-    lines = drawn(replace(configured, vrrp=VrrpStatus(routers=(said,))))
+    lines = drawn(replace(configured, answers={"vrrp": VrrpStatus(routers=(said,))}))
     assert row(lines, "api  ")[3:] == ["51", "backup", "(moved", "away)", "1m", "40s", "90", "-"]
     assert row(lines, "b  ")[3:] == ["51", "unknown", "-", "-", "-"]
 

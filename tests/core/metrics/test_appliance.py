@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 from support.values import boards
-from support.values.observations import NAMES, NOW, observations
+from support.values.observations import NOW, answers, observations
 from support.values.snapshots import snapshot, virtual_router
 from support.vrrp.vrrp_boards import vrrp_board
 
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.status.assessment import assess
 from appliance.core.status.connection_room import ConnectionRoom
-from appliance.core.status.observations import LastReload, Observations, StatusAnswer
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import DegradedStart
 from appliance.model.drop_reasons import DropReason
 from appliance.model.end_reasons import EndReason
@@ -23,6 +23,7 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import NO_CHECKS
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Histogram, Metric
+from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -43,8 +44,7 @@ def values(found: Observations) -> Values:
 
 def reload_answer(**changes: object) -> dict[str, StatusAnswer]:
     """Return answers of all programs, and what `reload` says besides."""
-    answers = {name: StatusAnswer(pid=77, started_at=150.0, snapshot=7) for name in NAMES}
-    return {**answers, "reload": replace(answers["reload"], **changes)}
+    return answers(reload=ReloadStatus(pid=77, started_at=150.0, snapshot=7, **changes))
 
 
 def test_all_is_well():

@@ -4,13 +4,11 @@ import pytest
 from support.values.observations import NAMES, NOW, observations
 
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import (
-    StatusAnswer,
-)
 from appliance.core.status.status import (
     DegradedStart,
 )
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 
 pytestmark = pytest.mark.pure
 
@@ -28,7 +26,7 @@ def test_all_is_well():
 def test_the_version_is_that_of_what_runs():
     """The command may be newer than the programs: `reload` says what they are."""
     answers = {name: StatusAnswer() for name in NAMES}
-    answers["reload"] = StatusAnswer(version="9.9")
+    answers["reload"] = ReloadStatus(version="9.9")
     assert assess(observations(answers=answers), NOW).version == "9.9"
 
 

@@ -9,10 +9,7 @@ from support.values.snapshots import snapshot, virtual_router
 from support.values.statuses import discovery
 
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import (
-    Observations,
-    StatusAnswer,
-)
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import (
     DegradedStart,
     GenerationPhase,
@@ -23,6 +20,7 @@ from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -46,7 +44,7 @@ def test_a_running_program_that_does_not_answer_is_a_problem():
 def test_a_reload_socket_that_is_not_listened_on_is_a_problem():
     """Whoever writes there is not heard, which `reload` says when it is asked."""
     answers = {name: StatusAnswer() for name in NAMES}
-    answers["reload"] = StatusAnswer(socket_failures={"/shared/reload": "exists and is not a socket"})
+    answers["reload"] = ReloadStatus(socket_failures={"/shared/reload": "exists and is not a socket"})
     status = assess(observations(answers=answers), NOW)
     assert status.problems == ("reload socket /shared/reload: exists and is not a socket",)
 
@@ -54,7 +52,7 @@ def test_a_reload_socket_that_is_not_listened_on_is_a_problem():
 def test_what_cannot_be_written_is_a_problem():
     """A later start may want it, and somebody has to make room."""
     answers = {name: StatusAnswer() for name in NAMES}
-    answers["reload"] = StatusAnswer(
+    answers["reload"] = ReloadStatus(
         not_kept={"/var/lib/appliance/last-good.json": "No space left on device"}
     )
     status = assess(observations(answers=answers), NOW)
@@ -70,7 +68,7 @@ def test_a_refused_reload_is_a_problem_with_its_errors():
         AnswerProblem(message="unknown key `a`", path="a", line=3),
         AnswerProblem(message="c.yaml: is a FIFO"),
     )
-    answers["reload"] = StatusAnswer(refused=errors)
+    answers["reload"] = ReloadStatus(refused=errors)
     status = assess(observations(answers=answers), NOW)
     assert status.problems == (
         "the last reload was refused: line 3: a: unknown key `a`",
@@ -81,7 +79,7 @@ def test_a_refused_reload_is_a_problem_with_its_errors():
 def test_a_reload_that_is_tried_again_is_told_as_that():
     """A problem as well: the appliance obeys something else than the file until a try comes through."""
     answers = {name: StatusAnswer() for name in NAMES}
-    answers["reload"] = StatusAnswer(refused=(AnswerProblem(message="health: it is gone"),), again_in=4.0)
+    answers["reload"] = ReloadStatus(refused=(AnswerProblem(message="health: it is gone"),), again_in=4.0)
     status = assess(observations(answers=answers), NOW)
     assert status.problems == ("the last reload was refused for now, and is tried again: health: it is gone",)
 
@@ -172,7 +170,7 @@ def test_what_is_waited_for_is_a_problem(errors: tuple[AnswerProblem, ...] | Non
     found = observations(
         snapshot=awaited,
         supervised=(supervised("reload"),),
-        answers={"reload": StatusAnswer()},
+        answers={"reload": ReloadStatus()},
         degraded=degraded,
         workers=(),
     )
@@ -188,7 +186,7 @@ def test_what_discover_calls_a_problem_is_one():
     told = discovery(
         problems=("discover masters: the list is empty: no server is let go",),
     )
-    status = assess(observations(discovery=told), NOW)
+    status = assess(observations(discover=told), NOW)
     assert status.problems == told.problems
     assert status.discovery == ()
 

@@ -8,15 +8,13 @@ from support.values.observations import NAMES, NOW, observations, supervised
 from support.values.snapshots import frontend, group, snapshot
 
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import (
-    StatusAnswer,
-    SupervisordNotAsked,
-)
+from appliance.core.status.observations import SupervisordNotAsked
 from appliance.core.status.status import (
     ProgramState,
     Status,
 )
 from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 
 pytestmark = pytest.mark.pure
 
@@ -55,7 +53,7 @@ def test_a_program_that_answers_has_started():
     """It is no longer starting, though supervisord says so for a second more."""
     found = observations(
         supervised=(supervised("reload", ProgramState.STARTING), supervised("health", ProgramState.STARTING)),
-        answers={"reload": StatusAnswer(pid=5)},
+        answers={"reload": ReloadStatus(pid=5)},
     )
     status = assess(found, NOW)
     assert state_of(status, "reload") is ProgramState.RUNNING
@@ -67,7 +65,7 @@ def test_a_program_that_answers_has_started():
 def test_without_supervisord_the_programs_speak_for_themselves():
     """A program that answers runs, one that does not is gone."""
     found = observations(
-        supervised="no such file", answers={"reload": StatusAnswer(pid=5), "proxy-api": StatusAnswer(pid=6)}
+        supervised="no such file", answers={"reload": ReloadStatus(pid=5), "proxy-api": StatusAnswer(pid=6)}
     )
     status = assess(found, NOW)
     assert status.supervisor == "no such file"
@@ -84,7 +82,7 @@ def test_who_may_not_ask_supervisord_sees_no_problem_in_that():
         (),
         "not asked: permission denied",
     )
-    lacking = replace(asked, answers={"reload": StatusAnswer(pid=5), "proxy-api": StatusAnswer(pid=6)})
+    lacking = replace(asked, answers={"reload": ReloadStatus(pid=5), "proxy-api": StatusAnswer(pid=6)})
     assert assess(lacking, NOW).problems == ("health is gone",)
     nothing = replace(asked, answers={}, workers=())
     assert assess(nothing, NOW).problems == ("the appliance does not run: not asked: permission denied",)

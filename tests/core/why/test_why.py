@@ -9,7 +9,7 @@ from support.values.observations import NOW, observations, supervised
 from support.values.snapshots import check, frontend, group, pool, redirect, server, snapshot
 
 from appliance.core.status.assessment import assess
-from appliance.core.status.observations import LastReload, Observations, StatusAnswer
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import DegradedStart, ProgramState
 from appliance.core.why.explanation import Decider, Evidence, Explanation, Kind
 from appliance.core.why.subjects import Subject, meant
@@ -23,6 +23,7 @@ from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Disc
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
+from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
 
 pytestmark = pytest.mark.pure
 
@@ -406,7 +407,7 @@ def answers(
 ) -> dict[str, StatusAnswer]:
     """Return what programs answer after a reload that met these problems."""
     good = StatusAnswer(pid=77, started_at=150.0, snapshot=7)
-    bad = replace(good, refused=refused, last=last, again_in=again_in)
+    bad = ReloadStatus(pid=77, started_at=150.0, snapshot=7, refused=refused, last=last, again_in=again_in)
     return {"reload": bad, "health": good, "proxy-api": good}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from appliance.model.capability import Capability
 from appliance.net.privileges import needed_capabilities
 from appliance.net.process import realtime
 
@@ -44,7 +45,7 @@ def _without(*names: str) -> list[str]:
     return ["setpriv", f"--bounding-set={','.join(f'-{name}' for name in names)}"]
 
 
-_MAY_RAISE_LIMITS = needed_capabilities.has(needed_capabilities.Capability.CAP_SYS_RESOURCE)
+_MAY_RAISE_LIMITS = needed_capabilities.has(Capability.CAP_SYS_RESOURCE)
 
 
 @pytest.mark.promise("kernel", "real-time scheduling and locked memory")

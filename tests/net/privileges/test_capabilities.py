@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from appliance.model.capability import Capability
 from appliance.net.privileges.capabilities import used_by
-from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process.python import command
 from appliance.net.supervision.supervisord import starts_as_ours
 

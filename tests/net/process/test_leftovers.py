@@ -14,8 +14,9 @@ from structlog import get_logger
 from support.machines import nobody
 from support.processes.waiting import wait_until
 
-from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
+from appliance.core.programs import CONFIGURED
 from appliance.model.paths import Paths
+from appliance.model.program_names import PROXIES
 from appliance.net.process.leftovers import VRRP, Leftovers
 
 pytestmark = pytest.mark.programs
@@ -75,7 +76,7 @@ def test_only_those_of_the_directory_are_found(tmp_path: Path, runtime: Path):
 
 def test_every_program_is_found(tmp_path: Path, runtime: Path):
     """A program that a configuration can need is in the table, whenever it came into the appliance."""
-    names = {"reload", "worker", *("proxy" if each in PROXIES else each for each in PROGRAMS)}
+    names = {"reload", "worker", *("proxy" if each in PROXIES else each for each in CONFIGURED)}
     with ExitStack() as running:
         for name in names:
             running.enter_context(program(tmp_path, name=name, runtime=runtime))
@@ -148,7 +149,8 @@ _END = """
 import sys
 from pathlib import Path
 from structlog import get_logger
-from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES
+from appliance.core.programs import CONFIGURED
+from appliance.model.program_names import PROXIES
 from appliance.model.paths import Paths
 from appliance.net.process.leftovers import Leftovers
 left = Leftovers(Paths(runtime=Path(sys.argv[1])), get_logger())

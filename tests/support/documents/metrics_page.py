@@ -9,7 +9,7 @@ from typing import Final
 
 from support.documents.pages import ROOT
 from support.values import boards
-from support.values.observations import NAMES, NOW, observations
+from support.values.observations import NOW, answers, observations
 from support.values.snapshots import snapshot, virtual_router
 from support.vrrp.vrrp_boards import vrrp_board
 
@@ -23,7 +23,7 @@ from appliance.core.metrics.programs import WorkerDescriptors, program_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.assessment import assess
 from appliance.core.status.connection_room import ConnectionRoom
-from appliance.core.status.observations import LastReload, Observations, StatusAnswer
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import RedirectedFrontendStatus
 from appliance.model.drop_reasons import DropReason
 from appliance.model.end_reasons import EndReason
@@ -33,6 +33,7 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Metric
 from appliance.wire.lines.discovery_status import SourceStatus
+from appliance.wire.lines.status_answer import LastReload, ReloadStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _SOURCE: Final = ROOT / "appliance" / "core" / "metrics"
@@ -113,10 +114,7 @@ def _rows() -> Iterator[Row]:
 
 
 def _observations() -> Observations:
-    answers = {name: StatusAnswer(pid=77, started_at=150.0, snapshot=7) for name in NAMES}
-    reload = replace(
-        answers["reload"], version="0.1.0", reloads={"done": 1}, last=LastReload(at=180.0, ok=True)
-    )
+    reload = ReloadStatus(version="0.1.0", reloads={"done": 1}, last=LastReload(at=180.0, ok=True))
     counted = boards.server_counters(current=1)
     times = (PoolTimes(pool="pool", connects=(1,) * (len(CONNECT_BOUNDS) + 1)),)
     old = boards.worker(generation=1, phase=WorkerPhase.DRAINING, sessions=1, servers=(counted,), pools=times)
@@ -130,7 +128,7 @@ def _observations() -> Observations:
     return observations(
         connection_room=ConnectionRoom(used=7, limit=100),
         snapshot=snapshot(number=7, virtual_routers=[virtual_router()]),
-        answers={**answers, "reload": reload},
+        answers=answers(reload=reload),
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,

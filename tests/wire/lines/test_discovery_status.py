@@ -5,13 +5,11 @@ import pytest
 from appliance.wire.lines import control
 from appliance.wire.lines.discovery_status import (
     DiscoveryStatus,
-    DiscoveryStatusError,
     FoundStatus,
     ResourceStatus,
     SourceStatus,
-    decode,
-    encode,
 )
+from appliance.wire.lines.status_answer import StatusAnswerError, decode, encode
 
 pytestmark = pytest.mark.pure
 
@@ -44,10 +42,10 @@ STATUS = DiscoveryStatus(
 def test_status_comes_back():
     """What is answered is what `status` reads, over a control line."""
     line = control.encode_answer(control.good(**encode(STATUS)))
-    assert decode(control.decode_answer(line).values) == STATUS
+    assert decode(control.decode_answer(line).values, DiscoveryStatus) == STATUS
 
 
 def test_anything_else_is_an_error():
     """An answer of another program is not taken for it."""
-    with pytest.raises(DiscoveryStatusError):
-        decode({"program": "discover"})
+    with pytest.raises(StatusAnswerError):
+        decode({"program": "discover"}, DiscoveryStatus)

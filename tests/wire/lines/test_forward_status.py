@@ -3,8 +3,8 @@
 import pytest
 from support.values import boards
 
-from appliance.wire.lines import forward_status
-from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus, ForwardStatusError
+from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
+from appliance.wire.lines.status_answer import StatusAnswerError, decode, encode
 
 pytestmark = pytest.mark.pure
 
@@ -14,15 +14,15 @@ def test_round_trip():
     group = ForwardedGroup(program="proxy-api", frontends=(boards.frontend_counters(total=3),))
     status = ForwardStatus(program="forward", groups=(group,), servers=(boards.server_counters(),))
 
-    assert forward_status.decode(forward_status.encode(status)) == status
+    assert decode(encode(status), ForwardStatus) == status
 
 
 def test_what_is_absent_has_a_default():
     """The answer of another version can be read."""
-    assert forward_status.decode({}) == ForwardStatus()
+    assert decode({}, ForwardStatus) == ForwardStatus()
 
 
 def test_what_is_no_status_is_refused():
     """With the one error of this module."""
-    with pytest.raises(ForwardStatusError):
-        forward_status.decode({"servers": 7})
+    with pytest.raises(StatusAnswerError):
+        decode({"servers": 7}, ForwardStatus)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.wire.lines import linger_status
-from appliance.wire.lines.linger_status import KeptStatus, LingerStatus, LingerStatusError
+from appliance.wire.lines.linger_status import KeptStatus, LingerStatus
+from appliance.wire.lines.status_answer import StatusAnswerError, decode, encode
 
 pytestmark = pytest.mark.pure
 
@@ -17,7 +17,7 @@ def test_connections_that_are_still_here():
         )
     )
     assert status.connections == 3
-    assert linger_status.decode(linger_status.encode(status)) == status
+    assert decode(encode(status), LingerStatus) == status
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_moves_that_would_end_connections(trouble: str, followers: tuple[str, ..
 
 def test_another_answer():
     """What is no status is an error of its own."""
-    with pytest.raises(LingerStatusError):
-        linger_status.decode({"addresses": 7})
+    with pytest.raises(StatusAnswerError):
+        decode({"addresses": 7}, LingerStatus)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.wire.lines import redirect_status
-from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus, RedirectStatusError
+from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
+from appliance.wire.lines.status_answer import StatusAnswerError, decode, encode
 
 pytestmark = pytest.mark.pure
 
@@ -14,13 +14,13 @@ def test_what_is_said_is_understood():
         name="api/k", sources=("10.0.0.200:6443",), targets=("10.0.0.200:9445",), state="on", since=1.0
     )
     status = RedirectStatus(program="redirect", pid=7, snapshot=3, guarded=False, redirects=(told,))
-    assert redirect_status.decode(redirect_status.encode(status)) == status
-    assert redirect_status.decode({}) == RedirectStatus()
+    assert decode(encode(status), RedirectStatus) == status
+    assert decode({}, RedirectStatus) == RedirectStatus()
     assert status.redirect("api/k") is told
     assert status.redirect("api/x") is None
 
 
 def test_another_answer_is_one_error():
     """As of a program of another name."""
-    with pytest.raises(RedirectStatusError):
-        redirect_status.decode({"redirects": 7})
+    with pytest.raises(StatusAnswerError):
+        decode({"redirects": 7}, RedirectStatus)

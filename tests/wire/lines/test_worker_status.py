@@ -3,12 +3,10 @@
 import pytest
 
 from appliance.wire.lines import control
+from appliance.wire.lines.status_answer import StatusAnswerError, decode, encode
 from appliance.wire.lines.worker_status import (
     WorkerListener,
     WorkerStatus,
-    WorkerStatusError,
-    decode,
-    encode,
 )
 
 pytestmark = pytest.mark.pure
@@ -31,13 +29,13 @@ STATUS = WorkerStatus(
 def test_status_comes_back() -> None:
     """What a worker answers is what its master reads, over a control line."""
     line = control.encode_answer(control.good(**encode(STATUS)))
-    assert decode(control.decode_answer(line).values) == STATUS
+    assert decode(control.decode_answer(line).values, WorkerStatus) == STATUS
 
 
 def test_a_worker_of_another_version_is_understood() -> None:
     """Fields that the master does not need may be missing, and there may be others."""
     values = {"pid": 77, "phase": "draining", "workers": 1, "snapshot": 7, "colour": "red"}
-    assert decode(values) == WorkerStatus(pid=77, phase="draining", workers=1, snapshot=7)
+    assert decode(values, WorkerStatus) == WorkerStatus(pid=77, phase="draining", workers=1, snapshot=7)
 
 
 @pytest.mark.parametrize(
@@ -45,5 +43,5 @@ def test_a_worker_of_another_version_is_understood() -> None:
 )
 def test_other_values_are_refused(values: dict[str, object]) -> None:
     """Anything else is one error."""
-    with pytest.raises(WorkerStatusError):
-        decode(values)
+    with pytest.raises(StatusAnswerError):
+        decode(values, WorkerStatus)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
-from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
+from appliance.core.programs import CONFIGURED, needed, stop_seconds
+from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward
 from appliance.model.snapshot.linger import Linger
@@ -48,7 +49,7 @@ def test_vrrp_comes_last():
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
-    assert needed(both) == PROGRAMS
+    assert needed(both) == CONFIGURED
     assert plan(both, api).prepare == (
         "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger", "vrrp",
     )  # fmt: skip

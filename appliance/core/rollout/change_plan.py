@@ -1,0 +1,35 @@
+"""What a change from one configuration to the next asks of the programs."""
+
+from dataclasses import dataclass
+
+from appliance.core.programs import needed
+from appliance.model.program_names import FORWARD, REDIRECT, VRRP
+from appliance.model.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramChanges:
+    """Programs in the order of commits (`core.programs.PROGRAMS`).
+
+    `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
+    they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
+    """
+
+    prepare: tuple[str, ...]
+    start: tuple[str, ...]
+    stop: tuple[str, ...]
+
+
+def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
+    """Return what going from `old` to `new` asks of the programs."""
+    before, after = needed(old), needed(new)
+    return ProgramChanges(
+        prepare=tuple(sorted(before, key=lambda each: _turn(each, goes=each not in after))),
+        start=tuple(each for each in after if each not in before),
+        stop=tuple(each for each in before if each not in after),
+    )
+
+
+def _turn(program: str, *, goes: bool) -> tuple[bool, bool]:
+    """Return what sorts programs into the order of commits: those that go come behind those that stay."""
+    return program == VRRP, goes and program not in (REDIRECT, FORWARD)

@@ -1,0 +1,36 @@
+"""The names of the programs: of their control sockets, heartbeats, locks and logs, and in supervisord.
+
+`core.programs` is the table with all else that differs between them.
+"""
+
+from typing import Final
+
+RELOAD: Final = "reload"
+"""The program that has the others obey a new configuration."""
+
+HEALTH: Final = "health"
+"""The program that checks the servers."""
+
+REDIRECT: Final = "redirect"
+"""The program that leads connections for other programs' ports to frontends."""
+
+FORWARD: Final = "forward"
+"""The program that has the kernel forward the connections of frontends."""
+
+PROXIES: Final = ("proxy-api", "proxy-ingress")
+"""The programs that serve groups of frontends."""
+
+DISCOVER: Final = "discover"
+"""The program that watches the cluster's API."""
+
+STATS: Final = "stats"
+"""The program that shows what the others do; no traffic depends on it."""
+
+LINGER: Final = "linger"
+"""The program that leads packets of connections to the node that has them, when a virtual IP has moved."""
+
+VRRP: Final = "vrrp"
+"""The program that serves the virtual IPs."""
+
+TRACKER: Final = "tracker"
+"""The child of `vrrp` that looks at what virtual IPs track."""
