@@ -546,6 +546,14 @@ def _as_text(data: bytes) -> bytes:
     return text.decode(errors="ignore").encode()[:LONGEST] + mark + answer
 
 
+def status_round_trip(kind: type[object]) -> Callable[[bytes], None]:
+    """Return what reads and writes a status of that type as the values of an answer."""
+    return round_trip(
+        lambda line: status_answer.decode(control.decode_answer(line).values, kind),
+        lambda status: control.encode_answer(good(**status_answer.encode(status))),
+    )
+
+
 TARGETS = (
     Target(
         name="client-hello",
@@ -836,21 +844,22 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
+        name="status-answer",
+        run=status_round_trip(status_answer.ReloadStatus),
+        seeds=(control.encode_answer(good(program="reload", version="1.0", reloads={"done": 1})),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
+        words=JSON_WORDS,
+    ),
+    Target(
         name="worker-status",
-        run=round_trip(
-            lambda line: status_answer.decode(control.decode_answer(line).values, worker_status.WorkerStatus),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(worker_status.WorkerStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="vrrp-status",
-        run=round_trip(
-            lambda line: status_answer.decode(control.decode_answer(line).values, vrrp_status.VrrpStatus),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(vrrp_status.VrrpStatus),
         seeds=(control.encode_answer(good(**vip_answers.answer(vip_answers.router()))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
@@ -864,34 +873,21 @@ TARGETS = (
     ),
     Target(
         name="linger-status",
-        run=round_trip(
-            lambda line: status_answer.decode(control.decode_answer(line).values, linger_status.LingerStatus),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(linger_status.LingerStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(LINGER_STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="redirect-status",
-        run=round_trip(
-            lambda line: status_answer.decode(
-                control.decode_answer(line).values, redirect_status.RedirectStatus
-            ),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(redirect_status.RedirectStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(REDIRECT_STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
     ),
     Target(
         name="forward-status",
-        run=round_trip(
-            lambda line: status_answer.decode(
-                control.decode_answer(line).values, forward_status.ForwardStatus
-            ),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(forward_status.ForwardStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(FORWARD_STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,
@@ -974,12 +970,7 @@ TARGETS = (
     ),
     Target(
         name="discovery-status",
-        run=round_trip(
-            lambda line: status_answer.decode(
-                control.decode_answer(line).values, discovery_status.DiscoveryStatus
-            ),
-            lambda status: control.encode_answer(good(**status_answer.encode(status))),
-        ),
+        run=status_round_trip(discovery_status.DiscoveryStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(DISCOVERY_STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,

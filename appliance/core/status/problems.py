@@ -117,9 +117,13 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
 
 
 def _refused(reload: ReloadStatus | None) -> Iterator[str]:
-    for problem in reload.refused if reload else ():
-        again = " for now, and is tried again" if reload and reload.again_in is not None else ""
-        yield f"the last reload was refused{again}: {located(problem)}"
+    if reload is None:
+        return
+    for problem in reload.refused:
+        if reload.again_in is None:
+            yield f"the last reload was refused: {located(problem)}"
+        else:
+            yield f"the last reload was refused for now, and is tried again: {located(problem)}"
 
 
 def located(problem: AnswerProblem) -> str:

@@ -6,14 +6,15 @@ import pytest
 from support.vrrp.vip_answers import answer, heard, router
 
 from appliance.core.status.vrrp_troubles import troubles
-from appliance.wire.lines.vrrp_status import VrrpStatus, decode
+from appliance.wire.lines.status_answer import decode
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 pytestmark = pytest.mark.pure
 
 
 def said(*routers: dict[str, object], **changes: object) -> VrrpStatus:
     """Return the answer as the console reads it."""
-    return decode(answer(*routers, **changes))
+    return decode(answer(*routers, **changes), VrrpStatus)
 
 
 def told(*routers: dict[str, object], **changes: object) -> list[str]:

@@ -323,14 +323,14 @@ def test_found_servers():
         source=source, port=80, template=template, send_proxy=SendProxy.NONE, check_follows=False
     )
     made = pool(servers=(server("a", discovered=True), server("b", discovered=True)), discover=wanted)
-    about = seen(boards.health("a"), boards.health("b"), configured=made, discovery=discovery)
+    about = seen(boards.health("a"), boards.health("b"), configured=made, discover=discovery)
     assert "found in the cluster (nodes edge=, which does not show it any more: it is kept" in told(
         why("a", about)
     )
     assert "It was found in the cluster." in told(why("b", about))
     whole = why("pool", about)
     assert "are kept: too many vanished" in told(whole)
-    empty = why("pool", seen(configured=replace(made, servers=()), discovery=discovery))
+    empty = why("pool", seen(configured=replace(made, servers=()), discover=discovery))
     assert (empty.state, empty.decided_by) == ("empty", Decider.DISCOVERY)
     assert "no server of it is known" in empty.answer
     nobody = why("pool", seen(configured=replace(made, servers=(), discover=None)))
