@@ -44,12 +44,7 @@ class HealthEvents:
             )
         )
         self._states[checked.key] = state
-        unchecked = sum(
-            each.health.state is ServerState.CHECKING
-            for each in among.servers.values()
-            if each.pool == checked.pool
-        )
-        step = _STEPS.get(event, 0)
+        step, unchecked = _STEPS.get(event, 0), among.unchecked(checked.pool)
         meaning = self._counts.changed(checked.pool, up=up, servers=count, step=step, unchecked=unchecked)
         if meaning is not None:
             cause = f"{event.value} {checked.server.name}"

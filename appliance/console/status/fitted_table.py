@@ -1,15 +1,25 @@
-"""Tables that fit the terminal by leaving out whole columns; rich would shrink all to a few letters each."""
+"""Tables that fit the terminal by leaving out whole columns; rich would shrink all to a few letters each.
 
-from collections.abc import Sequence
+Where no cell has to be folded or cut, lines are put together here: rich's way to each cell costs a hundred
+microseconds, which for 40,000 servers is a minute.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
 
 _GAP = 2
 """Spaces between two columns, as rich pads them."""
+
+_MANY: Final = 1000
+"""Rows from which on rich's own way takes longer than a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,18 +29,26 @@ class FittedTable:
     table: Table
     optional: Sequence[str]
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table with as many columns as fit; rich calls this to print it."""
         columns = list(self.table.columns)
+        widths = {id(each): _needed(each) for each in columns}
         for name in self.optional:
-            if _width(columns) <= options.max_width:
+            if _width(columns, widths) <= options.max_width:
                 break
             columns = [each for each in columns if each.header != name]
-        yield _table(columns)
+        if (
+            self.table.row_count >= _MANY
+            and _width(columns, widths) <= options.max_width
+            and all(each.no_wrap and _plain(each) for each in columns)
+        ):
+            yield from _lines(columns, [widths[id(each)] for each in columns], console)
+        else:
+            yield _table(columns)
 
 
-def _width(columns: Sequence[Column]) -> int:
-    return sum(map(_needed, columns)) + _GAP * (len(columns) - 1)
+def _width(columns: Sequence[Column], widths: dict[int, int]) -> int:
+    return sum(widths[id(each)] for each in columns) + _GAP * (len(columns) - 1)
 
 
 def _needed(column: Column) -> int:
@@ -39,6 +57,42 @@ def _needed(column: Column) -> int:
     if not column.no_wrap:
         texts = [word for text in texts for word in text.split()]
     return max(map(cell_len, texts), default=0)
+
+
+def _plain(column: Column) -> bool:
+    """Return whether all cells are one line in one style: no markup, no emoji's name."""
+    return all(
+        "\n" not in cell.plain and "\t" not in cell.plain and not cell.spans
+        if isinstance(cell, Text)
+        else isinstance(cell, str) and not set(cell) & set("[:\n\t")
+        for cell in column.cells
+    )
+
+
+def _lines(columns: Sequence[Column], widths: Sequence[int], console: Console) -> Iterable[Segment]:
+    """Yield the lines as rich does, the last column padded as the others are."""
+    gap, end = Segment(" " * _GAP), Segment.line()
+    bold = console.get_style("table.header")
+    heads = ([Text(str(each.header), style=bold + console.get_style(each.header_style))] for each in columns)
+    cells = (
+        [_padded(cell, width, column, console) for cell in (*head, *column.cells)]
+        for head, column, width in zip(heads, columns, widths, strict=True)
+    )
+    for row in zip(*cells, strict=True):
+        for position, segments in enumerate(row):
+            if position:
+                yield gap
+            yield from segments
+        yield end
+
+
+def _padded(cell: object, width: int, column: Column, console: Console) -> tuple[Segment, ...]:
+    style: Style | None = None
+    text = str(cell)
+    if isinstance(cell, Text):
+        text, style = cell.plain, console.get_style(cell.style) if cell.style else None
+    padding = Segment(" " * (width - cell_len(text)))
+    return (padding, Segment(text, style)) if column.justify == "right" else (Segment(text, style), padding)
 
 
 def _table(columns: Sequence[Column]) -> Table:

@@ -75,6 +75,7 @@ class CheckedServers:
         self.weights = dict(weights or {})
         self.snapshot: Snapshot | None = None
         self.servers: dict[Key, CheckedServer] = {}
+        self._members: dict[str, list[CheckedServer]] = {}
 
     def differs(self, snapshot: Snapshot) -> bool:
         """Return whether applying the snapshot would change an address, a weight or a check."""
@@ -87,6 +88,7 @@ class CheckedServers:
         interval: three masters are known at once, and a thousand servers do not all get a handshake at once.
         """
         old, self.servers, self.snapshot = self.servers, {}, snapshot
+        self._members = {}
         started, events = set(), []
         wanted = _configured(snapshot)
         for key, (pool, server) in wanted.items():
@@ -96,6 +98,7 @@ class CheckedServers:
                 started.add(key)
             checked.server, checked.weight = server, self.weights.get(key)
             self.servers[key] = checked
+            self._members.setdefault(pool.name, []).append(checked)
             events += [(key, event)] if event else []
         gone = frozenset(key for key, checked in old.items() if self.servers.get(key) is not checked)
         return CheckChanges(
@@ -176,8 +179,14 @@ class CheckedServers:
 
     def up(self, pool: str) -> tuple[int, int]:
         """Return how many servers of a pool take traffic, and how many there are."""
-        servers = [checked.health for (name, _), checked in self.servers.items() if name == pool]
-        return sum(each.state is ServerState.UP for each in servers), len(servers)
+        return self._in_state(pool, ServerState.UP), len(self._members.get(pool, ()))
+
+    def unchecked(self, pool: str) -> int:
+        """Return of how many servers of a pool the first verdict is still to come."""
+        return self._in_state(pool, ServerState.CHECKING)
+
+    def _in_state(self, pool: str, state: ServerState) -> int:
+        return sum(each.health.state is state for each in self._members.get(pool, ()))
 
     def _checked(
         self, old: CheckedServer | None, pool: Pool, server: Server, *, now: float, window: float

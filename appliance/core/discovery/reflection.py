@@ -6,6 +6,8 @@ object, and the version of the last one is what the next watch goes on from, at 
 
 from typing import Final, Generic, assert_never
 
+from msgspec import structs
+
 from appliance.wire.kubernetes.answers import (
     GONE,
     AnyObject,
@@ -66,11 +68,10 @@ class Reflection(Generic[AnyObject]):
                     self.forget_version()
                 return event
             case Changed():
-                self._objects[event.value.metadata.name] = event.value
-                self.changes += 1
+                self._put(event.value)
             case Deleted():
-                self._objects.pop(event.value.metadata.name, None)
-                self.changes += 1
+                gone = self._objects.pop(event.value.metadata.name, None)
+                self.changes += gone is not None
             case Bookmark():
                 pass  # only its version counts
             case _:
@@ -80,6 +81,12 @@ class Reflection(Generic[AnyObject]):
             raise TooManyObjectsError(f"more than {MOST_OBJECTS} objects")
         self.resource_version = event.resource_version or None
         return None
+
+    def _put(self, value: AnyObject) -> None:
+        """Take an object; one in which only the version is new, as of a kubelet's heartbeat, is no change."""
+        known = self._objects.get(value.metadata.name)
+        self._objects[value.metadata.name] = value
+        self.changes += known is None or structs.replace(value, metadata=known.metadata) != known
 
     def forget_version(self) -> None:
         """Have the resource listed again; what is known stays until then."""

@@ -6,7 +6,7 @@ identity, not its content, and so is that it only stands for one that is to come
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -47,7 +47,24 @@ class ConfigChange:
 
 def diff(old: Snapshot, new: Snapshot) -> tuple[ConfigChange, ...]:
     """Return the changes that turn one snapshot into another; empty where both have the same content."""
+    old, new = _without_same_pools(old, new)
     return tuple(_changes(_tree(old), _tree(new), ()))
+
+
+def _without_same_pools(old: Snapshot, new: Snapshot) -> tuple[Snapshot, Snapshot]:
+    """Leave pools out that are the same in both, unless the order of pools differs.
+
+    A tree of all servers takes twenty times as long as the comparison of their values.
+    """
+    if [pool.name for pool in old.pools] != [pool.name for pool in new.pools]:
+        return old, new
+    differing = [
+        (before, after) for before, after in zip(old.pools, new.pools, strict=True) if before != after
+    ]
+    return (
+        replace(old, pools=tuple(before for before, _ in differing)),
+        replace(new, pools=tuple(after for _, after in differing)),
+    )
 
 
 def apply(snapshot: Snapshot, changes: tuple[ConfigChange, ...]) -> Snapshot:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,13 @@ from support.run.tiers import examples
 from support.values import snapshots
 
 from appliance.core.checks.check_outcome import CheckOutcome
-from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal
+from appliance.core.checks.checked_servers import (
+    CheckedServer,
+    CheckedServers,
+    Key,
+    UnknownServerError,
+    is_literal,
+)
 from appliance.core.checks.health_record import record
 from appliance.core.checks.server_health import HealthEvent
 from appliance.model.check_results import CheckResult
@@ -251,3 +258,28 @@ def test_a_weight_of_nobody_is_refused():
     with pytest.raises(UnknownServerError):
         subject.set_weight(("pool", "b"), operator_weight("7"), now=1.0)
     assert subject.weights == {}
+
+
+class NotGoneThrough(dict[Key, CheckedServer]):
+    """Servers that may be looked up, and not gone through one by one."""
+
+    def items(self) -> NoReturn:
+        """Fail the test."""
+        pytest.fail("all servers were gone through")
+
+    values = items
+
+
+def test_counts_of_a_pool_cost_what_the_pool_has():
+    """Each change of a server is told with them: with all servers that would grow with their square."""
+    subject = CheckedServers(admins={})
+    pools = [snapshots.pool(name, servers=[A, B]) for name in ("pool", "other")]
+    subject.apply(snapshots.snapshot(pools=pools), now=0.0)
+    conclude(subject, "a", GOOD)
+    subject.servers = NotGoneThrough(subject.servers)
+    assert (subject.up("pool"), subject.unchecked("pool")) == ((1, 2), 1)
+    assert (subject.up("other"), subject.unchecked("other")) == ((0, 2), 2)
+    assert (subject.up("none"), subject.unchecked("none")) == ((0, 0), 0)
+    subject.servers = dict(dict.items(subject.servers))
+    subject.apply(of([B]), now=2.0)
+    assert (subject.up("pool"), subject.up("other")) == ((0, 1), (0, 0))

@@ -109,3 +109,17 @@ def test_after_any_events_it_is_what_the_server_has(events: list[tuple[str, bool
         found.event(kind(value=thing(name), resource_version="7"))
         there = there | {name} if comes else there - {name}
     assert set(names(found)) == there
+
+
+def test_heartbeats_change_nothing():
+    """Kubelets write their Node again and again: what is looked at is the same, and nobody has to be told."""
+    found: Reflection[ConfigMap] = Reflection()
+    found.page(page(*(thing(f"n{number}", address="10.0.0.1") for number in range(100))))
+    before = found.changes
+    for number in range(1000):
+        same = thing(f"n{number % 100}", version=str(10 + number), address="10.0.0.1")
+        found.event(Changed(value=same, resource_version=str(10 + number)))
+    found.event(Deleted(value=thing("nobody"), resource_version="2000"))
+    assert (found.changes, found.resource_version) == (before, "2000")
+    found.event(Changed(value=thing("n1", version="2001", address="10.0.0.2"), resource_version="2001"))
+    assert found.changes == before + 1

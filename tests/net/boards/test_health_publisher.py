@@ -16,7 +16,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.net.boards.health_publisher import FRESH, RETRY, HealthPublisher
+from appliance.net.boards.health_publisher import FRESH, PAUSE, RETRY, HealthPublisher, pause
 from appliance.wire.boards.health_board import HealthBoard, PoolHealthRecord, ServerHealthRecord, decode
 
 pytestmark = pytest.mark.sockets
@@ -144,6 +144,21 @@ def test_what_is_outstanding_is_published_at_the_end(tmp_path: Path):
 def test_fresh_results_wait_no_longer_than_they_may():
     """An operator who watches sees results of this second."""
     assert FRESH < 1.0
+
+
+def test_many_servers_are_published_less_often(subject: Subject, monkeypatch: pytest.MonkeyPatch):
+    """A thousand are known to workers at once; beyond that the pause grows as what they have to read."""
+    assert [pause(0), pause(1000), pause(40_000)] == [PAUSE, PAUSE, 40 * PAUSE]
+    asked: list[int] = []
+
+    def noted(servers: int) -> float:
+        asked.append(servers)
+        return PAUSE
+
+    monkeypatch.setattr("appliance.net.boards.health_publisher.pause", noted)
+    subject.publisher.touch(KEYS[0], changed=True)
+    until(lambda: bool(asked), timeout=PATIENCE)
+    assert asked[0] == len(KEYS)
 
 
 def test_a_board_that_cannot_grow_is_written_later(subject: Subject):

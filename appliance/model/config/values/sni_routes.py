@@ -29,22 +29,24 @@ def sni_routes(value: object) -> tuple[SniRoute, ...]:
     found = mappings(
         value, _route, noun="route", most=MOST_ROUTES, keys=_KEYS, example="{names: [...], pool: ...}"
     )
-    if sum(len(each.names) for each in found) > MOST_NAMES:
+    if sum(len(route.names) for route, _ in found) > MOST_NAMES:
         raise ValueError(f"has more than {MOST_NAMES} names")
-    if sum(len(byte_pattern(each.regex, no_case=True).states) for each in found if each.regex) > MOST_STATES:
+    if sum(states for _, states in found) > MOST_STATES:
         raise ValueError(f"its regular expressions have more than {MOST_STATES} states: write names instead")
-    return found
+    return tuple(route for route, _ in found)
 
 
-def _route(value: Mapping[str, object]) -> SniRoute:
+def _route(value: Mapping[str, object]) -> tuple[SniRoute, int]:
+    """Return a route, and how many states its regular expression has."""
     if ("names" in value) is ("regex" in value):
         raise ValueError("must say `names`, or `regex`, and not both")
     if "pool" not in value:
         raise ValueError("must say its `pool`")
     pool = names.name(str(value["pool"]))
     if "names" in value:
-        return SniRoute(names=_names(value["names"]), pool=pool)
-    return SniRoute(regex=_regex(value["regex"]), pool=pool)
+        return SniRoute(names=_names(value["names"]), pool=pool), 0
+    regex = value["regex"] if isinstance(value["regex"], str) else ""
+    return SniRoute(regex=regex, pool=pool), _states(regex)
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -63,13 +65,11 @@ def server_name(value: object) -> str:
     return name
 
 
-def _regex(value: object) -> str:
-    text = value if isinstance(value, str) else ""
+def _states(regex: str) -> int:
     try:
-        byte_pattern(text)
+        return len(byte_pattern(regex, no_case=True).states)
     except ValueError as error:
         raise ValueError(f"`regex`: {error}") from None
-    return text
 
 
 SCHEMA: Final = {

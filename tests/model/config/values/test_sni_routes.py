@@ -2,6 +2,7 @@
 
 import pytest
 
+from appliance.model.byte_pattern import BytePattern, byte_pattern
 from appliance.model.config.values.sni_routes import MOST_NAMES, MOST_ROUTES, sni_routes
 from appliance.model.snapshot.frontends import SniRoute
 
@@ -27,3 +28,16 @@ def test_bounds(value: object, why: str):
     """A list is as long as a client may cost, and no longer."""
     with pytest.raises(ValueError, match=why):
         sni_routes(value)
+
+
+def test_an_expression_is_compiled_once(monkeypatch: pytest.MonkeyPatch):
+    """Whether it is one and how many states it has are of one look."""
+    compiled: list[str] = []
+
+    def counted(text: str, *, no_case: bool = False) -> BytePattern:
+        compiled.append(text)
+        return byte_pattern(text, no_case=no_case)
+
+    monkeypatch.setattr("appliance.model.config.values.sni_routes.byte_pattern", counted)
+    sni_routes([{"regex": text, "pool": "p"} for text in ("^a", "b$")])
+    assert compiled == ["^a", "b$"]
