@@ -25,8 +25,10 @@ def installed(file: Path, checksum: str | None, folders: ReleaseFolders) -> str:
     try:
         given = archive.checksum(checksum, where="--sha256") if checksum else archive.expected_checksum(file)
         name = installation.install(file, folders, checksum=given)
-    except (ArchiveRefused, InstallationFailed) as error:
+    except ArchiveRefused as error:
         raise Refused(str(error), step=f"copy or make the archive again; {_NOTHING}") from error
+    except InstallationFailed as error:
+        raise Refused(str(error), step=f"{error.step}; {_NOTHING}") from error
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}", step=_NOTHING) from error
     compared = "its SHA-256 is as expected" if given else "no SHA-256 was there to compare"
@@ -38,10 +40,21 @@ def way_back(folders: ReleaseFolders) -> str:
     """Return the name of the release that ran before; raises Refused."""
     _look_for_folders(folders)
     if former := folders.former:
+        _prepare(former, folders)
         return former
     raise Refused(
         f"{folders.place}: no former release is kept", step="appliance upgrade FILE, with its archive"
     )
+
+
+def _prepare(name: str, folders: ReleaseFolders) -> None:
+    try:
+        folders.prepare(name)
+    except OSError as error:
+        folders.withdraw()
+        raise Refused(
+            f"{error.filename}: {error.strerror}", step=f"see that {folders.place} can be written; {_NOTHING}"
+        ) from error
 
 
 def choose(name: str, folders: ReleaseFolders) -> None:
@@ -52,7 +65,7 @@ def choose(name: str, folders: ReleaseFolders) -> None:
     except OSError as error:
         raise Refused(
             f"{error.filename}: {error.strerror}",
-            step=f"{name} may not start after a reboot; see: ls -l {folders.place}",
+            step=f"{name} may not start after a reboot: {folders.by_hand(name)}",
         ) from error
     kept = f"; {folders.former} is kept for --back" if folders.former else ""
     click.echo(f"{name} starts from now on{kept}.")

@@ -76,8 +76,9 @@ def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, chec
     except _NobodyRunsError:
         found = Upgraded(version=name.removeprefix(PREFIX), pid=0)
         click.echo("No appliance runs here that it could take over from.", err=True)
-    except _NotTakenOverError:
-        if file:
+    except Refused as error:
+        folders.withdraw()
+        if file and isinstance(error, _NotTakenOverError):
             installation.remove(folders, name)
         raise
     releases.choose(name, folders)

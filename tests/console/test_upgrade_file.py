@@ -1,9 +1,12 @@
 """`appliance upgrade FILE` and `--back`, where nobody runs: what is chosen, removed, and refused."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.processes.waiting import wait_until
 from support.supervisor import releases
 
 from appliance.console import upgrade
@@ -70,6 +73,21 @@ def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_pa
         assert (done.exit_code, reason in done.output) == (1, True), done.output
         assert "nothing was changed" in done.output
     assert sorted(folders.place.iterdir()) == before
+
+
+@pytest.mark.programs
+def test_a_release_that_runs_is_left_as_it_is(folders: ReleaseFolders, tmp_path: Path):
+    """Its command was killed before it was chosen: the next one says so, instead of emptying its folder."""
+    python = folders.command(releases.NAME).with_name("python")
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    with subprocess.Popen([python, "-c", "input()"], stdin=subprocess.PIPE) as running:
+        wait_until(lambda: folders.runs(releases.NAME), what="it runs")
+        done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+        running.kill()
+    assert (done.exit_code, f"{releases.NAME} runs already" in done.output) == (1, True), done.output
+    assert f"Next: ln -sfn {releases.NAME} {folders.place}/appliance" in done.output
+    assert python.exists()
 
 
 def test_a_full_disk(folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ It has one folder of that name, and in it plain files: wheels, the hashes of all
 is refused before it is written, and so is one that is larger than any of ours.
 """
 
+import contextlib
 import gzip
 import hashlib
 import os
@@ -113,10 +114,20 @@ def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -
     if (folder / short).exists():
         raise ArchiveRefused(f"it has two files of one name: {member.name!r}")
     source = archive.extractfile(member)
-    with (folder / short).open("xb") as target:
+    with naming(folder / short), (folder / short).open("xb") as target:
         while source and (chunk := _read(source)):
             target.write(chunk)
     return name
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an OSError name a path where it names none: what a write raises does not."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def _read(source: "_Readable") -> bytes:

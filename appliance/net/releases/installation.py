@@ -4,6 +4,8 @@ It gets a virtual environment of the Python that runs this, without a package re
 with the hash that the archive has for it, and the command has to say the version of the archive's name.
 """
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -12,39 +14,59 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from appliance.net.releases.archive import ArchiveRefused, compare, open_archive, unpack
+from appliance.net.releases.archive import ArchiveRefused, compare, naming, open_archive, unpack
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 
 _PATIENCE: Final = 300.0  # seconds for each command
 _ROOM: Final = 12  # times the archive's size: its parts, what they unpack to, and pip's own copies
+_BARE: Final = 32 << 20  # bytes of a virtual environment with pip, and nothing else
+_FILES: Final = 10_000  # of a release, with pip's, and some to spare
+_SCRATCH: Final = f"{PREFIX}unpacked-"  # one that a power cut has left goes with the next release
+_SAMPLE: Final = 1 << 20  # bytes that a full disk has not
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _READABLE: Final = 0o022  # umask: the programs' user reads it
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 class InstallationFailed(Exception):  # noqa: N818  # what has happened, not a mistake of ours
-    """The release is not installed, and nothing of it is left."""
+    """The release is not installed, and nothing of it is left; `step` is what to do."""
+
+    def __init__(self, message: str, *, step: str = "copy or make the archive again") -> None:
+        super().__init__(message)
+        self.step = step
 
 
 def install(path: Path, folders: ReleaseFolders, *, checksum: str | None) -> str:
     """Install the release of an archive and return its name; raises InstallationFailed.
 
-    One that runs, or is the way back, is left as it is.
+    One that is chosen, or is the way back, is left as it is. So is one that runs all the same: the command
+    that had it take over was killed before it was chosen.
     """
     try:
-        with open_archive(path) as file, tempfile.TemporaryDirectory(dir=folders.place) as scratch:
+        with open_archive(path) as file:
             if checksum is not None:
                 compare(file, checksum)
             _look_for_room(path, folders)
-            parts = Path(scratch)
-            name = unpack(file, parts)
-            if name in (folders.current, folders.former):
-                raise InstallationFailed(f"{name} is installed already")
-            _install(parts, folders, name)
-            return name
+            with tempfile.TemporaryDirectory(dir=folders.place, prefix=_SCRATCH) as scratch:
+                return _installed(unpack(file, Path(scratch)), Path(scratch), folders)
     except ArchiveRefused as error:
         raise InstallationFailed(f"{path}: {error}") from error
     except OSError as error:
-        raise InstallationFailed(f"{error.filename or path}: {error.strerror or error}") from error
+        words = f"{error.filename or path}: {error.strerror or error}"
+        if error.errno in _NO_ROOM:
+            raise InstallationFailed(words, step=_more_room(folders)) from error
+        raise InstallationFailed(words) from error
+
+
+def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
+    if name in (folders.current, folders.former):
+        raise InstallationFailed(f"{name} is installed already")
+    if folders.runs(name):
+        raise InstallationFailed(
+            f"{name} runs already, but is not what starts next", step=folders.by_hand(name)
+        )
+    _install(parts, folders, name)
+    return name
 
 
 def remove(folders: ReleaseFolders, name: str) -> None:
@@ -53,11 +75,29 @@ def remove(folders: ReleaseFolders, name: str) -> None:
 
 
 def _look_for_room(path: Path, folders: ReleaseFolders) -> None:
-    wanted, free = _ROOM * path.stat().st_size, shutil.disk_usage(folders.place).free
+    wanted, free = _BARE + _ROOM * path.stat().st_size, shutil.disk_usage(folders.place).free
     if free < wanted:
         raise InstallationFailed(
-            f"{folders.place} has {free >> 20} MB left, and {wanted >> 20} MB are needed"
+            f"{folders.place} has {free >> 20} MB left, and {wanted >> 20} MB are needed",
+            step=_more_room(folders),
         )
+    files = os.statvfs(folders.place)
+    if files.f_files and files.f_favail < _FILES:  # some file systems have no limit, and say 0
+        raise InstallationFailed(
+            f"{folders.place} has room for {files.f_favail} more files, and {_FILES} are needed",
+            step=_more_room(folders),
+        )
+
+
+def _more_room(folders: ReleaseFolders) -> str:
+    return f"make room in {folders.place} (df -h {folders.place}; df -i {folders.place}), and try again"
+
+
+def _look_for_full_disk(folder: Path) -> None:
+    """Raise OSError where a disk is full: a command that failed for that may not say it, as venv does not."""
+    with naming(folder), tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(_SAMPLE))
+        file.flush()
 
 
 def _install(parts: Path, folders: ReleaseFolders, name: str) -> None:
@@ -65,15 +105,18 @@ def _install(parts: Path, folders: ReleaseFolders, name: str) -> None:
     python = str(target / "bin" / "python")
     pip = ("-I", "-m", "pip", "--isolated", "--disable-pip-version-check", "install", "--quiet")
     try:
-        _run([str(Path(sys.executable).resolve()), "-I", "-m", "venv", "--clear", str(target)])
+        _run([str(Path(sys.executable).resolve()), "-I", "-m", "venv", "--clear", str(target)], parts)
         _run(
             [
                 *(python, *pip, "--no-index", "--no-cache-dir", "--find-links", str(parts)),
                 *("--require-hashes", "--requirement", str(parts / "requirements.txt")),
-            ]
+            ],
+            parts,
         )
-        _compare_version(name, _run([str(folders.command(name)), "--version"]))
+        _compare_version(name, _run([str(folders.command(name)), "--version"], parts))
+        folders.prepare(name)
     except BaseException:
+        folders.withdraw()
         remove(folders, name)
         raise
 
@@ -83,7 +126,8 @@ def _compare_version(name: str, said: str) -> None:
         raise InstallationFailed(f"{name} says that it is: {said.strip()}")
 
 
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str], parts: Path) -> str:
+    """Run a command whose temporary files lie beside the parts: that room was looked for, and is removed."""
     try:
         done = subprocess.run(  # noqa: S603  # by argument list
             list(command),
@@ -94,11 +138,12 @@ def _run(command: Sequence[str]) -> str:
             check=False,
             timeout=_PATIENCE,
             umask=_READABLE,
-            env=_ENVIRONMENT,
+            env={**_ENVIRONMENT, "TMPDIR": str(parts)},
         )
     except subprocess.TimeoutExpired as error:
         raise InstallationFailed(f"{command[0]}: not done after {_PATIENCE:g} s") from error
     if done.returncode:
+        _look_for_full_disk(parts.parent)
         words = (done.stderr or done.stdout).strip().splitlines()
         raise InstallationFailed("; ".join(words[-3:]) or f"{command[0]} ended with {done.returncode}")
     return done.stdout

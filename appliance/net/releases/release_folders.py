@@ -5,6 +5,7 @@
 /opt/appliance.former -> lb-appliance-0.1.0     the way back
 """
 
+import contextlib
 import shutil
 from pathlib import Path
 from typing import Final
@@ -38,14 +39,40 @@ class ReleaseFolders:
         """Return the `appliance` command of a release."""
         return self.place / name / "bin" / "appliance"
 
+    def runs(self, name: str) -> bool:
+        """Return whether a process runs by the interpreter of a release."""
+        own = bytes(self.place / name / "bin") + b"/"
+        for each in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):  # it has ended
+                if each.read_bytes().startswith(own):
+                    return True
+        return False
+
+    def prepare(self, name: str) -> None:
+        """Make what `choose` renames, beside what counts: that needs no room then. Raises OSError."""
+        if current := self.current:
+            self._prepare(_FORMER, current)
+        self._prepare(_CURRENT, name)
+
     def choose(self, name: str) -> None:
         """Make a release the one that starts from now on; the current one is the former then. Raises OSError.
 
         A link is renamed into its place, so that at no moment there is no appliance to start.
         """
-        if current := self.current:
-            self._link(_FORMER, current)
-        self._link(_CURRENT, name)
+        self.prepare(name)
+        for link in (_FORMER, _CURRENT):
+            with contextlib.suppress(FileNotFoundError):  # the first release has no former one
+                self._scratch(link).replace(self.place / link)
+
+    def by_hand(self, name: str) -> str:
+        """Return the command for what `choose` does, but for the way back."""
+        link = self.place / _CURRENT
+        return f"ln -sfn {name} {link}, if `appliance status` says that its version is in charge"
+
+    def withdraw(self) -> None:
+        """Remove what was prepared."""
+        for link in (_FORMER, _CURRENT):
+            self._scratch(link).unlink(missing_ok=True)
 
     def remove_others(self) -> tuple[str, ...]:
         """Remove all but the current and the former one, and return their names; raises OSError."""
@@ -62,8 +89,12 @@ class ReleaseFolders:
             return None
         return target.name if len(target.parts) == 1 or target.parent == self.place else None
 
-    def _link(self, link: str, name: str) -> None:
-        scratch = self.place / f"{link}.new"
+    def _prepare(self, link: str, name: str) -> None:
+        scratch = self._scratch(link)
+        if scratch.is_symlink() and scratch.readlink() == Path(name):
+            return
         scratch.unlink(missing_ok=True)
         scratch.symlink_to(name)
-        scratch.replace(self.place / link)
+
+    def _scratch(self, link: str) -> Path:
+        return self.place / f"{link}.new"

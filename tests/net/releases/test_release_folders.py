@@ -30,6 +30,20 @@ def test_each_choice_keeps_the_way_back(tmp_path: Path):
     assert (tmp_path / "appliance/bin/appliance").samefile(folders.command("lb-appliance-1"))
 
 
+def test_what_is_prepared_counts_when_it_is_chosen(tmp_path: Path):
+    """Until then it changes nothing, and can be withdrawn; another choice takes its place."""
+    folders = _with(tmp_path, "lb-appliance-1", "lb-appliance-2", "lb-appliance-3")
+    folders.choose("lb-appliance-1")
+    before = sorted(tmp_path.iterdir())
+    folders.prepare("lb-appliance-2")
+    assert (folders.current, folders.former) == ("lb-appliance-1", None)
+    folders.withdraw()
+    assert sorted(tmp_path.iterdir()) == before
+    folders.prepare("lb-appliance-2")
+    folders.choose("lb-appliance-3")
+    assert (folders.current, folders.former) == ("lb-appliance-3", "lb-appliance-1")
+
+
 def test_others_are_removed(tmp_path: Path):
     """All but the two go, and nothing that is not ours."""
     folders = _with(tmp_path, "lb-appliance-1", "lb-appliance-2", "lb-appliance-3", "other")

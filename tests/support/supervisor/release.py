@@ -26,7 +26,7 @@ class Release:
 
     def __init__(self, root: Path, version: str, *, changes: Mapping[str, str] | None = None) -> None:
         self.version = version
-        self._root = root
+        self.root = root
         self._package = root / "appliance"
         shutil.copytree(_SOURCE, self._package, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(_SOURCE.parent / "config", root / "config")
@@ -49,7 +49,7 @@ class Release:
 
     def environment(self, paths: Paths) -> dict[str, str]:
         """Return the environment in which everything is of this release."""
-        return {**os.environ, **paths.environment(), "PYTHONPATH": str(self._root)}
+        return {**os.environ, **paths.environment(), "PYTHONPATH": str(self.root)}
 
     def run(self, paths: Paths, log: Path, *options: str) -> "subprocess.Popen[bytes]":
         """Start it in the runtime directory of another one; what it says goes to `log`."""
@@ -81,10 +81,10 @@ class Release:
 
     def script(self) -> Path:
         """Return its `appliance`, which is all that an operator knows of it."""
-        path = self._root / "bin" / "appliance"
+        path = self.root / "bin" / "appliance"
         if not path.exists():
             path.parent.mkdir()
-            path.write_text(_SCRIPT.format(python=sys.executable, root=str(self._root)))
+            path.write_text(_SCRIPT.format(python=sys.executable, root=str(self.root)))
             path.chmod(0o755)
         return path
 
