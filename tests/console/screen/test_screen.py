@@ -34,15 +34,15 @@ BAD = replace(GOOD, problems=(GuestProblem(key="dns", message="must be an addres
 def status(*, guest: GuestReport | None = GOOD, configured: bool = True, **changes: object) -> Status:
     """Return the status of an appliance that has one virtual IP, and holds it."""
     router = replace(virtual_router("api"), addresses=("10.0.0.200/24",))
+    vrrp = VrrpStatus(routers=(RouterStatus(name="api", state="active"),))
     found = Observations(
         snapshot=snapshot(number=1, groups=[], pools=[], virtual_routers=[router]) if configured else "none",
         supervised=() if configured else "it is not there",
-        answers={},
+        answers={"vrrp": vrrp} if configured else {},
         health=None,
         workers=(),
         failures={},
         degraded=None,
-        vrrp=VrrpStatus(routers=(RouterStatus(name="api", state="active"),)) if configured else None,
         guest=guest,
     )
     return replace(assess(found, 1.0), **changes)
