@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from appliance.model.capability import Capability
 from appliance.model.program_names import (
@@ -23,13 +23,9 @@ from appliance.model.program_names import (
     TRACKER,
     VRRP,
 )
-from appliance.model.snapshot.snapshot import Snapshot
-from appliance.wire.lines.discovery_status import DiscoveryStatus
-from appliance.wire.lines.forward_status import ForwardStatus
-from appliance.wire.lines.linger_status import LingerStatus
-from appliance.wire.lines.redirect_status import RedirectStatus
-from appliance.wire.lines.status_answer import ProxyStatus, ReloadStatus, StatusAnswer
-from appliance.wire.lines.vrrp_status import VrrpStatus
+
+if TYPE_CHECKING:  # what has capabilities and little to load imports this table, and no configuration
+    from appliance.model.snapshot.snapshot import Snapshot
 
 STOP_SECONDS: Final = 10
 """Seconds that a program may take to stop where that does not depend on the configuration."""
@@ -58,7 +54,8 @@ class Program:
     """One program.
 
     `needed` is whether a configuration has something to do for it. supervisord runs `module` with `arguments`
-    and gives it `capabilities`. `status` is what it answers to `status` on its control socket.
+    and gives it `capabilities`. `status` is the type of what it answers to `status` on its control socket;
+    it is named, as every program imports this table and few read an answer.
 
     Where all stop, those with the highest `stop_priority` stop first. `stop_seconds` is what a program may
     take then by a configuration, and `stop_alone` what it may take where only it stops; `why_then` is for
@@ -68,29 +65,29 @@ class Program:
     """
 
     name: str
-    needed: Callable[[Snapshot], bool]
+    needed: "Callable[[Snapshot], bool]"
     module: str
     arguments: tuple[str, ...] = ()
     capabilities: frozenset[Capability] = frozenset()
     children: tuple[Child, ...] = ()
-    status: type[StatusAnswer] = StatusAnswer
+    status: str = "appliance.wire.lines.status_answer:StatusAnswer"
     stop_priority: int
-    stop_seconds: Callable[[Snapshot], int] | None = None
+    stop_seconds: "Callable[[Snapshot], int] | None" = None
     stop_alone: int | None = None
     why_then: str = ""
     hangs_after: float | None = None
     leftovers: str | None = None
 
 
-def _serves(program: str, snapshot: Snapshot) -> bool:
+def _serves(program: str, snapshot: "Snapshot") -> bool:
     return any(group.program == program for group in snapshot.proxied)
 
 
-def _drained(snapshot: Snapshot) -> int:
+def _drained(snapshot: "Snapshot") -> int:
     return int(snapshot.drain) + STOP_MARGIN
 
 
-def _handed_over(snapshot: Snapshot) -> int:
+def _handed_over(snapshot: "Snapshot") -> int:
     return math.ceil(max((each.hand_over for each in snapshot.virtual_routers), default=0.0)) + STOP_MARGIN
 
 
@@ -102,7 +99,7 @@ def _proxy(name: str) -> Program:
         arguments=(name.removeprefix("proxy-"),),
         capabilities=frozenset({Capability.CAP_NET_BIND_SERVICE}),
         children=(Child(module="appliance.programs.worker", heartbeat="worker-", outlives=True),),
-        status=ProxyStatus,
+        status="appliance.wire.lines.status_answer:ProxyStatus",
         stop_priority=30,
         stop_seconds=_drained,
         why_then="TERM is the master's alone, which drains its workers. The KILL after that is for them too.",
@@ -117,7 +114,7 @@ PROGRAMS: Final = (
         # The operator's file may be root's alone, and is to be read at each reload.
         # It tries the binds of a group that is new before it accepts it.
         capabilities=frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
-        status=ReloadStatus,
+        status="appliance.wire.lines.status_answer:ReloadStatus",
         stop_priority=10,
     ),
     Program(
@@ -131,7 +128,7 @@ PROGRAMS: Final = (
         needed=lambda snapshot: any(each.redirect for group in snapshot.groups for each in group.frontends),
         module="appliance.programs.redirect",
         capabilities=frozenset({Capability.CAP_NET_ADMIN}),
-        status=RedirectStatus,
+        status="appliance.wire.lines.redirect_status:RedirectStatus",
         stop_priority=25,
         why_then="After the proxies: they have it withdraw its rules before they stop to accept, and what was"
         " redirected goes on until they have drained.",
@@ -142,7 +139,7 @@ PROGRAMS: Final = (
         module="appliance.programs.forward",
         # Rules and conntrack; and packets that have the ends of a lost connection speak, so that it is reset.
         capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW}),
-        status=ForwardStatus,
+        status="appliance.wire.lines.forward_status:ForwardStatus",
         stop_priority=30,
         stop_seconds=_drained,
         why_then="With the proxies: sessions drain in both at the same time.",
@@ -153,7 +150,7 @@ PROGRAMS: Final = (
         name=DISCOVER,
         needed=lambda snapshot: bool(snapshot.kubernetes),
         module="appliance.programs.discover",
-        status=DiscoveryStatus,
+        status="appliance.wire.lines.discovery_status:DiscoveryStatus",
         stop_priority=15,
     ),
     Program(
@@ -169,7 +166,7 @@ PROGRAMS: Final = (
         module="appliance.programs.linger",
         # Rules, addresses on lo, and options of interfaces.
         capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
-        status=LingerStatus,
+        status="appliance.wire.lines.linger_status:LingerStatus",
         stop_priority=25,
         why_then="After the proxies: what they still serve of a virtual IP that has moved needs its address"
         " until they have drained.",
@@ -192,7 +189,7 @@ PROGRAMS: Final = (
             }
         ),
         children=(Child(module="appliance.programs.tracker", heartbeat=TRACKER, outlives=False),),
-        status=VrrpStatus,
+        status="appliance.wire.lines.vrrp_status:VrrpStatus",
         stop_priority=40,
         stop_seconds=_handed_over,
         stop_alone=LONGEST_HAND_OVER + STOP_MARGIN,
@@ -215,7 +212,7 @@ CONFIGURED: Final = tuple(each.name for each in PROGRAMS if each.name != RELOAD)
 """The names of those that a configuration may need or not, in the order of commits; `reload` always runs."""
 
 
-def needed(snapshot: Snapshot) -> tuple[str, ...]:
+def needed(snapshot: "Snapshot") -> tuple[str, ...]:
     """Return the programs that have something to do, in the order of commits."""
     return tuple(each for each in CONFIGURED if BY_NAME[each].needed(snapshot))
 
@@ -225,14 +222,14 @@ def variable(what: str, program: str) -> str:
     return f"APPLIANCE_{what}_{program.upper().replace('-', '_')}"
 
 
-def stop_alone(program: Program, snapshot: Snapshot) -> int:
+def stop_alone(program: Program, snapshot: "Snapshot") -> int:
     """Return the seconds that a program may take where only it stops."""
     if program.stop_alone is not None:
         return program.stop_alone
     return program.stop_seconds(snapshot) if program.stop_seconds else STOP_SECONDS
 
 
-def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
+def stop_seconds(snapshot: "Snapshot", program: str) -> int | None:
     """Return the seconds that a program may take when all stop; None where that is not the snapshot's."""
     reckoned = BY_NAME[program].stop_seconds if program in BY_NAME else None
     return reckoned(snapshot) if reckoned else None

@@ -11,6 +11,7 @@ from random import Random
 from typing import Final
 
 import gevent
+from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.pool_member import PoolMember
@@ -25,6 +26,7 @@ from appliance.core.forwarding.plan import (
     server_name,
     taken_by_proxies,
 )
+from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables
 from appliance.forward.verdicts import Verdicts
@@ -36,6 +38,7 @@ from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.networks import interfaces, networks
+from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.forwarding import objections
 from appliance.net.nftables.nftables import NftablesError
 from appliance.net.workers.listener_lending import OtherGroups
@@ -76,6 +79,9 @@ class Forwarder:
         self._taken_over = False
         self._room = RoomWatch()
         self._unflowing: dict[Family, str] = {}
+        self._unguarded = ""
+        self._removed = Event()
+        self._notices = TableNotices(TABLE, on_removal=self._removed.set, on_fault=on_fault)
         self._looks = gevent.spawn(self._look)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
 
@@ -113,7 +119,7 @@ class Forwarder:
     # Looks
 
     def _look(self) -> None:
-        due = standing = 0.0
+        due, standing, removed = 0.0, 0.0, False
         while True:
             health = self._verdicts.changed()
             if health is not None:
@@ -129,8 +135,11 @@ class Forwarder:
                 self.settle()
             elif now >= standing:
                 standing = now + _STANDING
-                self._mend()
-            gevent.sleep(_GLANCE)
+                self._mend(unsure=self.tables.unsure)
+            elif removed:
+                self._mend(unsure=False)
+            removed = self._removed.wait(_GLANCE)
+            self._removed.clear()
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
         """End the connections of servers that are lost, once new ones do not come there any more."""
@@ -159,14 +168,14 @@ class Forwarder:
         if now >= self._leaving_until:
             self.frontends = tuple(each for each in self.frontends if not each.leaving)
 
-    def _mend(self) -> None:
-        """Write rules anew that somebody has changed or removed."""
+    def _mend(self, *, unsure: bool) -> None:
+        """Write rules anew that somebody has changed or removed, or of which nobody knows (`unsure`)."""
         try:
             stand = self.tables.stand()
         except NftablesError as error:
             self._note(str(error))
             return
-        if not stand or self.tables.unsure:
+        if unsure or not stand:
             self.settle()
 
     # Rules
@@ -185,6 +194,7 @@ class Forwarder:
             return
         refused = [reason for family in Family if (reason := self._install(family, own, written))]
         self._note("; ".join((*dict.fromkeys(refused), *self._objections())))
+        self._note_guard(self.tables.unguarded)
         if written:
             self.log.info("forward-rules", families=written, servers=self._serving())
 
@@ -233,6 +243,11 @@ class Forwarder:
         elif before and not trouble:
             self.log.info("forward-works-again")
 
+    def _note_guard(self, reason: str) -> None:
+        before, self._unguarded = self._unguarded, reason
+        if reason and reason != before:
+            self.log.warning("forward-not-guarded", reason=reason)
+
     # The end
 
     def drain(self, seconds: float, *, cut: Callable[[], bool]) -> None:
@@ -249,6 +264,7 @@ class Forwarder:
 
     def close(self) -> None:
         """Stop looking; the rules stay."""
+        self._notices.close()
         self._looks.kill()
         self._verdicts.close()
 

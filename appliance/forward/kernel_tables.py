@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from appliance.core.forwarding import flows, ruleset
+from appliance.core.forwarding import flows, guard, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
 from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain, list_counters
 
@@ -46,14 +47,23 @@ class KernelCount:
 
 
 class KernelTables:
-    """The tables of both families. Functions raise NftablesError where the kernel refuses."""
+    """The tables of both families. Functions raise NftablesError where the kernel refuses.
+
+    Beside each is a guard, for the time when somebody has flushed it; it goes with this process.
+    """
 
     def __init__(
-        self, *, connect: Callable[[], Nftables] = Nftables, standing: Standing | None = None
+        self,
+        *,
+        connect: Callable[[], Nftables] = Nftables,
+        standing: Standing | None = None,
+        guards: OwnedTable | None = None,
     ) -> None:
         self._connect = connect
         self._nftables: Nftables | None = None
         self._standing = standing or Standing()
+        self._guards = guards or OwnedTable(connect=connect)
+        self._guarded: dict[Family, str] = {}
         self._known: dict[Family, _Known] = {}
 
     def taken_over(self) -> Mapping[int, str]:
@@ -78,6 +88,7 @@ class KernelTables:
         known = self._known.get(family) or _Known()
         if not frontends and family not in self._known:
             return False
+        self._guard(family, frontends)
         text = ruleset.table(family, frontends, present={})
         settled = [each for each in frontends if not _is_to_be_left(each, known)]
         waits = {each.number: each.waits for each in settled}
@@ -143,6 +154,11 @@ class KernelTables:
         return self._standing.unchanged()
 
     @property
+    def unguarded(self) -> str:
+        """Return why there is no guard, empty where there is; kernels before 5.12 have none."""
+        return self._guards.refused
+
+    @property
     def unsure(self) -> bool:
         """Whether somebody else was busy while a table was written, so that it is to be written once more."""
         return any(not each.text for each in self._known.values())
@@ -164,6 +180,8 @@ class KernelTables:
 
     def remove(self) -> None:
         """Take the tables away, in every family, whoever has made them."""
+        self._guards.close()
+        self._guarded.clear()
         for family in Family:
             with contextlib.suppress(NftablesError):  # it is not there
                 self._open().run(delete_table(family, ruleset.TABLE))
@@ -173,6 +191,11 @@ class KernelTables:
     def _write(self, family: Family, script: str) -> None:
         with self._standing.writing(family):
             self._open().run_text(script)
+
+    def _guard(self, family: Family, frontends: Sequence[ForwardedFrontend]) -> None:
+        script = guard.guard(family, frontends)
+        if script != self._guarded.get(family) and self._guards.write(script):
+            self._guarded[family] = script
 
     def _open(self) -> Nftables:
         if self._nftables is None:

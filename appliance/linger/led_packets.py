@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from appliance.core.linger import rules
-from appliance.net.netlink.socket_connections import SocketConnections, both_ways
+from appliance.linger.own_connections import named
+from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain
 
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
@@ -16,7 +18,7 @@ FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 _TO_HEAR: Final = 2.0
 """Seconds for which elements of an earlier run stay as they are: nobody has been heard yet."""
 
-Entrances = tuple[tuple[str, str], ...]
+_CHAINS: Final = ("prerouting", "strangers")
 _Rules = tuple[Entrances, int, float]
 
 
@@ -24,14 +26,23 @@ class LedPackets:
     """The tables of both families. Functions raise NftablesError where the kernel refuses.
 
     The tables outlive this program, so that a restart ends no connection: their elements have a time-out.
+    Beside each is a guard, which leads packets while somebody has flushed it, and goes with this program:
+    `flushed` counts how often rules were gone.
     """
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        self.flushed = 0
         self._connect = connect
         self._nftables: Nftables | None = None
+        self._guard = RulesGuard(connect=connect)
         self._made: dict[int, _Rules] = {}
         self._put: dict[int, tuple[rules.Elements, float]] = {}
         self._left_alone: dict[int, float] = {}
+
+    @property
+    def unguarded(self) -> str:
+        """Return why there is no guard, empty where there is."""
+        return self._guard.missing
 
     def lead(
         self,
@@ -46,25 +57,35 @@ class LedPackets:
 
         Return whether they are: for a moment elements of an earlier run are left alone.
         """
+        self._guard.follow(FAMILIES[family], entrances=entrances, elements=elements, longest=longest)
         now = time.monotonic()
-        self._make(family, (entrances, port, longest), elements.addresses)
+        self._make(family, (entrances, port, longest), elements)
         if now < self._left_alone.get(family, 0.0):
             return False
-        before = self._put.get(family)
-        renewed = rules.RENEWED_SETTLED if elements.settled else rules.RENEWED
-        if before is not None and before[0] == elements and now - before[1] < renewed:
+        if is_fresh(self._put.get(family), elements, now):
             return True
         try:
             self._open().run_text(rules.refresh(FAMILIES[family], elements))
-        except NftablesError:
-            self._made.pop(family, None)  # somebody has flushed it: it is made anew
-            self._put.pop(family, None)
-            raise
+        except NftablesError as error:
+            del self._made[family]
+            if family not in self._put or not error.is_because(errno.ENOENT):
+                self._put.pop(family, None)
+                raise
+            self.flushed += 1
+            self._make(family, (entrances, port, longest), elements)
         self._put[family] = elements, now
         return True
 
+    def look(self) -> None:
+        """Look whether the rules still stand; those that do not are made anew when packets are led next."""
+        for family in tuple(self._made):
+            if not self._stands(FAMILIES[family]):
+                self.flushed += 1
+                del self._made[family]
+
     def remove(self, families: Iterable[int] = tuple(FAMILIES)) -> None:
         """Take the tables away, those of an earlier run too."""
+        self._guard.close()
         for family in families:
             self._made.pop(family, None)
             self._put.pop(family, None)
@@ -72,44 +93,46 @@ class LedPackets:
                 self._open().run(delete_table(FAMILIES[family], rules.TABLE))
 
     def close(self) -> None:
-        """End the connection; the tables stay."""
+        """End the connections; the tables stay, their guards do not."""
+        self._guard.close()
         nftables, self._nftables = self._nftables, None
         if nftables is not None:
             nftables.close()
 
-    def _make(self, family: int, wanted: _Rules, addresses: Iterable[str]) -> None:
+    def _make(self, family: int, wanted: _Rules, elements: rules.Elements) -> None:
         if self._made.get(family) == wanted:
             return
         entrances, port, longest = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
-        self._open().run_text(rules.make(word, entrances, port=port, longest=longest))
-        if known and family not in self._put:
+        script = rules.make(word, entrances, port=port, longest=longest)
+        rebuilt = family in self._put
+        if rebuilt:
+            # Packets come already, and until they are led they are answered by a reset.
+            del self._put[family]
+            script += "\n" + rules.refresh(word, elements)
+        self._open().run_text(script)
+        if known and not rebuilt:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
-            self._spare(word, addresses)
+            for each in named(word, elements.addresses, table=rules.TABLE):
+                self._open().run_text(each)
         self._made[family] = wanted
 
-    def _spare(self, family: Family, addresses: Iterable[str]) -> None:
-        """Name the connections that were here before the kernel began to track them: none of another node."""
-        listed = SocketConnections()
-        try:
-            for address in addresses:
-                if script := rules.own(family, both_ways(listed.at(address))):
-                    self._open().run_text(script)
-        except OSError as error:
-            raise NftablesError(f"the connections of this machine cannot be listed: {error}") from error
-        finally:
-            listed.close()
-
     def _is_there(self, family: Family) -> bool:
+        return self._listed(family, "prerouting") is not None
+
+    def _stands(self, family: Family) -> bool:
+        return all(any(each.kind == "rule" for each in self._listed(family, name) or ()) for name in _CHAINS)
+
+    def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
+        """Return what a chain holds, None where it is not there."""
         try:
-            self._open().run(list_chain(family, rules.TABLE, "prerouting"))
+            return self._open().run(list_chain(family, rules.TABLE, chain))
         except NftablesError as error:
             if error.is_because(errno.ENOENT):
-                return False
+                return None
             raise
-        return True
 
     def _open(self) -> Nftables:
         if self._nftables is None:

@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.linger.hops import hops
 from appliance.core.linger.informed import informed
 from appliance.core.linger.nodes import Keeper, Nodes
-from appliance.core.linger.rules import Elements
+from appliance.core.linger.rules import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.core.linger.unheard import Elsewhere, unheard
@@ -36,6 +36,7 @@ from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.linger_report import CHALLENGE, ReportedAddress
 
@@ -79,7 +80,10 @@ class Lingerer:
         self._tried_at = float("-inf")
         self._unheard = ""
         self._strangers = ""
+        self._unguarded = ""
+        self._removed = False
         self._on_fault = on_fault
+        self._notices = TableNotices(TABLE, on_removal=self._see_removal, on_fault=on_fault)
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: self._on_fault(ended.exception))
 
@@ -101,6 +105,7 @@ class Lingerer:
 
     def close(self, *, ends: bool) -> None:
         """Stop; `ends` says that all connections have ended, and nothing of ours stays in the kernel."""
+        self._notices.close()
         self._looks.kill()
         if ends:
             self.served = {}
@@ -295,11 +300,19 @@ class Lingerer:
         left = 0.0 if one.left_at is None else time.monotonic() - one.left_at
         return ReportedAddress(address=address, active=one.active, left=left, connections=one.connections)
 
+    def _see_removal(self) -> None:
+        self._removed = True
+        self._news.set()
+
     def _lead(self, keepers: tuple[Keeper, ...], now: float) -> bool:
         """Have packets led to those who have them; return whether they are."""
         if self._settings is None:
             self._led.remove()
             return False
+        flushed = self._led.flushed
+        if self._removed:
+            self._removed = False
+            self._led.look()
         nodes, led = self.nodes.macs(now), True
         settled = self._settled.at(now, keepers=keepers, ours=self.served.values())
         away = {each.address for each in keepers if not each.active}
@@ -320,7 +333,15 @@ class Lingerer:
                 port=self._settings.port,
                 longest=self._settings.longest,
             )
+        if self._led.flushed > flushed:
+            self.log.warning("linger-rules-gone")
+        self._note_guard(self._led.unguarded)
         return led
+
+    def _note_guard(self, reason: str) -> None:
+        before, self._unguarded = self._unguarded, reason
+        if reason and reason != before:
+            self.log.warning("linger-not-guarded", reason=reason)
 
     # Troubles
 

@@ -27,6 +27,7 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.logging import log as logs
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_transaction import Command, Family, list_counters
@@ -83,6 +84,12 @@ def kernel() -> Kernel:
 
 
 @pytest.fixture
+def guard() -> Kernel:
+    """The same for the guards, whose scripts are told apart."""
+    return Kernel()
+
+
+@pytest.fixture
 def board(paths: Paths) -> BoardWriter:
     """The health board, of which nothing is published yet."""
     return BoardWriter(paths.health_board)
@@ -95,11 +102,14 @@ def published(board: BoardWriter) -> None:
 
 
 @pytest.fixture
-def forwarder(paths: Paths, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
+def forwarder(
+    paths: Paths, kernel: Kernel, guard: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Forwarder]:
     """One that has applied nothing yet, on a machine that forwards packets."""
     monkeypatch.setattr(module, "objections", lambda _: ())
     standing = Standing(connect=lambda: cast("TableContents", kernel))
-    tables = KernelTables(connect=lambda: cast("Nftables", kernel), standing=standing)
+    guards = OwnedTable(connect=lambda: cast("Nftables", guard))
+    tables = KernelTables(connect=lambda: cast("Nftables", kernel), standing=standing, guards=guards)
     made = Forwarder(paths, logs.obey("forward", one().log), tables, on_fault=print)
     with closing(made):
         yield made
@@ -200,3 +210,26 @@ def test_who_was_lost_before_we_came_loses_its_connections(
     forwarder.apply(one(on_down=OnDown.CLOSE_SESSIONS))
 
     assert ended == {forwarder.numbers.number("api/main pool/a"): "pool/a"}
+
+
+def test_a_guard_is_written_once(forwarder: Forwarder, guard: Kernel):
+    """In each family, whatever becomes of slots and verdicts; a drain has it drop nobody any more."""
+    forwarder.apply(one())
+    forwarder.settle()
+    assert [each.partition(" {")[0] for each in guard.scripts] == [
+        f"add table {family} lb_forward_guard" for family in Family
+    ]
+    forwarder.frontends = ()
+    forwarder.settle()
+    assert ["add element" in each for each in guard.scripts] == [True, True, False, False]
+
+
+def test_a_kernel_without_guards_forwards(forwarder: Forwarder, kernel: Kernel, guard: Kernel):
+    """Its reason is known, and no trouble; it is not asked each time."""
+    guard.refused = "flags owner"
+    forwarder.apply(one())
+    forwarder.settle()
+    assert forwarder.tables.unguarded == "File exists"
+    assert forwarder.trouble == ""
+    assert len(kernel.scripts) == 2
+    assert guard.scripts == []

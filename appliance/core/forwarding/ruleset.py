@@ -13,6 +13,7 @@ in JSON. A frontend's chain is written only when it changes: `ct count` knows th
 counted, and a new rule begins with none. So its first rule has a fingerprint in its comment.
 
 The rules have no owner: they go on without us, by the last verdicts, until the next process takes them over.
+So a flush of somebody else removes them, and the guard (core.forwarding.guard) stands in until they are back.
 """
 
 import hashlib
@@ -45,10 +46,12 @@ SERVER_COUNTERS: Final = ("connections", "in", "out")
 """What is counted for each server: connections; packets and bytes from clients and to them."""
 
 _SEED: Final = 0x6C62  # fixed, so that two nodes, and the next process, hash alike
-_WORDS: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
+WORDS: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
+"""Types of addresses."""
 _LOOPBACK: Final = {Family.IPV4: "127.0.0.0/8", Family.IPV6: "::1"}
 _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
-_FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
+FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
+"""What tells the first packet of a connection from others."""
 _HASH_FIELDS: Final = {
     "source": "{family} saddr",
     "source-port": "tcp sport",
@@ -90,12 +93,12 @@ def slot_changes(family: Family, number: int, slots: Sequence[int], *, before: S
     """Return what leads from the slots `before` to these; None is that nobody knows those before."""
     name = f"{family} {TABLE} f{number}_slots"
     if before is None or len(before) != len(slots):
-        return f"flush map {name}\n" + _add(name, _slots(enumerate(slots)))
+        return f"flush map {name}\n" + adding(name, _slots(enumerate(slots)))
     moved = [slot for slot, (old, new) in enumerate(zip(before, slots, strict=True)) if old != new]
     if not moved:
         return ""
     gone = ", ".join(map(str, moved))
-    added = _add(name, _slots((slot, slots[slot]) for slot in moved))
+    added = adding(name, _slots((slot, slots[slot]) for slot in moved))
     return f"delete element {name} {{ {gone} }}\n{added}"
 
 
@@ -114,7 +117,7 @@ def fingerprint(family: Family, frontend: ForwardedFrontend) -> str:
 
 
 def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[str]:
-    at, address = f"{family} {TABLE}", _WORDS[family]
+    at, address = f"{family} {TABLE}", WORDS[family]
     yield f"add table {at}"
     for each in frontends:
         for name in FRONTEND_COUNTERS:
@@ -147,12 +150,12 @@ def _sets(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[st
     leaving = [each for each in frontends if each.leaving]
     contents: dict[tuple[str, str], Iterable[str]] = {
         ("map", "servers"): (f"{mark(each.number)} : {each.host} . {each.port}" for _, each in servers),
-        ("map", "entries"): (f"{place} : goto f{each.number}" for each, place in _places(family, frontends)),
-        ("map", "ports"): (f"{port} : goto f{each.number}" for each, port in _ports(family, frontends)),
-        ("set", "bound"): (place for _, place in _places(family, staying)),
-        ("set", "bound_ports"): (port for _, port in _ports(family, staying)),
-        ("set", "leaving"): (place for _, place in _places(family, leaving)),
-        ("set", "leaving_ports"): (port for _, port in _ports(family, leaving)),
+        ("map", "entries"): (f"{place} : goto f{each.number}" for each, place in places(family, frontends)),
+        ("map", "ports"): (f"{port} : goto f{each.number}" for each, port in ports(family, frontends)),
+        ("set", "bound"): (place for _, place in places(family, staying)),
+        ("set", "bound_ports"): (port for _, port in ports(family, staying)),
+        ("set", "leaving"): (place for _, place in places(family, leaving)),
+        ("set", "leaving_ports"): (port for _, port in ports(family, leaving)),
         ("set", "masked"): _masked(servers),
         ("set", "shared"): _shared(servers),
     }
@@ -164,7 +167,7 @@ def _sets(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[st
         contents["set", f"f{number}_deny"] = networks_in(config.deny, family)
     for (kind, name), elements in contents.items():
         yield f"flush {kind} {at} {name}"
-        yield _add(f"{at} {name}", elements).rstrip("\n")
+        yield adding(f"{at} {name}", elements).rstrip("\n")
 
 
 def _masked(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Iterator[str]:
@@ -177,16 +180,16 @@ def _shared(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Ite
     return (f"{mark(each.number)} . {network}" for _, each in servers for network in each.networks)
 
 
-def _places(
-    family: Family, frontends: Iterable[ForwardedFrontend]
-) -> Iterator[tuple[ForwardedFrontend, str]]:
+def places(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tuple[ForwardedFrontend, str]]:
+    """Yield each address and port that frontends bind."""
     for each in frontends:
         for bind in binds_in(each.config, family):
             if bind.host not in _EVERY:
                 yield each, f"{bind.host} . {bind.port}"
 
 
-def _ports(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tuple[ForwardedFrontend, str]]:
+def ports(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tuple[ForwardedFrontend, str]]:
+    """Yield each port that frontends bind at every address."""
     for each in frontends:
         ports = dict.fromkeys(bind.port for bind in binds_in(each.config, family) if bind.host in _EVERY)
         yield from ((each, str(port)) for port in ports)
@@ -196,7 +199,7 @@ def _base_chains(family: Family) -> Iterator[str]:
     """Yield the chains that lead to those of frontends, and what happens to connections afterwards."""
     here = f"{family} daddr . tcp dport"
     to_frontends = [f"{here} vmap @entries", "meta l4proto tcp tcp dport vmap @ports"]
-    to_us = ["meta l4proto != tcp return", f"{_FLAGS} != syn return", "fib daddr type != local return"]
+    to_us = ["meta l4proto != tcp return", f"{FLAGS} != syn return", "fib daddr type != local return"]
     listened = "socket transparent 0"
     ours = f"ct mark & {MARK_MASK:#x} == {MARK:#x}"
     yield from _chain(
@@ -211,7 +214,7 @@ def _base_chains(family: Family) -> Iterator[str]:
     # or was ended by us. Its sender learns that at once, and not by a timeout.
     yield from _chain(
         family, "filter", PREROUTING, -150,
-        ["ct state != new return", "meta l4proto != tcp return", f"{_FLAGS} == syn return",
+        ["ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",
          "fib daddr type != local return", f"{listened} return",
          f"{here} @bound reject with tcp reset", "tcp dport @bound_ports reject with tcp reset"],
         name="stray",
@@ -286,7 +289,7 @@ def _slots(slots: Iterable[tuple[int, int]]) -> Iterator[str]:
     return (f"{slot} : {mark(number)}" for slot, number in slots)
 
 
-def _add(name: str, elements: Iterable[str]) -> str:
+def adding(name: str, elements: Iterable[str]) -> str:
     """Return the command that adds elements to a map or set, nothing for none."""
     listed = ", ".join(elements)
     return f"add element {name} {{ {listed} }}\n" if listed else ""

@@ -4,6 +4,9 @@
 connection in the kernel's table: so nothing is remembered of it here, no packet is forwarded in the sense of
 the sysctls, and no route is touched. Elements have a time-out, which the program renews: without it the rules
 lead nowhere after a while.
+
+The guard is a second table that goes by the same elements. It belongs to our process, so that no flush of
+somebody else reaches it, and comes after the first: what that one has led it does not see.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +18,8 @@ from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_transaction import Family
 
 TABLE: Final = "lb_linger"
+GUARD: Final = "lb_linger_guard"
+"""The table that leads packets while somebody has flushed the other one."""
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
 RENEWED_SETTLED: Final = 0.5
@@ -25,6 +30,7 @@ _TIMEOUT: Final = 20
 _SETTLED: Final = 1
 _BEFORE: Final = -160
 """After conntrack (-200), before `forward` resets what nobody knows (core.forwarding.ruleset)."""
+_BEHIND: Final = _BEFORE + 1
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _ICMP: Final = {
     Family.IPV4: "icmp type destination-unreachable",
@@ -59,23 +65,20 @@ def make(
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
-    kind, name = _TYPES[family], f"{family.value} {table}"
-    ends = f"{kind} . inet_service . {kind} . inet_service"
+    name = f"{family.value} {table}"
     # In a full table there is no room for what keeps virtual IPs here.
     untracked = [f"meta l4proto {_VRRP} notrack", f"udp dport {port} notrack"]
     lines = [
         f"add table {name}",
-        f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
-        f"add map {name} onward {{ type ether_addr . {kind} : {kind}; flags timeout; }}",
-        f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
-        f"add set {name} settled {{ type {kind}; flags timeout; }}",
-        f"add set {name} served {{ type {kind}; flags timeout; }}",
-        f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
         ended_connections.time_outs(family, table),
-        f"add chain {name} strangers",
-        f"flush chain {name} strangers",
-        *(f"add rule {name} strangers {each}" for each in _strangers(family, entrances)),
-        *_chain(name, "prerouting", "prerouting", _BEFORE, _prerouting(family, entrances)),
+        *_leading(
+            family,
+            entrances,
+            table=table,
+            longest=longest,
+            priority=_BEFORE,
+            begun=f"{ended_connections.OF_A_FIRST_PACKET} return",
+        ),
         *_chain(name, "output", "output", _BEFORE, [ended_connections.OF_A_FIRST_PACKET]),
         *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
         *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
@@ -83,14 +86,23 @@ def make(
     return "\n".join(lines)
 
 
+def guard(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float) -> str:
+    """Return the script that makes the guard anew, without elements: it belongs to who makes it."""
+    begun = f"ct state new {_FLAGS} == syn return"
+    name = f"{family.value} {GUARD}"
+    owned = f"add table {name} {{ flags owner; }}"
+    lines = _leading(family, entrances, table=GUARD, longest=longest, priority=_BEHIND, begun=begun)
+    return "\n".join((owned, f"delete table {name}", owned, *lines))
+
+
 def trial(family: Family) -> str:
     """Return a script that the kernel takes if it can have such rules, for a trial only."""
     return make(family, [("lo", "lo")], port=1, longest=1.0, table=_TRIAL)
 
 
-def refresh(family: Family, elements: Elements) -> str:
+def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
     """Return the script that puts these elements in the place of those that were there."""
-    name, hops = f"{family.value} {TABLE}", elements.hops
+    name, hops = f"{family.value} {table}", elements.hops
     macs = [each.hex(":") for each in sorted(elements.nodes)]
     return "\n".join(
         (
@@ -108,10 +120,10 @@ def refresh(family: Family, elements: Elements) -> str:
     )
 
 
-def own(family: Family, connections: Iterable[tuple[str, int, str, int]]) -> str:
+def own(family: Family, connections: Iterable[tuple[str, int, str, int]], *, table: str = TABLE) -> str:
     """Return the script that names connections which were here before: client, port, our address, port."""
     listed = ", ".join(" . ".join(map(str, each)) for each in connections)
-    return f"add element {family.value} {TABLE} ours {{ {listed} }}" if listed else ""
+    return f"add element {family.value} {table} ours {{ {listed} }}" if listed else ""
 
 
 def _elements(
@@ -132,11 +144,37 @@ def _elements(
     ]
 
 
-def _prerouting(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str]:
+def _leading(
+    family: Family,
+    entrances: Iterable[tuple[str, str]],
+    *,
+    table: str,
+    longest: float,
+    priority: int,
+    begun: str,
+) -> list[str]:
+    """Return what leads packets in a table; `begun` is the rule for the first one of a connection."""
+    kind, name, places = _TYPES[family], f"{family.value} {table}", tuple(entrances)
+    ends = f"{kind} . inet_service . {kind} . inet_service"
+    return [
+        f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
+        f"add map {name} onward {{ type ether_addr . {kind} : {kind}; flags timeout; }}",
+        f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
+        f"add set {name} settled {{ type {kind}; flags timeout; }}",
+        f"add set {name} served {{ type {kind}; flags timeout; }}",
+        f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
+        f"add chain {name} strangers",
+        f"flush chain {name} strangers",
+        *(f"add rule {name} strangers {each}" for each in _strangers(family, places)),
+        *_chain(name, "prerouting", "prerouting", priority, _prerouting(family, places, begun)),
+    ]
+
+
+def _prerouting(family: Family, entrances: Iterable[tuple[str, str]], begun: str) -> list[str]:
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
         f"{word} daddr != @served return",
-        f"{ended_connections.OF_A_FIRST_PACKET} return",
+        begun,
         f"ct state new {_FLAGS} == ack goto strangers",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
         *(

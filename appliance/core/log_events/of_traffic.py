@@ -36,6 +36,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "the kernel does not take the rules: `forward: kernel` frontends are led by the last good ones",
         "read `reason`; `appliance check --here` says what the machine lacks",
     ),
+    "forward-not-guarded": LogEvent(
+        "the kernel takes no guard: `nft flush ruleset` of somebody else ends forwarded connections",
+        "read `reason`; Linux 5.12 or newer has owners of tables, else have nobody flush ours",
+    ),
     "forward-rules-gone": LogEvent(
         "somebody has changed or removed the rules of nftables; they are written again",
         "find who runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",

@@ -76,9 +76,17 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         " resets them when their clients send something",
         "read `reason`; the kernel needs CONFIG_INET_DIAG_DESTROY",
     ),
+    "linger-not-guarded": LogEvent(
+        "the kernel takes no guard: `nft flush ruleset` of somebody else ends connections of other nodes",
+        "read `reason`; Linux 5.12 or newer has owners of tables, else have nobody flush ours",
+    ),
     "linger-not-told": LogEvent(
         "the other nodes could not be told which connections are here",
         "read `reason`; look at the interface or the route to `node`",
+    ),
+    "linger-rules-gone": LogEvent(
+        "somebody has removed the rules of nftables that lead packets to other nodes; they are written again",
+        "find who runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
     ),
     "netlink-damaged": LogEvent(
         "the kernel sent messages that cannot be understood; they were left out",

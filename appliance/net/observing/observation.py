@@ -6,6 +6,7 @@ Every question has a short timeout and all are asked at once, so that a program 
 import contextlib
 import errno
 import os
+import pkgutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -169,7 +170,7 @@ def _status(program: str, answer: Answer) -> StatusAnswer | None:
     """Return a status in the type of its program, as far as it has that form."""
     if not answer.ok:
         return StatusAnswer()
-    own = BY_NAME[program].status if program in BY_NAME else StatusAnswer
+    own = pkgutil.resolve_name(BY_NAME[program].status) if program in BY_NAME else StatusAnswer
     kinds: tuple[type[StatusAnswer], ...] = (own, StatusAnswer)
     for kind in kinds:
         with contextlib.suppress(StatusAnswerError):

@@ -221,12 +221,12 @@ def test_draining_generations_are_shown(paths: Paths):
 
 def test_programs_answer_without_supervisord(paths: Paths):
     """A program's own answer is enough."""
-    arguments = [sys.executable, "-c", PROGRAM, str(paths.control("health")), "health"]
+    arguments = [sys.executable, "-c", PROGRAM, str(paths.control("proxy-api")), "proxy-api"]
     with running(arguments, log=paths.runtime / "log"):
-        wait_until(paths.control("health").exists, what="the program listens")
+        wait_until(paths.control("proxy-api").exists, what="the program listens")
         programs = {each["name"]: each for each in values(paths)["programs"]}
-    assert programs["health"]["state"] == "running"
-    assert (programs["health"]["pid"], programs["health"]["generation"]) == (4711, 5)
+    assert programs["proxy-api"]["state"] == "running"
+    assert (programs["proxy-api"]["pid"], programs["proxy-api"]["generation"]) == (4711, 5)
     assert programs["reload"]["state"] == "gone"
 
 

@@ -52,6 +52,24 @@ def test_what_keeps_virtual_ips_here_needs_no_room(family: Family):
     assert script.count("priority -300") == 2
 
 
+@pytest.mark.parametrize("family", list(Family))
+def test_the_guard_is_the_same_behind_the_rules(family: Family):
+    """It belongs to us, begins anew, comes after the rules, and leaves time-outs and tracking to them."""
+    entrances = [("eth0", "eth0"), ("vrrp4.2.42", "eth0")]
+    guard = rules.guard(family, entrances, longest=3600.0)
+    made = rules.make(family, entrances, port=29446, longest=3600.0)
+    owned = f"add table {family} lb_linger_guard {{ flags owner; }}"
+    assert guard.splitlines()[:3] == [owned, f"delete table {family} lb_linger_guard", owned]
+    assert "hook prerouting priority -159" in guard
+    assert "hook prerouting priority -160" in made
+    assert "timeout set" not in guard
+    assert "notrack" not in guard
+    led = [each for each in made.splitlines() if " strangers " in each]
+    assert [each.replace("lb_linger", "lb_linger_guard") for each in led] == [
+        each for each in guard.splitlines() if " strangers " in each
+    ]
+
+
 def test_elements_are_renewed():
     """All elements come with a time-out, in the place of those that were there."""
     hops = Hops(
@@ -64,6 +82,8 @@ def test_elements_are_renewed():
         settled=frozenset({"192.0.2.100"}),
     )
     script = rules.refresh(Family.IPV4, elements)
+    guard = rules.refresh(Family.IPV4, elements, table=rules.GUARD)
+    assert guard == script.replace("lb_linger", "lb_linger_guard")
     assert script.splitlines() == [
         "flush set ip lb_linger served",
         "add element ip lb_linger served { 192.0.2.100 timeout 20s }",

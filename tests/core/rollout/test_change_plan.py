@@ -1,10 +1,12 @@
 """Which programs a configuration needs, and what a change asks of them."""
 
+import pkgutil
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
-from appliance.core.programs import CONFIGURED, needed, stop_seconds
+from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_seconds
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward
@@ -12,6 +14,7 @@ from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import HmacKey
+from appliance.wire.lines.status_answer import StatusAnswer
 
 pytestmark = pytest.mark.pure
 
@@ -101,3 +104,9 @@ def test_what_the_kernel_forwards_needs_no_proxy():
     assert needed(found) == ("health", "forward")
     assert stop_seconds(found, "forward") == 35
     assert plan(found, snapshot()).prepare == ("health", "forward")
+
+
+def test_each_program_names_the_type_of_its_status():
+    """The table names them, so that nobody loads what only `status` reads."""
+    for program in PROGRAMS:
+        assert issubclass(pkgutil.resolve_name(program.status), StatusAnswer)

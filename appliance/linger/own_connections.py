@@ -1,0 +1,21 @@
+"""Connections of this machine, as the rules name those that the kernel has not tracked from their start."""
+
+from collections.abc import Iterable, Iterator
+
+from appliance.core.linger import rules
+from appliance.net.netlink.socket_connections import SocketConnections, both_ways
+from appliance.net.nftables.nftables import NftablesError
+from appliance.wire.nftables.nftables_transaction import Family
+
+
+def named(family: Family, addresses: Iterable[str], *, table: str) -> Iterator[str]:
+    """Yield the scripts that have a table know them: none is another node's. Raises NftablesError."""
+    listed = SocketConnections()
+    try:
+        for address in addresses:
+            if script := rules.own(family, both_ways(listed.at(address)), table=table):
+                yield script
+    except OSError as error:
+        raise NftablesError(f"the connections of this machine cannot be listed: {error}") from error
+    finally:
+        listed.close()

@@ -1,0 +1,69 @@
+"""The guard of the rules that lead packets: a second table, which leads them while the first one is away."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from appliance.core.linger import rules
+from appliance.linger.own_connections import named
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.owned_table import OwnedTable
+from appliance.wire.nftables.nftables_transaction import Family
+
+Entrances = tuple[tuple[str, str], ...]
+
+
+class RulesGuard:
+    """The guards of both families. A kernel that has no owners of tables (before 5.12) has none."""
+
+    def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        self._connect = connect
+        self._table = OwnedTable(connect=connect)
+        self._made: dict[Family, tuple[Entrances, float]] = {}
+        self._put: dict[Family, tuple[rules.Elements, float]] = {}
+
+    @property
+    def missing(self) -> str:
+        """Return why the kernel has no guard, or one that is not as it should be; empty where it has."""
+        return self._table.refused
+
+    def follow(
+        self, family: Family, *, entrances: Entrances, elements: rules.Elements, longest: float
+    ) -> None:
+        """Have the guard lead packets as `elements` say; called again and again."""
+        now = time.monotonic()
+        if not self._make(family, entrances, elements.addresses, longest):
+            return
+        if is_fresh(self._put.get(family), elements, now):
+            return
+        self._put.pop(family, None)
+        if self._table.write(rules.refresh(family, elements, table=rules.GUARD)):
+            self._put[family] = elements, now
+
+    def close(self) -> None:
+        """Have the kernel remove the guards."""
+        self._table.close()
+        self._table = OwnedTable(connect=self._connect)
+        self._made.clear()
+        self._put.clear()
+
+    def _make(self, family: Family, entrances: Entrances, addresses: Iterable[str], longest: float) -> bool:
+        wanted = entrances, longest
+        if self._made.get(family) == wanted:
+            return True
+        if not self._table.write(rules.guard(family, entrances, longest=longest)):
+            return False
+        self._put.pop(family, None)
+        try:
+            written = all(self._table.write(each) for each in named(family, addresses, table=rules.GUARD))
+        except NftablesError as error:
+            self._table.put_off(str(error))
+            return False
+        if written:
+            self._made[family] = wanted
+        return written
+
+
+def is_fresh(put: tuple[rules.Elements, float] | None, elements: rules.Elements, now: float) -> bool:
+    """Say whether elements that were put into a table, and when, need not be put there again."""
+    renewed = rules.RENEWED_SETTLED if elements.settled else rules.RENEWED
+    return put is not None and put[0] == elements and now - put[1] < renewed

@@ -1,0 +1,99 @@
+"""Notices of the kernel that tables, chains or rules of nftables were removed, in the moment when they are.
+
+Messages of linux/netfilter/nf_tables.h, of every transaction of anybody, our own too: who is told has to look
+what is there still. Where the kernel has dropped notices (ENOBUFS) he is told as well.
+"""
+
+import contextlib
+import errno
+import socket
+import struct
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+import gevent
+from gevent import Greenlet
+from gevent import socket as gevent_socket
+
+from appliance.net.netlink.netlink import heads, open_socket
+from appliance.net.netlink.rtnetlink import attributes
+
+_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
+_GROUP: Final = 1 << 7 - 1  # NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h
+_LENGTH: Final = struct.Struct("=I")
+_BODY: Final = 20  # struct nlmsghdr and struct nfgenmsg
+_SUBSYSTEM: Final = 10 << 8  # NFNL_SUBSYS_NFTABLES
+_REMOVALS: Final = frozenset(_SUBSYSTEM | each for each in (2, 5, 8))  # NFT_MSG_DELTABLE, _DELCHAIN, _DELRULE
+_TABLE: Final = 1  # NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE
+_RECEIVED: Final = 1 << 17
+_AT_ONCE: Final = 16
+_PAUSE: Final = 0.02  # seconds between two turns, at least
+_COST: Final = 0.05  # most of a processor that reading may take: others may write a thousand rules a second
+
+
+class TableNotices:
+    """Has `on_removal` called when something of these tables was removed, until it is closed.
+
+    Where the kernel has no such socket for us nobody is called. `on_fault` is told of a bug.
+    """
+
+    def __init__(
+        self,
+        *tables: str,
+        on_removal: Callable[[], None],
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
+        self._names = frozenset(each.encode() + b"\0" for each in tables)
+        self._on_removal = on_removal
+        self._socket: socket.socket | None = None
+        self._turns: Greenlet | None = None
+        with contextlib.suppress(OSError):
+            self._socket = open_socket(_GROUP, protocol=_NETLINK_NETFILTER)
+        if self._socket is not None:
+            self._turns = gevent.spawn(self._follow, self._socket)
+            self._turns.link_exception(lambda ended: on_fault(ended.exception))
+
+    def close(self) -> None:
+        """Close the socket; another call is harmless."""
+        if self._turns is not None:
+            self._turns.kill()
+        if self._socket is not None:
+            self._socket.close()
+
+    def _follow(self, notices: socket.socket) -> None:
+        while True:
+            gevent_socket.wait_read(notices.fileno())
+            begun = time.thread_time()
+            if self._removed(notices):
+                self._on_removal()
+            gevent.sleep(max(_PAUSE, (time.thread_time() - begun) / _COST))
+
+    def _removed(self, notices: socket.socket) -> bool:
+        found = False
+        for _ in range(_AT_ONCE):
+            try:
+                datagram = notices.recv(_RECEIVED)
+            except BlockingIOError:
+                break
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                found = True
+            else:
+                found = found or removes(datagram, self._names)
+        return found
+
+
+def removes(datagram: bytes, tables: Collection[bytes]) -> bool:
+    """Say whether notices tell that something of these tables was removed; names end with a zero byte."""
+    return any(
+        kind in _REMOVALS and _table(datagram, at) in tables
+        for at, kind, _flags, _sequence in heads(datagram)
+    )
+
+
+def _table(datagram: bytes, at: int) -> bytes:
+    (length,) = _LENGTH.unpack_from(datagram, at)
+    found = attributes(datagram[at + _BODY : at + length])
+    return next((payload for kind, payload in found if kind == _TABLE), b"")

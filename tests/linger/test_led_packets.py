@@ -1,0 +1,122 @@
+"""Rules that lead packets, in the network of this test process: flushed, guarded, and without a guard."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from appliance.core.linger.hops import Hops
+from appliance.core.linger.rules import Elements
+from appliance.linger.led_packets import LedPackets
+from appliance.net.nftables.nftables import Nftables, NftablesError
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("nft", root=True)]
+
+_VIP = "192.0.2.100"
+_ELEMENTS = Elements(
+    addresses=(_VIP,),
+    hops=Hops(direct={_VIP: "192.0.2.1"}, led={}),
+    nodes=frozenset({bytes.fromhex("020000000001")}),
+    settled=frozenset(),
+)
+
+
+class _OlderKernel(Nftables):
+    """A kernel before 5.12, which knows no owners."""
+
+    def run_text(self, script: str) -> None:
+        """Refuse owners, as that kernel does."""
+        if "flags owner" in script:
+            raise NftablesError("Could not process rule: Operation not supported")
+        super().run_text(script)
+
+
+def _nft(*arguments: str) -> str:
+    return subprocess.run(["nft", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def make() -> Iterator[Callable[..., LedPackets]]:
+    """Return a function that makes the rules by a connection; the network is empty before and after."""
+    made: list[LedPackets] = []
+
+    def by(connect: Callable[[], Nftables]) -> LedPackets:
+        made.append(LedPackets(connect=connect))
+        return made[-1]
+
+    _nft("flush", "ruleset")
+    yield by
+    for each in made:
+        each.close()
+    _nft("flush", "ruleset")
+
+
+def _lead(led: LedPackets) -> bool:
+    return led.lead(4, entrances=(("lo", "lo"),), elements=_ELEMENTS, port=29446, longest=60.0)
+
+
+def _leads(table: str) -> bool:
+    return f"{_VIP} timeout 20s" in _nft("list", "map", "ip", table, "direct")
+
+
+@pytest.mark.parametrize("connect", [Nftables, _OlderKernel])
+@pytest.mark.parametrize("flush", ["flush ruleset", "delete table ip lb_linger", "flush table ip lb_linger"])
+def test_a_flush_is_seen_and_mended(
+    make: Callable[..., LedPackets], connect: Callable[[], Nftables], flush: str
+):
+    """By a look, with a guard and without: rules and elements are back when packets are led next."""
+    led = make(connect)
+    assert _lead(led)
+    before = _nft("-s", "list", "chain", "ip", "lb_linger", "strangers")
+    led.look()
+    assert led.flushed == 0
+    _nft(flush)
+    led.look()
+    assert led.flushed == 1
+    assert _lead(led)
+    assert _nft("-s", "list", "chain", "ip", "lb_linger", "strangers") == before
+    assert _leads("lb_linger")
+
+
+def test_a_flush_that_nobody_has_told_is_mended(make: Callable[..., LedPackets]):
+    """The next change of elements finds the table gone, and makes it with them."""
+    led = make(Nftables)
+    assert _lead(led)
+    _nft("flush", "ruleset")
+    other = Elements(addresses=(_VIP,), hops=_ELEMENTS.hops, nodes=frozenset(), settled=frozenset())
+    assert led.lead(4, entrances=(("lo", "lo"),), elements=other, port=29446, longest=60.0)
+    assert led.flushed == 1
+    assert _leads("lb_linger")
+
+
+def test_the_guard_is_ours_and_goes_with_us(make: Callable[..., LedPackets]):
+    """No flush reaches it and nobody else can remove it; our end takes it away, and leaves the rules."""
+    led = make(Nftables)
+    _lead(led)
+    assert led.unguarded == ""
+    for change in ("flush ruleset", "delete table ip lb_linger_guard"):
+        subprocess.run(["nft", change], check=False, capture_output=True)
+        assert _leads("lb_linger_guard")
+    led.look()
+    _lead(led)
+    led.close()
+    assert "lb_linger_guard" not in _nft("list", "ruleset")
+    assert "lb_linger {" in _nft("list", "ruleset")
+
+
+def test_the_guard_follows_interfaces(make: Callable[..., LedPackets]):
+    """It has the rules of those that are used now, and its elements again."""
+    led = make(Nftables)
+    _lead(led)
+    entrances = (("lo", "lo"), ("eth9", "lo"))
+    led.lead(4, entrances=entrances, elements=_ELEMENTS, port=29446, longest=120.0)
+    assert "eth9" in _nft("list", "chain", "ip", "lb_linger_guard", "strangers")
+    assert _leads("lb_linger_guard")
+
+
+def test_a_kernel_without_owners_leads_all_the_same(make: Callable[..., LedPackets]):
+    """Why there is no guard is known."""
+    led = make(_OlderKernel)
+    assert _lead(led)
+    assert "not supported" in led.unguarded
+    assert _leads("lb_linger")
