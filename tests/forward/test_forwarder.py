@@ -212,6 +212,23 @@ def test_who_was_lost_before_we_came_loses_its_connections(
     assert ended == {forwarder.numbers.number("api/main pool/a"): "pool/a"}
 
 
+@pytest.mark.usefixtures("taken_over")
+def test_a_server_that_goes_down_loses_its_connections(
+    forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
+):
+    """With `on_marked_down: shutdown-sessions`, and with that alone, and after the rules lead nobody there."""
+    ended: dict[int, str] = {}
+    monkeypatch.setattr(module, "end_connections", lambda owners: ended.update(owners) or {})
+    board.publish(PUBLISHED, changed=True)
+    forwarder.apply(one(on_down=OnDown.CLOSE_SESSIONS))
+    assert ended == {}
+
+    down = boards.health("a", verdict=HealthVerdict.DOWN)
+    board.publish(health_board.encode(boards.health_board(down)), changed=True)
+    wait_until(lambda: ended, what="the connections are ended", sleep=gevent.sleep)
+    assert ended == {forwarder.numbers.number("api/main pool/a"): "pool/a"}
+
+
 def test_a_guard_is_written_once(forwarder: Forwarder, guard: Kernel):
     """In each family, whatever becomes of slots and verdicts; a drain has it drop nobody any more."""
     forwarder.apply(one())

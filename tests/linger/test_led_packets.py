@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.core.linger.hops import Hops
-from appliance.core.linger.rules import Elements
+from appliance.core.linger.rules import GUARD, RENEWED, TABLE, Elements
 from appliance.linger.led_packets import LedPackets
 from appliance.net.nftables.nftables import Nftables, NftablesError
 
@@ -57,6 +57,27 @@ def _lead(led: LedPackets) -> bool:
 
 def _leads(table: str) -> bool:
     return f"{_VIP} timeout 20s" in _nft("list", "map", "ip", table, "direct")
+
+
+def test_elements_are_renewed_before_their_time_is_over(
+    make: Callable[..., LedPackets], monkeypatch: pytest.MonkeyPatch
+):
+    """In the rules and in their guard; no sooner, as each renewal is a transaction of the kernel."""
+    now, written = [0.0], list[str]()
+
+    class Noting(Nftables):
+        def run_text(self, script: str) -> None:
+            written.append(script)
+            super().run_text(script)
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    led = make(Noting)
+    assert _lead(led)
+    written.clear()
+    for now[0], renewed in ((RENEWED - 0.1, []), (RENEWED, [GUARD, TABLE]), (RENEWED + 0.1, [])):
+        assert _lead(led)
+        assert [each.split()[3] for each in written] == renewed
+        written.clear()
 
 
 @pytest.mark.parametrize("connect", [Nftables, _OlderKernel])
