@@ -216,7 +216,7 @@ def test_who_was_lost_before_we_came_loses_its_connections(
 def test_a_server_that_goes_down_loses_its_connections(
     forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
 ):
-    """With `on_marked_down: shutdown-sessions`, and with that alone, and after the rules lead nobody there."""
+    """By `on_marked_down: shutdown-sessions`; while it is up nothing ends."""
     ended: dict[int, str] = {}
     monkeypatch.setattr(module, "end_connections", lambda owners: ended.update(owners) or {})
     board.publish(PUBLISHED, changed=True)
