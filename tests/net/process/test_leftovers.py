@@ -17,7 +17,7 @@ from support.processes.waiting import wait_until
 from appliance.core.programs import CONFIGURED
 from appliance.model.paths import Paths
 from appliance.model.program_names import PROXIES
-from appliance.net.process.leftovers import VRRP, Leftovers
+from appliance.net.process.leftovers import OF_VRRP, Leftovers
 
 pytestmark = pytest.mark.programs
 
@@ -108,7 +108,7 @@ def test_vrrp_is_spared_where_a_successor_takes_its_place(tmp_path: Path, runtim
         program(tmp_path, name="vrrp", runtime=runtime) as vrrp,
     ):
         left = leftovers(runtime)
-        left.end_programs(spared=VRRP)
+        left.end_programs(spared=OF_VRRP)
         assert health.wait(15) == -signal.SIGTERM
         assert vrrp.poll() is None
         left.end_programs()
