@@ -16,7 +16,7 @@ import click
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
-from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_alone, variable
+from appliance.core.programs import CONFIGURED, PROGRAMS, needed, variable
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers, take_over_note
@@ -216,8 +216,11 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     """Return the environment variables that config/supervisord.conf refers to."""
     programs = needed(snapshot)
     starts = {variable("START", each): "true" if each in programs else "false" for each in CONFIGURED}
-    with_time = (each for each in PROGRAMS if each.stop_seconds)
-    stops = {variable("STOP_SECONDS", each.name): str(stop_alone(each, snapshot)) for each in with_time}
+    stops = {
+        variable("STOP_SECONDS", each.name): str(each.stop_alone or each.stop_seconds(snapshot))
+        for each in PROGRAMS
+        if each.stop_seconds
+    }
     absolute = paths.absolute()
     return {
         **absolute.environment(),

@@ -58,10 +58,10 @@ class Program:
     it is named, as every program imports this table and few read an answer.
 
     Where all stop, those with the highest `stop_priority` stop first. `stop_seconds` is what a program may
-    take then by a configuration, and `stop_alone` what it may take where only it stops; `why_then` is for
-    readers of supervisord.conf. `hangs_after` is after how many seconds it is killed where the watchdog's
-    period is longer. `leftovers` is a module whose `remove_all` removes from the kernel what an earlier run
-    has left there, where the configuration does not need the program any more.
+    take then by a configuration, and `stop_alone` what it may take where only it stops, if that differs;
+    `why_then` is for readers of supervisord.conf. `hangs_after` is after how many seconds it is killed where
+    the watchdog's period is longer. `leftovers` is a module whose `remove_all` removes from the kernel what
+    an earlier run has left there, where the configuration does not need the program any more.
     """
 
     name: str
@@ -220,13 +220,6 @@ def needed(snapshot: "Snapshot") -> tuple[str, ...]:
 def variable(what: str, program: str) -> str:
     """Return the name of an environment variable that config/supervisord.conf refers to."""
     return f"APPLIANCE_{what}_{program.upper().replace('-', '_')}"
-
-
-def stop_alone(program: Program, snapshot: "Snapshot") -> int:
-    """Return the seconds that a program may take where only it stops."""
-    if program.stop_alone is not None:
-        return program.stop_alone
-    return program.stop_seconds(snapshot) if program.stop_seconds else STOP_SECONDS
 
 
 def stop_seconds(snapshot: "Snapshot", program: str) -> int | None:

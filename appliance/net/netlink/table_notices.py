@@ -1,7 +1,7 @@
 """Notices of the kernel that tables, chains or rules of nftables were removed, in the moment when they are.
 
-Messages of linux/netfilter/nf_tables.h, of every transaction of anybody, our own too: who is told has to look
-what is there still. Where the kernel has dropped notices (ENOBUFS) he is told as well.
+The kernel sends messages of linux/netfilter/nf_tables.h for every transaction of any process, ours included:
+the receiver has to look what is left. Where the kernel has dropped notices (ENOBUFS), that is a removal too.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _COST: Final = 0.05  # most of a processor that reading may take: others may wri
 class TableNotices:
     """Has `on_removal` called when something of these tables was removed, until it is closed.
 
-    Where the kernel has no such socket for us nobody is called. `on_fault` is told of a bug.
+    Where the kernel refuses the socket, neither is called. `on_fault` receives the exception of a bug.
     """
 
     def __init__(

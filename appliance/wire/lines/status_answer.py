@@ -23,7 +23,7 @@ class StatusAnswerError(Exception):
 class StatusAnswer:
     """What they have in common.
 
-    `snapshot` is the number of the configuration in use, `pending` of one that was prepared. `not_kept` are
+    `snapshot` is the number of the configuration in use, `pending` that of a prepared one. `not_kept` are
     files that the program cannot write, `socket_failures` sockets on which it does not listen, with the
     reasons.
     """

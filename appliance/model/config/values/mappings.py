@@ -1,4 +1,4 @@
-"""Lists of mappings, such as the steps of a check: what is wrong is told of which one, and by which key."""
+"""Lists of mappings, such as the steps of a check: an error names the mapping by its number, and the key."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
