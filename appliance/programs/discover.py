@@ -8,36 +8,22 @@ import os
 
 from appliance.discovery.commands import FOR_READERS, DiscoverCommands
 from appliance.discovery.program import DiscoverProgram
-from appliance.model.paths import Paths
 from appliance.model.program_names import DISCOVER
-from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
-from appliance.net.privileges import capabilities
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 
 
 def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
-    capabilities.keep_from_children()
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(DISCOVER, paths).logger
-    begun = hub_start.begin(DISCOVER, paths, log)
+    begun = hub_start.begin(DISCOVER)
     if begun is None:
         return 1
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     program = DiscoverProgram(paths, log)
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         program.apply(accepted)
-    control = ControlServer(
-        paths.control(DISCOVER),
-        DiscoverCommands(paths, program).handlers(),
-        on_error=lambda command, error: program.reports.log.error(
-            "command-failed", command=command, exc_info=error
-        ),
-        for_readers=FOR_READERS,
-    )
+    control = begun.answer(DiscoverCommands(paths, program).handlers(), for_readers=FOR_READERS)
     stop.wait()
     control.close()
     program.close()

@@ -5,7 +5,6 @@ use without this program. So they have no owner, and the kernel keeps them when 
 appliance it lets connections drain and takes the rules away; ended alone it leaves them to its successor.
 """
 
-import os
 import sys
 
 from appliance.forward.commands import FOR_READERS, ForwardCommands
@@ -15,25 +14,19 @@ from appliance.forward.kernel_tables import KernelTables
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
-from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.netlink.namespace_claim import NamespaceClaim
-from appliance.net.privileges import capabilities
 from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 
 
 def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
-    capabilities.keep_from_children()
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(FORWARD, paths).logger
-    begun = hub_start.begin(FORWARD, paths, log)
+    begun = hub_start.begin(FORWARD)
     if begun is None:
         return 1
     claim = NamespaceClaim(CLAIM)  # so that no start beside us takes our rules for leftovers
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     faults: list[BaseException | None] = []
 
     def end(fault: BaseException | None) -> None:
@@ -45,14 +38,7 @@ def main() -> int:
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         forwarder.apply(accepted)
-    control = ControlServer(
-        paths.control(FORWARD),
-        ForwardCommands(paths, forwarder).handlers(),
-        on_error=lambda command, error: forwarder.log.error(
-            "command-failed", command=command, exc_info=error
-        ),
-        for_readers=FOR_READERS,
-    )
+    control = begun.answer(ForwardCommands(paths, forwarder).handlers(), for_readers=FOR_READERS)
     stop.wait()
     control.close()
     forwarder.close()

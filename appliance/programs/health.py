@@ -7,7 +7,6 @@ it.
 """
 
 import gc
-import os
 import sys
 from typing import Final
 
@@ -27,7 +26,6 @@ from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard, decode
 
 _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing
@@ -105,12 +103,10 @@ def last_board(paths: Paths, log: FilteringBoundLogger) -> HealthBoard | None:
 
 def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(HEALTH, paths).logger
-    begun = hub_start.begin(HEALTH, paths, log)
+    begun = hub_start.begin(HEALTH)
     if begun is None:
         return 1
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     program = HealthProgram(paths, log, last=last_board(paths, log), stop=stop)
     # What is there now stays: frozen, it is not looked through again at every collection.
     gc.collect()

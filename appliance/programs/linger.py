@@ -5,7 +5,6 @@ a connection of another node is led there by rules of the kernel, and answered f
 it goes after the proxies: until they have drained their connections need the address.
 """
 
-import os
 import sys
 
 from appliance.linger.commands import FOR_READERS, LingerCommands
@@ -13,23 +12,17 @@ from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import SnapshotError
-from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
-from appliance.net.privileges import capabilities
 from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 
 
 def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
-    capabilities.keep_from_children()
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(LINGER, paths).logger
-    begun = hub_start.begin(LINGER, paths, log)
+    begun = hub_start.begin(LINGER)
     if begun is None:
         return 1
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     faults: list[BaseException | None] = []
 
     def end(fault: BaseException | None) -> None:
@@ -41,12 +34,7 @@ def main() -> int:
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         lingerer.apply(accepted)
-    control = ControlServer(
-        paths.control(LINGER),
-        LingerCommands(paths, lingerer).handlers(),
-        on_error=lambda command, error: lingerer.log.error("command-failed", command=command, exc_info=error),
-        for_readers=FOR_READERS,
-    )
+    control = begun.answer(LingerCommands(paths, lingerer).handlers(), for_readers=FOR_READERS)
     stop.wait()
     control.close()
     # Without a supervisord another `run` ends us and goes on with what is in the kernel; else it times out.

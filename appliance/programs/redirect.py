@@ -6,17 +6,12 @@ frontend can serve, and not longer than this program lives: the kernel removes t
 Stopping, it goes after the proxies, which have had it withdraw their rules before they stopped to accept.
 """
 
-import os
 import sys
 
-from appliance.model.paths import Paths
 from appliance.model.program_names import REDIRECT
-from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
-from appliance.net.privileges import capabilities
 from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 from appliance.redirect.commands import FOR_READERS, RedirectCommands
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector
@@ -24,13 +19,10 @@ from appliance.redirect.redirector import Redirector
 
 def main() -> int:
     """Run until TERM or INT; 1 when another one has this runtime directory."""
-    capabilities.keep_from_children()
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(REDIRECT, paths).logger
-    begun = hub_start.begin(REDIRECT, paths, log)
+    begun = hub_start.begin(REDIRECT)
     if begun is None:
         return 1
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     faults: list[BaseException | None] = []
 
     def end(fault: BaseException | None) -> None:
@@ -42,14 +34,7 @@ def main() -> int:
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         redirector.apply(accepted)
-    control = ControlServer(
-        paths.control(REDIRECT),
-        RedirectCommands(paths, redirector).handlers(),
-        on_error=lambda command, error: redirector.log.error(
-            "command-failed", command=command, exc_info=error
-        ),
-        for_readers=FOR_READERS,
-    )
+    control = begun.answer(RedirectCommands(paths, redirector).handlers(), for_readers=FOR_READERS)
     stop.wait()
     control.close()
     redirector.close(keep_flows=bool(faults) or not everything_ends(paths))

@@ -6,7 +6,6 @@ business it is.
 """
 
 import gc
-import os
 import sys
 import time
 from typing import Final
@@ -15,11 +14,9 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.program_names import STATS
-from appliance.net.control.control_server import ControlServer
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.programs import hub_start
-from appliance.programs.accepted_log import AcceptedLog
 from appliance.stats.commands import FOR_READERS, StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
 
@@ -28,21 +25,14 @@ _COLLECT: Final = (50_000, 20, 20)  # a look at a thousand servers makes thousan
 
 def main() -> int:
     """Run until TERM or INT; 1 where the accepted configuration cannot be served: supervisord tries again."""
-    paths = Paths.from_environment(os.environ)
-    log = AcceptedLog(STATS, paths).logger
-    begun = hub_start.begin(STATS, paths, log)
+    begun = hub_start.begin(STATS)
     if begun is None:
         return 1
-    stop = begun.stop
+    paths, log, stop = begun.paths, begun.log, begun.stop
     service = StatsService(paths, log)
     if not _serve_accepted(paths, service, log):
         return 1
-    control = ControlServer(
-        paths.control(STATS),
-        StatsCommands(paths, service).handlers(),
-        on_error=lambda command, error: log.error("command-failed", command=command, exc_info=error),
-        for_readers=FOR_READERS,
-    )
+    control = begun.answer(StatsCommands(paths, service).handlers(), for_readers=FOR_READERS)
     # What there is now stays: frozen, it is not looked through again for each thousand samples of a scrape.
     gc.collect()
     gc.freeze()
