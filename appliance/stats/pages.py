@@ -18,7 +18,7 @@ from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
 from appliance.core.metrics.sources import source_metrics
-from appliance.core.status.status import Status
+from appliance.core.status.status import json_schema
 from appliance.model.snapshot.stats import Stats
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes, ForeignFormError, MalformedFormError
@@ -134,7 +134,7 @@ class Pages:
         )
 
     def _status(self, _: Environment) -> Response:
-        body = self._figures.page("status", lambda each: msgspec.json.encode(each.status))
+        body = self._figures.page("status", lambda each: bytes(each.status.json()))
         return Response(type="application/json", body=body)
 
     def _page(self, _: Environment) -> Response:
@@ -189,7 +189,7 @@ def _metrics(figures: Figures) -> Iterator[Metric]:
 
 
 def _schema(_: Environment) -> Response:
-    return Response(type="application/schema+json", body=msgspec.json.encode(msgspec.json.schema(Status)))
+    return Response(type="application/schema+json", body=msgspec.json.encode(json_schema()))
 
 
 def _static(name: str, _: Environment) -> Response:

@@ -7,6 +7,7 @@ import appliance
 from appliance.console.screen.facts import ScreenFacts
 from appliance.console.screen.hint import hint
 from appliance.console.screen.log_in import log_in
+from appliance.core.status.problems import wrong_properties
 from appliance.model.guest.report import GuestReport
 from appliance.model.messages.quoting import masked
 
@@ -30,7 +31,9 @@ def _lines(facts: ScreenFacts) -> Iterator[str]:
             "`sudo appliance reload` takes it"
         )
     report = facts.status.guest
-    problems = facts.status.problems if facts.configured else _of_properties(report)
+    problems = (
+        facts.status.problems if facts.configured else tuple(wrong_properties(report) if report else ())
+    )
     for problem in problems[:_MOST_PROBLEMS]:
         yield from hint(problem)
     if len(problems) > _MOST_PROBLEMS:
@@ -61,10 +64,6 @@ def _state(facts: ScreenFacts) -> str:
     if status.degraded is not None:
         return "serving the last good configuration"
     return "serving" if status.ok else "running, with problems"
-
-
-def _of_properties(report: GuestReport | None) -> tuple[str, ...]:
-    return tuple(f"property {each}" if each.key else str(each) for each in report.problems) if report else ()
 
 
 def _what_to_do(facts: ScreenFacts, report: GuestReport | None) -> Iterator[str]:

@@ -41,7 +41,7 @@ def status(paths: Paths, *, as_json: bool) -> None:
     require_access(paths.runtime)
     now = current_status(paths)
     if as_json:
-        print_json(now)
+        print_json(now.json())
     else:
         print_table(tables(now, supervisorctl=paths.supervisorctl))
     if not now.ok:

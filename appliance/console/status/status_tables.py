@@ -13,7 +13,6 @@ from appliance.console.output.error_positions import located
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.programs import CONFIGURED
 from appliance.core.rollout.timing import NO_DEADLINE
-from appliance.core.status.next_steps import next_step
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import (
     CheckStatus,
@@ -100,10 +99,10 @@ def _alarms(status: Status, supervisorctl: str) -> Iterator[RenderableType]:
     told = ""
     for problem in status.problems:
         yield Text(f"! {printable(problem)}", style="red")
-        step = next_step(problem, supervisorctl=supervisorctl)
-        if step and step != told:
+        step = problem.next_step(supervisorctl=supervisorctl)
+        if step != told:
             yield Text(f"  next: {printable(step)}", style="dim")
-        told = step or told
+        told = step
     for path in status.set_aside:
         yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
     for said in status.left_out:

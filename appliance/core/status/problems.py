@@ -1,4 +1,4 @@
-"""What is wrong with the appliance, in sentences.
+"""What is wrong with the appliance.
 
 `appliance status` shows them, and exits with 1 where there are any.
 """
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from appliance.core.checks.stale_verdicts import outdated
 from appliance.core.status.observations import Observations, SupervisordNotAsked
 from appliance.core.status.pools import health_records
+from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.core.status.status import (
     FrontendStatus,
     PoolStatus,
@@ -32,25 +33,25 @@ def problems(
     frontends: Iterable[FrontendStatus],
     pools: Iterable[PoolStatus],
     now: float,
-) -> tuple[str, ...]:
+) -> tuple[StatusProblem, ...]:
     """Return all that is wrong at `now`, Unix seconds.
 
     The properties of a virtual machine come first: a console shows only so many lines. Where nothing of the
     appliance runs, that is said alone: all else would follow from it.
     """
     return (
-        *(_wrong_properties(observations.guest) if observations.guest else ()),
+        *(wrong_properties(observations.guest) if observations.guest else ()),
         *_missing(observations),
         *(_while_it_runs(observations, programs, frontends, pools, now) if observations.living else ()),
     )
 
 
-def _awaited(observations: Observations) -> Iterator[str]:
+def _awaited(observations: Observations) -> Iterator[StatusProblem]:
     """Yield what is waited for, where no configuration was accepted yet."""
     if isinstance(observations.snapshot, Snapshot) and observations.snapshot.awaited:
         errors = observations.degraded.errors if observations.degraded else ()
         reasons = "; ".join(located(each) for each in errors)
-        yield f"waits for a first configuration: {reasons or 'there is none yet'}"
+        yield StatusProblem(ProblemKind.AWAITED, detail=reasons or "there is none yet")
 
 
 def _while_it_runs(
@@ -59,7 +60,7 @@ def _while_it_runs(
     frontends: Iterable[FrontendStatus],
     pools: Iterable[PoolStatus],
     now: float,
-) -> Iterator[str]:
+) -> Iterator[StatusProblem]:
     yield from _awaited(observations)
     yield from (_program(each) for each in programs if not each.ok)
     yield from _reload_sockets(observations.answers)
@@ -68,62 +69,66 @@ def _while_it_runs(
     yield from _refused(observations.answer(ReloadStatus))
     yield from _without_server(pools)
     if isinstance(observations.snapshot, Snapshot):
-        yield from outdated(observations.snapshot, health_records(observations), now=now)
+        for each in outdated(observations.snapshot, health_records(observations), now=now):
+            yield StatusProblem(ProblemKind.CHECKS_OUTDATED, detail=each)
     for answer in observations.answers.values():
         yield from _of_program(answer)
     if observations.connection_room and observations.connection_room.short():
-        yield str(observations.connection_room)
+        yield StatusProblem(ProblemKind.CONNECTION_ROOM, detail=str(observations.connection_room))
 
 
-def _of_program(answer: StatusAnswer) -> Iterator[str]:
+def _of_program(answer: StatusAnswer) -> Iterator[StatusProblem]:
     """Yield what a program itself says is wrong."""
     match answer:
         case DiscoveryStatus(problems=found):
-            yield from found
+            yield from (StatusProblem(ProblemKind.DISCOVERY, detail=each) for each in found)
         case VrrpStatus():
             yield from troubles(answer)
         case RedirectStatus(trouble=trouble) if trouble:
-            yield f"connections cannot be redirected: {trouble}"
+            yield StatusProblem(ProblemKind.NOT_REDIRECTED, detail=trouble)
         case ForwardStatus(trouble=trouble) if trouble:
-            yield f"connections cannot be forwarded as they should be: {trouble}"
+            yield StatusProblem(ProblemKind.NOT_FORWARDED, detail=trouble)
         case LingerStatus(trouble=trouble) if trouble:
-            yield f"virtual IPs move without their connections: {trouble}"
+            yield StatusProblem(ProblemKind.NOT_LINGERING, detail=trouble)
 
 
-def _missing(observations: Observations) -> Iterator[str]:
+def _missing(observations: Observations) -> Iterator[StatusProblem]:
     if isinstance(observations.snapshot, str):
-        yield f"no accepted configuration: {observations.snapshot}"
+        yield StatusProblem(ProblemKind.NO_CONFIGURATION, detail=observations.snapshot)
     if not observations.living:
-        yield f"the appliance does not run: {observations.supervised}"
+        yield StatusProblem(ProblemKind.NOT_RUNNING, detail=str(observations.supervised))
     elif not isinstance(observations.supervised, (tuple, SupervisordNotAsked)):
-        yield f"supervisord does not answer: {observations.supervised}"
+        yield StatusProblem(ProblemKind.NO_SUPERVISORD, detail=str(observations.supervised))
 
 
-def _program(program: ProgramStatus) -> str:
-    return f"{program.name} is {program.state}" + (f": {program.reason}" if program.reason else "")
+def _program(program: ProgramStatus) -> StatusProblem:
+    reason = f": {program.reason}" if program.reason else ""
+    return StatusProblem(ProblemKind.PROGRAM, program.name, detail=f"{program.state}{reason}")
 
 
-def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
+def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[StatusProblem]:
     for program, each in answers.items():
-        yield from (f"{program} socket {path}: {failure}" for path, failure in each.socket_failures.items())
+        for path, failure in each.socket_failures.items():
+            # So it begins of a directory that another user owns, with two ways out.
+            another = ProblemKind.SOCKET_OF_ANOTHER_USER if " belongs to " in failure else ProblemKind.SOCKET
+            yield StatusProblem(another, program, detail=f"{path}: {failure}")
 
 
-def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
+def _full(frontends: Iterable[FrontendStatus]) -> Iterator[StatusProblem]:
     return (
-        f"frontend {each.name} is full: {each.current} of {each.max_connections} connections"
+        StatusProblem(
+            ProblemKind.FRONTEND_FULL, each.name, detail=f"{each.current} of {each.max_connections}"
+        )
         for each in frontends
         if each.full
     )
 
 
-def _refused(reload: ReloadStatus | None) -> Iterator[str]:
+def _refused(reload: ReloadStatus | None) -> Iterator[StatusProblem]:
     if reload is None:
         return
-    for problem in reload.refused:
-        if reload.again_in is None:
-            yield f"the last reload was refused: {located(problem)}"
-        else:
-            yield f"the last reload was refused for now, and is tried again: {located(problem)}"
+    kind = ProblemKind.REFUSED if reload.again_in is None else ProblemKind.REFUSED_FOR_NOW
+    yield from (StatusProblem(kind, detail=located(each)) for each in reload.refused)
 
 
 def located(problem: AnswerProblem) -> str:
@@ -133,14 +138,17 @@ def located(problem: AnswerProblem) -> str:
     return ": ".join(part for part in (line, problem.path, problem.message) if part)
 
 
-def _not_kept(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
+def _not_kept(answers: Mapping[str, StatusAnswer]) -> Iterator[StatusProblem]:
     for program, each in answers.items():
-        yield from (f"{program} cannot write {path}: {why}" for path, why in each.not_kept.items())
+        for path, why in each.not_kept.items():
+            yield StatusProblem(ProblemKind.NOT_WRITTEN, program, detail=f"{path}: {why}")
 
 
-def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:
-    return (f"pool {pool.name} has no server up" for pool in pools if not pool.ok)
+def _without_server(pools: Iterable[PoolStatus]) -> Iterator[StatusProblem]:
+    return (StatusProblem(ProblemKind.POOL_DOWN, pool.name) for pool in pools if not pool.ok)
 
 
-def _wrong_properties(report: GuestReport) -> Iterator[str]:
-    return (f"property {each}" if each.key else str(each) for each in report.problems)
+def wrong_properties(report: GuestReport) -> Iterator[StatusProblem]:
+    """Yield what is wrong with the properties of a virtual machine."""
+    for each in report.problems:
+        yield StatusProblem(ProblemKind.PROPERTY, detail=f"property {each}" if each.key else str(each))

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from appliance.core.status.problem_kinds import StatusProblem
 from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
@@ -252,7 +253,7 @@ class Status:
     """
 
     ok: bool
-    problems: tuple[str, ...]
+    problems: tuple[StatusProblem, ...]
     at: float
     version: str | None
     configuration: int | None
@@ -272,3 +273,12 @@ class Status:
     set_aside: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)
+
+    def json(self) -> msgspec.Raw:
+        """Return it as JSON, where a problem is its sentence."""
+        return msgspec.Raw(msgspec.json.encode(self, enc_hook=str))
+
+
+def json_schema() -> dict[str, object]:
+    """Return the schema of `Status.json`."""
+    return msgspec.json.schema(Status, schema_hook=lambda _: {"type": "string"})

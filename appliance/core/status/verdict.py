@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.core.status.problem_kinds import ProblemKind
 from appliance.core.status.status import CheckStatus, PoolStatus, ServerStatus, Status, VirtualIpStatus
 from appliance.model.server_states import ServerState
 
@@ -128,8 +129,8 @@ def _reason(server: ServerStatus) -> str:
 
 def _problems(status: Status) -> Iterator[str]:
     """Yield the problems that are not told by the states of servers."""
-    told = {f"pool {pool.name} has no server up" for pool in status.pools}
-    return (f"{each[:1].upper()}{each[1:]}." for each in status.problems if each not in told)
+    others = (each for each in status.problems if each.kind is not ProblemKind.POOL_DOWN)
+    return (f"{each[:1].upper()}{each[1:]}." for each in others)
 
 
 def _degraded(status: Status, moment: Moment) -> Iterator[str]:

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 
+from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 
-def troubles(status: VrrpStatus) -> Iterator[str]:
-    """Yield each thing that is wrong with the virtual IPs as a sentence for operators."""
+def troubles(status: VrrpStatus) -> Iterator[StatusProblem]:
+    """Yield each thing that is wrong with the virtual IPs."""
     if status.missing:
-        names = " and ".join(status.missing)
-        yield f"vrrp lacks {names}: no virtual IP can be held here"
+        yield StatusProblem(ProblemKind.CAPABILITIES, detail=" and ".join(status.missing))
     if not status.takes_part:
-        yield "virtual IPs are left to others since the line `stop`: `appliance reload` has them back"
+        yield StatusProblem(ProblemKind.LEFT_TO_OTHERS)
     for router in status.routers:
-        yield from (f"virtual IP {router.name} {trouble}" for trouble in _troubles(router, status))
+        for trouble in _troubles(router, status):
+            yield StatusProblem(ProblemKind.VIRTUAL_IP, router.name, detail=trouble)
 
 
 def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:

@@ -5,7 +5,6 @@ from support.values.observations import NOW, observations
 
 from appliance.core.status.assessment import assess
 from appliance.core.status.connection_room import ADVICE, ConnectionRoom
-from appliance.core.status.next_steps import next_step
 
 pytestmark = pytest.mark.pure
 
@@ -29,4 +28,4 @@ def test_status_names_it_with_what_to_do():
     assert assess(observations(connection_room=ConnectionRoom(used=1, limit=100)), NOW).problems == ()
     (problem,) = assess(observations(connection_room=ConnectionRoom(used=90, limit=100)), NOW).problems
     assert problem.startswith("the kernel tracks 90 of 100 connections (conntrack)")
-    assert next_step(problem, supervisorctl="") == ADVICE
+    assert problem.next_step(supervisorctl="") == ADVICE

@@ -1,0 +1,105 @@
+"""What can be wrong, kind by kind: the sentence that reports it, and what an operator does next about it."""
+
+from enum import Enum
+from typing import Self
+
+from appliance.core.status import connection_room
+
+_WHY = "`appliance why {subject}`"
+
+
+class ProblemKind(Enum):
+    """Sentence and next step. `{detail}` is what is known of one; `{supervisorctl}` is with our socket."""
+
+    NO_CONFIGURATION = (
+        "no accepted configuration: {detail}",
+        "`appliance check`, then `appliance run` or its unit writes it",
+    )
+    NOT_RUNNING = (
+        "the appliance does not run: {detail}",
+        "start it: `appliance run`, or its unit; or name its --runtime-dir",
+    )
+    NO_SUPERVISORD = (
+        "supervisord does not answer: {detail}",
+        "the programs go on; start the appliance again, which takes them over",
+    )
+    AWAITED = (
+        "waits for a first configuration: {detail}",
+        "write it; `appliance check` says what is wrong with it",
+    )
+    REFUSED = (
+        "the last reload was refused: {detail}",
+        "put it right; what is saved is obeyed by `appliance reload`",
+    )
+    REFUSED_FOR_NOW = (
+        "the last reload was refused for now, and is tried again: {detail}",
+        "nothing, if it comes through; else put that right: `appliance reload` tries at once",
+    )
+    SOCKET = (
+        "{subject} socket {detail}",
+        "remove what is there, or name another in the section `{subject}`",
+    )
+    SOCKET_OF_ANOTHER_USER = (
+        "{subject} socket {detail}",
+        "do one of the two, then it is listened on within a second",
+    )
+    FRONTEND_FULL = (
+        "frontend {subject} is full: {detail} connections",
+        "`appliance sessions --frontend {subject}` shows who; else raise its max_connections",
+    )
+    POOL_DOWN = ("pool {subject} has no server up", _WHY)
+    NOT_WRITTEN = (
+        "{subject} cannot write {detail}",
+        "make room there, or give the appliance's user the right to write",
+    )
+    CAPABILITIES = (
+        "vrrp lacks {detail}: no virtual IP can be held here",
+        "start it as root, by its unit, or in a container that has them",
+    )
+    LEFT_TO_OTHERS = (
+        "virtual IPs are left to others since the line `stop`: `appliance reload` has them back",
+        "`appliance reload`",
+    )
+    VIRTUAL_IP = ("virtual IP {subject} {detail}", _WHY)
+    NOT_REDIRECTED = ("connections cannot be redirected: {detail}", "`appliance check --here`")
+    NOT_FORWARDED = (
+        "connections cannot be forwarded as they should be: {detail}",
+        "`appliance check --here`",
+    )
+    NOT_LINGERING = (
+        "virtual IPs move without their connections: {detail}",
+        "`appliance why linger-failed`",
+    )
+    CONNECTION_ROOM = ("{detail}", connection_room.ADVICE)
+    CHECKS_OUTDATED = (
+        "{detail}",
+        "see the program health: its log, and `{supervisorctl} restart health`",
+    )
+    DISCOVERY = ("{detail}", "`appliance discover`; its log has the API's answers")
+    PROPERTY = ("{detail}", "put it right in the machine's properties: `appliance guest show`")
+    PROGRAM = (
+        "{subject} is {detail}",
+        "its log says why; `{supervisorctl} restart {subject}` starts it again",
+    )
+
+    def __init__(self, sentence: str, step: str) -> None:
+        self.sentence = sentence
+        self.step = step
+
+
+class StatusProblem(str):
+    """The sentence of one problem, with its `kind` and its `subject`: a program, a pool, a virtual IP."""
+
+    __slots__ = ("kind", "subject")
+    kind: ProblemKind
+    subject: str
+
+    def __new__(cls, kind: ProblemKind, subject: str = "", *, detail: str = "") -> Self:
+        """Fill in the sentence."""
+        made = super().__new__(cls, kind.sentence.format(subject=subject, detail=detail))
+        made.kind, made.subject = kind, subject
+        return made
+
+    def next_step(self, *, supervisorctl: str) -> str:
+        """Return what to do; `supervisorctl` is the command with the socket of this appliance."""
+        return self.kind.step.format(subject=self.subject, supervisorctl=supervisorctl)
