@@ -195,7 +195,7 @@ def test_two_moves_while_the_program_is_away(killed: str):
         pid = away.appliance.kill("linger")
         one.appliance.command("leave")  # so that it does not come back
         wait_until(lambda: two.state() == "active", what="two serves")
-        two.move()
+        two.move(forced=True)
         wait_until(lambda: three.state() == "active", what="three serves")
         away.appliance.wait_for_restart("linger", pid)
         wait_until(lambda: who_answers(client) == "three", what="three answers")
@@ -274,7 +274,7 @@ def test_beside_keepalived_nothing_is_kept():
         wait_until(lambda: one.kept().get("active"), what="one serves", timeout=30.0)
         stack.enter_context(Keepalived(other, Instance(priority=100, advert=0.2))).wait_for("BACKUP")
         with SteadyClients(client, count=COUNT, period=PERIOD) as clients:
-            one.move()
+            one.move(forced=True)
             wait_until(lambda: other.holds(VIP), what="keepalived has the address")
             wait_until(lambda: not established(client), what="all have ended", timeout=120.0)
             seen = clients.end()

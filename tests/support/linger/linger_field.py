@@ -102,9 +102,9 @@ class LingerNode:
             return str(routers[0]["state"]) if routers else ""
         return ""
 
-    def move(self) -> None:
-        """Move the virtual IP to another node, and wait until it is there."""
-        self.appliance.command("vip", "move", "api")
+    def move(self, *, forced: bool = False) -> None:
+        """Move the virtual IP to another node, and wait until it is there; `forced` is without `linger`."""
+        self.appliance.command("vip", "move", "api", *(["--force"] if forced else []))
 
     def shown(self) -> str:
         """Return what `vip status` shows, without its line breaks."""
