@@ -13,6 +13,7 @@ from typing import Final
 from appliance.core.forwarding import flows, guard, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
+from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
@@ -89,7 +90,8 @@ class KernelTables:
         if not frontends and family not in self._known:
             return False
         self._guard(family, frontends)
-        text = ruleset.table(family, frontends, present={})
+        times = connection_times()
+        text = ruleset.table(family, frontends, present={}, times=times)
         settled = [each for each in frontends if not _is_to_be_left(each, known)]
         waits = {each.number: each.waits for each in settled}
         slots: dict[int, Sequence[int]] = {each.number: each.slots for each in settled}
@@ -97,7 +99,7 @@ class KernelTables:
             return False
         script = ""
         if text != known.text:
-            script += ruleset.table(family, frontends, present=known.frontends)
+            script += ruleset.table(family, frontends, present=known.frontends, times=times)
         for each in settled:
             script += ruleset.slot_changes(
                 family, each.number, each.slots, before=known.slots.get(each.number)

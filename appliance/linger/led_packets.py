@@ -9,6 +9,7 @@ from typing import Final
 from appliance.core.linger import rules
 from appliance.linger.own_connections import named
 from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
+from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain
@@ -105,7 +106,7 @@ class LedPackets:
         entrances, port, longest = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
-        script = rules.make(word, entrances, port=port, longest=longest)
+        script = rules.make(word, entrances, port=port, longest=longest, times=connection_times())
         rebuilt = family in self._put
         if rebuilt:
             # Packets come already, and until they are led they are answered by a reset.

@@ -65,12 +65,19 @@ def mark(number: int) -> str:
     return f"{MARK | number:#x}"
 
 
-def table(family: Family, frontends: Sequence[ForwardedFrontend], *, present: Mapping[int, str]) -> str:
+def table(
+    family: Family,
+    frontends: Sequence[ForwardedFrontend],
+    *,
+    present: Mapping[int, str],
+    times: Mapping[str, int],
+) -> str:
     """Return all but slots: from any state to these frontends.
 
-    `present` are the frontends that the kernel has, with the fingerprints of their chains.
+    `present` are the frontends that the kernel has, with the fingerprints of their chains. `times` are the
+    seconds for which connections are remembered that have not ended (wire.nftables.ended_connections).
     """
-    lines = [*_objects(family, frontends), *_sets(family, frontends), *_base_chains(family)]
+    lines = [*_objects(family, frontends, times), *_sets(family, frontends), *_base_chains(family)]
     for each in frontends:
         lines += _frontend_chain(family, each, present.get(each.number))
     return "\n".join(lines) + "\n"
@@ -116,7 +123,9 @@ def fingerprint(family: Family, frontend: ForwardedFrontend) -> str:
     return f"{len(rules)} {digest}"
 
 
-def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[str]:
+def _objects(
+    family: Family, frontends: Sequence[ForwardedFrontend], times: Mapping[str, int]
+) -> Iterator[str]:
     at, address = f"{family} {TABLE}", WORDS[family]
     yield f"add table {at}"
     for each in frontends:
@@ -138,7 +147,7 @@ def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator
     for kind in ("bound", "leaving"):
         yield f"add set {at} {kind} {{ type {address} . inet_service; }}"
         yield f"add set {at} {kind}_ports {{ type inet_service; }}"
-    yield ended_connections.time_outs(family, TABLE)
+    yield ended_connections.time_outs(family, TABLE, times)
     yield f"add set {at} masked {{ type mark; }}"
     yield f"add set {at} shared {{ typeof ct mark . {family} saddr; flags interval; }}"
 

@@ -56,12 +56,18 @@ class Elements:
 
 
 def make(
-    family: Family, entrances: Iterable[tuple[str, str]], *, port: int, longest: float, table: str = TABLE
+    family: Family,
+    entrances: Iterable[tuple[str, str]],
+    *,
+    port: int,
+    longest: float,
+    times: Mapping[str, int],
+    table: str = TABLE,
 ) -> str:
     """Return the script that makes the table, its rules those of these interfaces; elements stay.
 
     `entrances` are those by which packets come in, each with the one by which they are led to other nodes.
-    `port` is that of the nodes' reports.
+    `port` is that of the nodes' reports, `times` are the seconds of `ended_connections.time_outs`.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
@@ -70,7 +76,7 @@ def make(
     untracked = [f"meta l4proto {_VRRP} notrack", f"udp dport {port} notrack"]
     lines = [
         f"add table {name}",
-        ended_connections.time_outs(family, table),
+        ended_connections.time_outs(family, table, times),
         *_leading(
             family,
             entrances,
@@ -97,7 +103,7 @@ def guard(family: Family, entrances: Iterable[tuple[str, str]], *, longest: floa
 
 def trial(family: Family) -> str:
     """Return a script that the kernel takes if it can have such rules, for a trial only."""
-    return make(family, [("lo", "lo")], port=1, longest=1.0, table=_TRIAL)
+    return make(family, [("lo", "lo")], port=1, longest=1.0, times={}, table=_TRIAL)
 
 
 def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:

@@ -1,4 +1,4 @@
-"""Looks how full the kernel's table of connections is, and logs when it fills."""
+"""The kernel's table of connections: how full it is, logged when it fills, and how long it remembers."""
 
 import contextlib
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.status.connection_room import ConnectionRoom
+from appliance.wire.nftables.ended_connections import SYSCTLS
 
 _FOLDER: Final = Path("/proc/sys/net/netfilter")
 _LOOKED: Final = 1.0  # seconds between two looks
@@ -18,6 +19,19 @@ def connection_room(folder: Path = _FOLDER) -> ConnectionRoom | None:
         used, limit = (int((folder / f"nf_conntrack_{each}").read_text()) for each in ("count", "max"))
         return ConnectionRoom(used=used, limit=limit)
     return None
+
+
+def connection_times(folder: Path = _FOLDER) -> dict[str, int]:
+    """Return the seconds for which a connection is remembered that has not ended, by its state.
+
+    The kernel shows none before it tracks connections: what nft has for them is the same until somebody
+    changes a setting, which is possible only then.
+    """
+    found: dict[str, int] = {}
+    for state, name in SYSCTLS.items():
+        with contextlib.suppress(OSError, ValueError):
+            found[state] = int((folder / f"nf_conntrack_tcp_timeout_{name}").read_text())
+    return found
 
 
 class RoomWatch:

@@ -41,7 +41,7 @@ def table(
     given: ForwardedFrontend, family: Family = Family.IPV4, present: dict[int, str] | None = None
 ) -> str:
     """Return the script of one frontend."""
-    return ruleset.table(family, [given], present=present or {})
+    return ruleset.table(family, [given], present=present or {}, times={})
 
 
 def test_a_bind_is_an_address_or_a_port():
@@ -51,6 +51,12 @@ def test_a_bind_is_an_address_or_a_port():
     assert "add element ip lb_forward ports { 80 : goto f1 }" in every
     assert "add element ip lb_forward entries { 192.0.2.200 . 80 : goto f1 }" in single
     assert "bound_ports { 80 }" in every
+
+
+def test_times_of_the_kernel_hold():
+    """nft fills in constants of its own where a policy leaves one out."""
+    script = ruleset.table(Family.IPV4, [forwarded()], present={}, times={"established": 600, "unack": 9})
+    assert "policy = { established: 600, unack: 9, close: 1, time_wait: 2 }" in script
 
 
 def test_who_leaves_is_only_taken_where_nobody_listens():

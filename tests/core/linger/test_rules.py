@@ -14,7 +14,9 @@ NOTHING = Hops(direct={}, led={})
 @pytest.mark.parametrize("family", list(Family))
 def test_rules_of_each_interface(family: Family):
     """Every interface has its rules, and nothing is flushed but the rules themselves."""
-    script = rules.make(family, [("eth0", "eth0"), ("vrrp4.2.42", "eth0")], port=29446, longest=3600.0)
+    script = rules.make(
+        family, [("eth0", "eth0"), ("vrrp4.2.42", "eth0")], port=29446, longest=3600.0, times={}
+    )
     for interface in ("eth0", "vrrp4.2.42"):
         rule = f'iifname "{interface}" ether saddr != @nodes dup to {family.value} daddr map @direct'
         assert f'{rule} device "eth0" drop' in script
@@ -32,7 +34,7 @@ def test_a_trial_touches_nothing_of_ours():
 @pytest.mark.parametrize("family", list(Family))
 def test_connections_that_have_ended_are_forgotten_soon(family: Family):
     """New ones get time-outs of our own, before any rule for what is none of ours; our own ones too."""
-    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0)
+    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
     assert f"l3proto {family.value}; policy = {{ close: 1, time_wait: 2 }}" in script
     begun = script.index('== syn ct timeout set "ended"')
     assert script.index("daddr != @served return") < begun < script.index("ct state { new, invalid }")
@@ -45,7 +47,7 @@ def test_connections_that_have_ended_are_forgotten_soon(family: Family):
 @pytest.mark.parametrize("family", list(Family))
 def test_what_keeps_virtual_ips_here_needs_no_room(family: Family):
     """Advertisements and reports are not tracked in either direction, before conntrack sees them."""
-    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0)
+    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
     for chain in ("untracked_in", "untracked_out"):
         assert f"add rule {family} lb_linger {chain} meta l4proto 112 notrack" in script
         assert f"add rule {family} lb_linger {chain} udp dport 29446 notrack" in script
@@ -57,7 +59,7 @@ def test_the_guard_is_the_same_behind_the_rules(family: Family):
     """It belongs to us, begins anew, comes after the rules, and leaves time-outs and tracking to them."""
     entrances = [("eth0", "eth0"), ("vrrp4.2.42", "eth0")]
     guard = rules.guard(family, entrances, longest=3600.0)
-    made = rules.make(family, entrances, port=29446, longest=3600.0)
+    made = rules.make(family, entrances, port=29446, longest=3600.0, times={})
     owned = f"add table {family} lb_linger_guard {{ flags owner; }}"
     assert guard.splitlines()[:3] == [owned, f"delete table {family} lb_linger_guard", owned]
     assert "hook prerouting priority -159" in guard

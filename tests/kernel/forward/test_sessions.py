@@ -63,6 +63,19 @@ def test_connections_that_have_ended_take_no_room(balanced: ForwardField):
             assert max(_remembered(balanced, address)) <= 2
 
 
+@pytest.mark.promise("docs/forward.md", "`nf_conntrack_tcp_timeout_established` holds")
+def test_the_kernels_time_out_holds(balanced: ForwardField):
+    """A client that vanishes holds its place for so long, and not for nft's five days."""
+    setting = "nf_conntrack_tcp_timeout_established"
+    with balanced.balancer.inside():
+        Path(f"/proc/sys/net/netfilter/{setting}").write_text("600")
+    with balanced.appliance(balanced.config()) as appliance:
+        wait_for_servers(appliance, *ALL)
+        with balanced.session():
+            (tracked,) = (each for each in balanced.tracked() if each.established)
+            assert 0 < (tracked.remaining or 0) <= 600
+
+
 def _remembered(balanced: ForwardField, address: str) -> list[int]:
     """Return for how many seconds those that have ended are remembered, after one more has."""
     assert balanced.ask(address) in ALL

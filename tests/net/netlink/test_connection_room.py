@@ -7,7 +7,7 @@ from structlog.testing import CapturingLogger
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.status.connection_room import ConnectionRoom
-from appliance.net.netlink.connection_room import RoomWatch, connection_room
+from appliance.net.netlink.connection_room import RoomWatch, connection_room, connection_times
 
 pytestmark = pytest.mark.pure
 
@@ -39,3 +39,10 @@ def test_a_table_that_fills_is_one_event(tmp_path: Path):
         ("warning", "conntrack-fills", {"used": 85, "limit": 100}),
         ("info", "conntrack-has-room", {}),
     ]
+
+
+def test_times_of_connections(tmp_path: Path):
+    """By nft's names; what the kernel does not show is left out, and what is no number."""
+    for name, text in {"established": "600", "max_retrans": "7", "fin_wait": "x"}.items():
+        (tmp_path / f"nf_conntrack_tcp_timeout_{name}").write_text(f"{text}\n")
+    assert connection_times(tmp_path) == {"established": 600, "retrans": 7}
