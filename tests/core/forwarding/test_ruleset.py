@@ -54,7 +54,7 @@ def test_a_bind_is_an_address_or_a_port():
 
 
 def test_times_of_the_kernel_hold():
-    """nft fills in constants of its own where a policy leaves one out."""
+    """Where a policy leaves one out, nft fills in constants of its own, so none is left out."""
     script = ruleset.table(Family.IPV4, [forwarded()], present={}, times={"established": 600, "unack": 9})
     assert "policy = { established: 600, unack: 9, close: 1, time_wait: 2 }" in script
 
