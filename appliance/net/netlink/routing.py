@@ -96,13 +96,15 @@ class Routing:
 
         Raises OSError when the kernel refuses to remove one; the others are removed.
         """
-        gone = tuple(unwanted)[::-1]
+        unwanted = tuple(unwanted)
+        # IPv4 takes one without a metric for one of any metric: those of somebody else are not asked for.
+        gone = [each for each in reversed(unwanted) if each not in self._foreign]
+        self._foreign.difference_update(unwanted)
         requests = [
             remove_route(each) if isinstance(each, VirtualRoute) else remove_rule(each) for each in gone
         ]
         refused = dict[Routed, int]()
         for each, outcome in zip(gone, self._requests.ask(requests), strict=True):
-            self._foreign.discard(each)
             if outcome not in {0, *_GONE}:
                 refused[each] = outcome
             else:

@@ -81,6 +81,16 @@ def test_others_stay(routing: Routing, node: Node):
     routing.remove([PLAIN])
 
 
+def test_one_that_is_not_ours_takes_no_other_with_it(routing: Routing, node: Node):
+    """To IPv4 a request to remove a route without a metric is one for that network with any metric."""
+    worse = VirtualRoute(to=PLAIN.to, via=PLAIN.via, metric=7)
+    node.batch("route add 10.1.0.0/16 via 192.0.2.253")
+    assert routing.add([PLAIN, worse]).foreign == (PLAIN,)
+    routing.remove([PLAIN])
+    assert "10.1.0.0/16 via 192.0.2.254 dev eth0 proto 112 metric 7" in contents(node)
+    assert routing.add([PLAIN]).foreign == (PLAIN,)
+
+
 def test_what_somebody_removes_comes_back(routing: Routing, node: Node):
     """It is told which ones were put back."""
     routing.add(ALL)
