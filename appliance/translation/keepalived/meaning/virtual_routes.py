@@ -1,13 +1,20 @@
 """`virtual_routes` and `virtual_rules`: lines of ip-route(8) and ip-rule(8), of the kinds that are here."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Final
 
-from appliance.model.config.values.virtual_routes import EVERYWHERE, LAST_PRIORITY, MOST_TABLE
+from appliance.model.config.values.virtual_routes import (
+    EVERYWHERE,
+    LAST_PRIORITY,
+    MOST_TABLE,
+    routes,
+    rules,
+)
 from appliance.model.document.tree import Plain
 from appliance.model.messages.quoting import shown
-from appliance.model.snapshot.virtual_routes import MAIN_TABLE
+from appliance.model.snapshot.virtual_routes import MAIN_TABLE, VirtualRoute, VirtualRule
 from appliance.translation.keepalived.meaning.instance import Instance
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in, whole
 from appliance.translation.keepalived.syntax.directives import Directive
@@ -51,23 +58,49 @@ _Words = Mapping[str, Word]
 
 def virtual_routes(instance: Instance, given: Directive) -> None:
     """Take `virtual_routes`."""
-    _each(instance, given, "routes", _route)
+    _each(instance, given, _Kind(key="routes", read=_route, meant=routes))
 
 
 def virtual_rules(instance: Instance, given: Directive) -> None:
     """Take `virtual_rules`."""
-    _each(instance, given, "rules", _rule)
+    _each(instance, given, _Kind(key="rules", read=_rule, meant=rules))
 
 
-def _each(
-    instance: Instance, given: Directive, key: str, read: Callable[[Instance, Directive], Mapping[str, Plain]]
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """Routes or rules: `read` gives the values of our key, `meant` what our configuration makes of them."""
+
+    key: str
+    read: Callable[[Instance, Directive], Mapping[str, Plain]]
+    meant: Callable[[object], tuple[VirtualRoute | VirtualRule, ...]]
+
+
+def _each(instance: Instance, given: Directive, kind: _Kind) -> None:
+    before: dict[object, VirtualRoute | VirtualRule] = {}
     for each in given.within:
         if each.block is not None:
             instance.ledger.refuse(each.place, f"{shown(each.keyword)} has no block in `{given.keyword}`")
             continue
         with faults_in(instance.ledger):
-            instance.append(key, value=dict(read(instance, each)), place=each.place)
+            value = dict(kind.read(instance, each))
+            found = _meant(kind, value, each)
+            there = before.setdefault(found.place if isinstance(found, VirtualRoute) else found, found)
+            if there is found:
+                instance.append(kind.key, value=value, place=each.place)
+            elif there == found:
+                instance.ledger.ignore(each.place, "stands there already")
+            else:
+                raise DirectiveError(
+                    f"is another way than `{there}`, and one of both is possible", each.place
+                )
+
+
+def _meant(kind: _Kind, value: Mapping[str, Plain], given: Directive) -> VirtualRoute | VirtualRule:
+    try:
+        (found,) = kind.meant([value])
+    except ValueError as error:
+        raise DirectiveError(str(error).partition(" 1: ")[2], given.place) from None
+    return found
 
 
 def _route(instance: Instance, given: Directive) -> Mapping[str, Plain]:

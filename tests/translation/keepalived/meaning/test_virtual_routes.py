@@ -105,13 +105,17 @@ def test_routes_that_are_not_quite_the_same(line: str, to: str, outcome: Outcome
         ("10.1.0.0/16 via 192.0.2.1 table 0", "a whole number from 1"),
         ("10.1.0.0/16 via 192.0.2.1 metric low", "a whole number from 1"),
         ("10.1.0.0/16 via 192.0.2.1 scope here", "`here` is no scope"),
+        ("10.1.0.0/16 via fd00::1 dev eth1", "`via`: `fd00::1` is not of the family of `10.1.0.0/16`"),
+        ("10.1.0.0/16 dev ethernet-number-1", "`interface`: must be the name of an interface"),
+        ("10.1.0.0/16 dev eth1 onlink", "`onlink` means nothing without `via`"),
+        ("10.9.0.0/16 via 192.0.2.2", "is another way than `10.9.0.0/16 via 192.0.2.1`"),
         ("10.1.0.0/16 {\n}", "`10.1.0.0/16` has no block in `virtual_routes`"),
     ],
 )
 def test_refused_routes(line: str, reason: str) -> None:
     """What is not here is refused in one line, and adds nothing; the other routes stay."""
     kept = "10.9.0.0/16 via 192.0.2.1"
-    found, others = said("virtual_routes", line, kept)
+    found, others = said("virtual_routes", kept, line)
     assert found == [{"to": "10.9.0.0/16", "via": "192.0.2.1"}]
     assert [reason in why for how, why in others if how is R] == [True], others
 
@@ -124,6 +128,7 @@ def test_refused_routes(line: str, reason: str) -> None:
         ("table 1 priority 5", "neither `from` nor `to`"),
         ("from all table 1 priority 5", "neither `from` nor `to`"),
         ("from 192.0.2.10 priority 5", "says no `table`"),
+        ("from 192.0.2.10 to fd00::1 table 1 priority 5", "are not of one family"),
         ("from 192.0.2.10 table 1 priority 40000", "a whole number from 1 to 32765"),
     ],
 )
@@ -132,6 +137,17 @@ def test_refused_rules(line: str, reason: str) -> None:
     found, others = rule(line)
     assert found == []
     assert [reason in why for how, why in others if how is R] == [True], others
+
+
+def test_what_stands_there_twice_is_there_once() -> None:
+    """The kernel has one of both, in keepalived too."""
+    for block, line in (
+        ("virtual_routes", "10.1.0.0/16 via 192.0.2.1"),
+        ("virtual_rules", "to 10.1.0.0/16 table 1 priority 5"),
+    ):
+        found, others = said(block, line, line)
+        assert isinstance(found, list)
+        assert (len(found), others) == (1, [(I, "stands there already")])
 
 
 def test_rules_without_a_priority() -> None:
