@@ -146,6 +146,7 @@ class SimulatedRouting:
 
     def __init__(self) -> None:
         self.present: list[Routed] = []
+        self.removed: list[Routed] = []
         self.held: set[Routed] = set()
         self.foreign: set[Routed] = set()
         self.refused: dict[Routed, str] = {}
@@ -170,6 +171,7 @@ class SimulatedRouting:
         """Remove them."""
         self._fail()
         places = set(map(place, unwanted))
+        self.removed += [each for each in self.present if place(each) in places]
         self.present = [each for each in self.present if place(each) not in places]
         self.held = {each for each in self.held if place(each) not in places}
 

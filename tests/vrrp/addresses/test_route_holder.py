@@ -130,7 +130,7 @@ def test_what_another_virtual_router_has_too_stays() -> None:
     machine.loop.run(2 * ACTIVE)
     group.stop(2 * ACTIVE)
     machine.loop.run(4 * ACTIVE)
-    assert machine.routing.present == [ROUTE]
+    assert (machine.routing.present, machine.routing.removed) == ([ROUTE], [RULE])
     other.stop(4 * ACTIVE)
     machine.loop.run(6 * ACTIVE)
     assert machine.routing.present == []
