@@ -10,12 +10,14 @@ from support.processes.log_lines import logged
 from support.processes.waiting import wait_until
 from support.translation.keepalived_files import translated
 from support.vrrp.keepalived import Keepalived
+from support.vrrp.simulated_vrrp import SimulatedLog
 from support.vrrp.vrrp_field import VIP, AddressMonitor, Field, agreed
 from support.vrrp.vrrp_node import VrrpNode, router
 
 from appliance.model.document.document import read
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.net.netlink import vrrp_leftovers
 from appliance.translation.composing import load_together
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
@@ -91,6 +93,21 @@ def test_one_that_was_killed_goes_on_with_them(node: Node) -> None:
         assert not logged(ours.log(), "route-foreign", "route-refused")
         assert ours.stop() == 0
         assert not routed(node)
+
+
+def test_where_no_vrrp_is_to_run_none_stays(node: Node) -> None:
+    """After a reload without virtual IPs, or at a start without, what a killed one left is removed."""
+    with VrrpNode(node, API) as ours:
+        ours.wait_for("active")
+        with node.inside():
+            assert not vrrp_leftovers.remove_all(ours.paths, SimulatedLog())
+        assert len(routed(node)) == len(ALL)
+        ours.kill()
+        log = SimulatedLog()
+        with node.inside():
+            assert not vrrp_leftovers.remove_all(ours.paths, log)
+        assert (routed(node), node.holds(VIP)) == (set(), False)
+        assert len(log.fields("leftover-removed")) == len(ALL) + 1
 
 
 def test_what_somebody_removes_is_put_back(node: Node) -> None:
