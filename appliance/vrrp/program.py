@@ -25,6 +25,7 @@ from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.routing import Routing
 from appliance.net.process.realtime import Realtime
 from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
@@ -94,12 +95,14 @@ class VrrpProgram:
         if before.board is not None:
             self.reports.lateness.go_on(before.board)
         self._requests = Requests()
+        self._routing = Routing(self._requests)
         closer = Closer()
         self._asking = AddressQuestions(loop, closer)
         environment = RouterEnvironment(
             loop=loop,
             links=self._links,
             addresses=self._addresses,
+            routing=self._routing,
             requests=self._requests,
             neighbours=Neighbours(self._requests),
             closer=closer,
@@ -192,13 +195,14 @@ class VrrpProgram:
         self._loop.stop()
 
     def _clean(self) -> None:
-        """Remove addresses and macvlans that an earlier run has left and that no instance here uses."""
+        """Remove addresses, routes and macvlans that an earlier run has left and no instance here uses."""
         if self.missing:
             return
         vrrp_leftovers.remove(
             self._addresses,
+            self._routing,
             self._requests,
-            ours={address for each in self.groups.instances for address in each.router.addresses},
+            routers=[each.router for each in self.groups.instances],
             in_use={
                 each.holder.interface.index
                 for each in self.groups.instances

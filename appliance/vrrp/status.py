@@ -41,6 +41,8 @@ def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> 
         timers=_timers(group, instance, now=now),
         transitions=_transitions(counters),
         conflicts=_conflicts(instance, now=now),
+        routes=tuple(map(str, router.routed)),
+        route_troubles=instance.holder.routes.troubles,
         yielded=election.yielded,
         leaving=election.handing_over,
         sync_group=router.sync_group,

@@ -96,6 +96,8 @@ KEEPALIVED_CONF: Final = Target(
             b"virtual_server 192.0.2.1 80 {\nprotocol TCP\n",
             b"url {\npath /",
             b"misc_path 'nc -z 192.0.2.1 80'",
+            b"virtual_routes {\ndefault via 192.0.2.1 dev eth0 onlink table 1",
+            b"virtual_rules {\nfrom fd00::1 table main",
         ),
         *(b"{", b"}", b'"', b"'", b"\\\n", b"\\", b"$A=", b"${A}", b"$A ", b"@lb1 ", b"@^", b"#", b"!"),
         *(b"~SEQ(N,1,", b"~LST(", b"include ", b"reverse", b"weight 0", b"9" * 400, b"{" * 400, b"\0"),

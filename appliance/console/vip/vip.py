@@ -51,7 +51,7 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
 
     JSON: missing (capabilities), realtime, late_wakeups, latest_wakeup_s, and routers, each with name, state,
     since, priority, base, parts, fault_reasons, addresses, held, heard, timers, transitions, conflicts,
-    yielded, counters, drops. Moments are Unix seconds, durations seconds.
+    routes, route_troubles, yielded, counters, drops. Moments are Unix seconds, durations seconds.
     """
     configured = _configured(paths)
     if name is not None:

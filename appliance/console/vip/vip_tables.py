@@ -63,6 +63,8 @@ def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
     group = f", sync group {router.sync_group}" if router.sync_group else ""
     yield "router", f"id {router.router_id} on {router.interface}, version {router.version}{group}"
     yield "priority", _sum(router)
+    if router.routes:
+        yield "routes", "; ".join(router.routes)
     timers = router.timers
     due = "" if timers.deadline_in is None else f", due in {duration(timers.deadline_in)}"
     down = f"dead after {_exact(timers.down_interval)}, skew {_exact(timers.skew)}"

@@ -40,23 +40,25 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "give the machine more processors or fewer tasks, or `advert` a larger value",
     ),
     "leftover-of-another": LogEvent(
-        "an address that an earlier run held is not ours now, and another `vrrp` runs here: it is left alone",
-        "`ip address del` it, if no appliance holds it",
+        "an address, route or rule that an earlier run held is not ours now, and another `vrrp` runs here: it"
+        " is left alone",
+        "`ip address del` (`ip route del`, `ip rule del`) it, if no appliance holds it",
     ),
     "leftover-removed": LogEvent(
         "something that a killed run had left in the kernel was removed", f"{NOTHING}: it is put right"
     ),
     "leftover-stays": LogEvent(
         "something that a killed run had left in the kernel cannot be removed",
-        "read `reason`; remove it by hand: `ip address del`, `ip link del` or `nft delete table`",
+        "read `reason`; remove it by hand: `ip address del`, `ip route del`, `ip rule del`, `ip link del` or"
+        " `nft delete table`",
     ),
     "leftovers-stay": LogEvent(
-        "addresses of a killed run stay on this machine, where nobody advertises them",
-        "start with the capabilities of `missing`, or remove them: `ip address del`",
+        "addresses or routes of a killed run stay on this machine, where nobody advertises them",
+        "start with the capabilities of `missing`, or remove them: `ip address del`, `ip route del`",
     ),
     "leftovers-unknown": LogEvent(
         "it cannot be seen whether a killed run has left something in the kernel",
-        "look yourself: `ip address`, `nft list tables`",
+        "look yourself: `ip address`, `ip route show table all proto 112`, `ip rule`, `nft list tables`",
     ),
     "linger-crashed": LogEvent("the program `linger` met a bug and starts again", REPORT),
     "linger-cut": LogEvent(
@@ -111,6 +113,18 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "realtime-refused": LogEvent(
         "`vrrp` may not have real-time priority: a busy machine may cost an election",
         "give it CAP_SYS_NICE (unit, or --cap-add of the container)",
+    ),
+    "route-foreign": LogEvent(
+        "somebody else has put a route or rule where one of a virtual IP belongs: theirs is used, and stays",
+        "remove it from the machine's own network configuration: ours is there 2s later",
+    ),
+    "route-refused": LogEvent(
+        "the kernel does not take a route or rule of a virtual IP; the addresses are served without it",
+        "read `reason`: mostly nobody reaches the gateway, or the interface is down; it is tried each 2s",
+    ),
+    "route-restored": LogEvent(
+        "somebody has removed routes or rules of a virtual IP that is active here; they were put back",
+        "find who did: often NetworkManager or systemd-networkd, which should leave foreign ones alone",
     ),
     "router-crashed": LogEvent("a sync group met a bug; the others go on", REPORT),
     "scripts-left": LogEvent(

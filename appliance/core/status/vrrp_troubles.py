@@ -22,6 +22,8 @@ def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:
         yield f"is in fault: {'; '.join(router.fault_reasons) or 'no reason is given'}"
     if router.is_active and not router.held:
         yield "is active, but its addresses are not on the interface"
+    for trouble in router.route_troubles:
+        yield f"is active here without {trouble}"
     for rival in router.rivals:
         yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
     for conflict in router.conflicts:

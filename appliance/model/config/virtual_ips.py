@@ -34,6 +34,8 @@ from appliance.model.config.values.field_types import (
     User,
     Verify,
     VirtualAddresses,
+    VirtualRoutes,
+    VirtualRules,
     written,
 )
 from appliance.model.config.values.http import statuses
@@ -209,6 +211,12 @@ class VirtualIpSection(Section):
     """What is watched, by name: decides the priority, or that this router cannot serve at all."""
     notify: NotifySection = Field(default_factory=NotifySection)
     """Commands that are run on transitions."""
+    routes: VirtualRoutes = Field(
+        default=(), examples=[[{"to": "default", "via": "10.0.0.1", "source": "10.0.0.200", "table": 1}]]
+    )
+    """Routes that come and go with the addresses (virtual_routes)."""
+    rules: VirtualRules = Field(default=(), examples=[[{"from": "10.0.0.200", "table": 1, "priority": 100}]])
+    """Which packets look in another routing table, while active (virtual_rules)."""
 
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:

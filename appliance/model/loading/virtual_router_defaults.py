@@ -60,6 +60,8 @@ def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -
         announce=_announce(given.announce),
         track=tuple(_track(each, track) for each, track in given.track.items()),
         notify=_notify(given.notify),
+        routes=tuple(each.on(given.interface) for each in given.routes),
+        rules=given.rules,
     )
 
 

@@ -33,6 +33,9 @@ def needs(routers: Iterable[VirtualRouter]) -> Iterator[MachineNeed]:
         yield MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name=router.interface)
         for each in router.other_interfaces:
             yield MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name=each)
+        for each in dict.fromkeys(route.interface for route in router.routes if route.interface):
+            if each != router.interface:
+                yield MachineNeed(path=(*at, "routes"), kind=MachineNeedKind.INTERFACE, name=each)
         yield from _of_tracks(router, at)
         yield from _of_notify(router, at)
 

@@ -8,12 +8,14 @@ from appliance.model.config.virtual_ips import VirtualIpSection
 from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.router_ids import router_id
 from appliance.model.rules.findings import error, warning
+from appliance.model.snapshot.virtual_routes import VirtualRoute
 
 
 def findings(config: Config) -> Iterator[Finding]:
     """Yield what does not fit together between virtual IPs."""
     yield from _same_ids(config)
     yield from _same_addresses(config)
+    yield from _same_routes(config)
     yield from _groups_of_one(config)
 
 
@@ -48,6 +50,19 @@ def _same_addresses(config: Config) -> Iterator[Finding]:
             first = seen.setdefault(each.partition("/")[0], path)
             if first != path:
                 yield error(path, f"`{each}` is there already: {dotted(first)}", first)
+
+
+def _same_routes(config: Config) -> Iterator[Finding]:
+    """Tell routes of two entries of which the kernel has place for one; both may have the same."""
+    seen: dict[tuple[str, int, int], tuple[Path, VirtualRoute]] = {}
+    for name, given in config.virtual_ips.items():
+        path: Path = ("virtual_ips", name, "routes")
+        for number, each in enumerate(given.routes, start=1):
+            route = each.on(given.interface)
+            first, other = seen.setdefault(route.place, (path, route))
+            if route != other:
+                message = f"route {number}: {route} is another way than {dotted(first)} has there: {other}"
+                yield error(path, message, first)
 
 
 def _groups_of_one(config: Config) -> Iterator[Finding]:

@@ -60,7 +60,8 @@ def _tells(given: VirtualIpSection) -> bool:
     """Tell whether anybody learns of its state: an election without addresses is held for them."""
     notify = given.notify
     commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
-    return any(commands) or notify.fifo is not None or given.sync_group is not None
+    told = any(commands) or notify.fifo is not None or given.sync_group is not None
+    return told or bool(given.routes or given.rules)
 
 
 def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
+from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+
 OWNER_PRIORITY: Final = 255
 """Priority of the router to which the addresses belong as its own (RFC 9568 section 5.2.4)."""
 
@@ -163,6 +165,7 @@ class VirtualRouter:
     `hand_over` bounds how long a leaving active waits for its successor. `listen` is how long it listens
     before its first claim. `label` is the IPv4 address label, None for none. `informed_within` bounds for how
     long it preempts nobody before the program `linger` knows whose connections there are, 0.0 without it.
+    `routes` and `rules` are in the kernel while it has its addresses.
     """
 
     name: str
@@ -194,6 +197,13 @@ class VirtualRouter:
     excluded: tuple[str, ...] = ()
     elsewhere: tuple[tuple[str, str], ...] = ()
     informed_within: float = 0.0
+    routes: tuple[VirtualRoute, ...] = ()
+    rules: tuple[VirtualRule, ...] = ()
+
+    @property
+    def routed(self) -> tuple[VirtualRoute | VirtualRule, ...]:
+        """Routes, then rules: a rule may lead to a table that is empty before its routes."""
+        return (*self.routes, *self.rules)
 
     @property
     def here(self) -> tuple[str, ...]:

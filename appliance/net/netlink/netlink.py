@@ -18,6 +18,7 @@ from appliance.net.netlink import receive_buffer
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
 ACKNOWLEDGE: Final = 0x4  # NLM_F_ACK: answer with an error message also when there is no error
+REPLACE: Final = 0x100  # NLM_F_REPLACE: change what is there already
 EXCLUSIVE: Final = 0x200  # NLM_F_EXCL: EEXIST for what is there already
 CREATE: Final = 0x400  # NLM_F_CREATE
 DUMP: Final = 0x300  # NLM_F_DUMP: answer with all objects, then NLMSG_DONE

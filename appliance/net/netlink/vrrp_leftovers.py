@@ -1,20 +1,23 @@
-"""Addresses and virtual MACs that an earlier `vrrp` left in the kernel and that the new one does not use.
+"""Addresses, routes and virtual MACs that an earlier `vrrp` left in the kernel and the new one does not use.
 
 The kernel's mark says that a `vrrp` put an address there, not which one. Where another one runs in the same
-network namespace, only addresses that are configured here are removed.
+network namespace, only addresses and routes that are configured here are removed.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink import virtual_mac
 from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.routing import Routing, place
 from appliance.net.privileges import needed_capabilities
 
 CLAIM: Final = "lb-appliance-vrrp"
@@ -23,25 +26,33 @@ CLAIM: Final = "lb-appliance-vrrp"
 
 def remove(
     addresses: Addresses,
+    routing: Routing,
     requests: Requests,
     *,
-    ours: Collection[str],
+    routers: Collection[VirtualRouter],
     in_use: Collection[int],
     alone: bool,
     log: FilteringBoundLogger,
 ) -> None:
     """Remove and log them; `alone` is whether no other `vrrp` runs in this network namespace.
 
-    `ours` are the configured addresses, `in_use` the indexes of virtual MACs that this `vrrp` uses.
+    `routers` are configured here, `in_use` the indexes of virtual MACs that this `vrrp` uses.
     """
+    # Before the addresses: the kernel would remove routes with them that name them as their source.
+    places = {place(routed) for each in routers for routed in each.routed}
+    for routed in reversed(routing.leftovers()):
+        if not alone and place(routed) not in places:
+            log.warning("leftover-of-another", route=str(routed))
+        elif reason := _refusal(partial(routing.remove, [routed])):
+            log.warning("leftover-stays", route=str(routed), reason=reason)
+        else:
+            log.warning("leftover-removed", route=str(routed))
+    ours = {address for each in routers for address in each.addresses}
     for held in addresses.leftovers():
         if not alone and held.address not in ours:
             log.warning("leftover-of-another", address=held.address)
-            continue
-        try:
-            addresses.release(held.index, [held.address])
-        except OSError as error:
-            log.warning("leftover-stays", address=held.address, reason=error.strerror or str(error))
+        elif reason := _refusal(partial(addresses.release, held.index, [held.address])):
+            log.warning("leftover-stays", address=held.address, reason=reason)
         else:
             log.warning("leftover-removed", address=held.address)
     if alone:
@@ -71,13 +82,15 @@ def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
     requests = Requests()
     try:
         with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
+            routing = Routing(requests)
             left = sorted(held.address for held in addresses.leftovers())
+            left += [str(routed) for routed in routing.leftovers()]
             left += [virtual.name for virtual in virtual_mac.present(requests)]
             if left and (missing := needed_capabilities.missing()):
                 log.warning("leftovers-stay", left=left, missing=list(missing))
                 return True
             if left:
-                remove(addresses, requests, ours=(), in_use=(), alone=True, log=log)
+                remove(addresses, routing, requests, routers=(), in_use=(), alone=True, log=log)
             return False
     finally:
         requests.close()
@@ -87,9 +100,16 @@ def _remove_macs(requests: Requests, in_use: Collection[int], log: FilteringBoun
     for virtual in virtual_mac.present(requests):
         if virtual.index in in_use:
             continue
-        try:
-            virtual_mac.remove(requests, virtual)
-        except OSError as error:
-            log.warning("leftover-stays", interface=virtual.name, reason=error.strerror or str(error))
+        if reason := _refusal(partial(virtual_mac.remove, requests, virtual)):
+            log.warning("leftover-stays", interface=virtual.name, reason=reason)
         else:
             log.warning("leftover-removed", interface=virtual.name)
+
+
+def _refusal(remove: Callable[[], object]) -> str | None:
+    """Remove one thing; return why it stays, None where it is gone."""
+    try:
+        remove()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

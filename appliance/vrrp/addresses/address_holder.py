@@ -7,6 +7,7 @@ from typing import Final
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.vrrp.addresses.address_interface import AddressInterface, AddressPlace
+from appliance.vrrp.addresses.route_holder import RouteHolder
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
@@ -21,6 +22,7 @@ RESTORED_IN: Final = 1.0
 class AddressHolder:
     """The addresses of `router` on `interface`, which is None before there is an interface.
 
+    `routes` are what comes after the addresses and goes before them, as routes may name them.
     `absent` is whether the interface does not exist now. `on_error` is called with what the kernel refused
     and why, where the instance goes on all the same.
     """
@@ -36,6 +38,7 @@ class AddressHolder:
         self.router = router
         self.interface: AddressInterface | None = None
         self.absent = True
+        self.routes = RouteHolder(router, environment, on_error=on_error)
         self._environment = environment
         self._counters = counters
         self._on_error = on_error
@@ -57,8 +60,8 @@ class AddressHolder:
     def _elsewhere(self) -> Iterator[tuple[str, str]]:
         return ((interface, address) for address, interface in self.router.elsewhere)
 
-    def take(self) -> None:
-        """Put the addresses on the interface; raises OSError."""
+    def take(self, now: float) -> None:
+        """Put the addresses on the interface, and add the routes; raises OSError where an address fails."""
         interface = self.interface
         if interface is None or self.absent:
             raise OSError(f"interface {self.router.interface} does not exist")
@@ -75,6 +78,7 @@ class AddressHolder:
                     self._environment.log.warning("address-foreign", router=self.router.name, address=address)
         if failed:
             raise OSError("; ".join(f"{each}: {why}" for each, why in failed.items()))
+        self.routes.take(now)
 
     def prepare(self) -> None:
         """Build the kernel requests of `take` in advance, for the networks that the interface has now.
@@ -90,6 +94,7 @@ class AddressHolder:
     def release(self) -> None:
         """Remove the addresses from the interface, except those that another virtual router holds by now."""
         self._environment.holders.discard(self)
+        self.routes.release()
         if self.interface is not None:
             try:
                 own = {(self.interface.index, each) for each in self.interface.own_source}
@@ -107,18 +112,20 @@ class AddressHolder:
     def disown(self) -> None:
         """Count as an instance without addresses, and leave on the interface what is there."""
         self._environment.holders.discard(self)
+        self.routes.disown()
 
     def reconfigure(self, router: VirtualRouter) -> None:
         """Use other parameters; `remove_surplus` removes the addresses that are no longer configured."""
         if self.held and self.interface is not None:
             self._surplus |= _held(self.interface, self.router) - _held(self.interface, router)
-        self.router = router
+        self.router = self.routes.router = router
 
     def remove_surplus(self) -> None:
-        """Remove the addresses that a reload has taken from this router.
+        """Remove the addresses that a reload has taken from this router, and all routes that nobody has now.
 
         Called when every router of the reload has its new addresses: another one may have got them.
         """
+        self.routes.remove_surplus()
         surplus, self._surplus = self._surplus, set()
         if surplus:
             try:

@@ -27,7 +27,7 @@ def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
         case SendAdvert(priority=priority):
             instance.send(priority, now)
         case TakeAddresses():
-            instance.holder.take()
+            instance.holder.take(now)
         case ReleaseAddresses():
             instance.release()
         case AnnounceAddresses(repeat=repeat):

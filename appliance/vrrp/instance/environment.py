@@ -13,6 +13,7 @@ from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.routing import Routing
 from appliance.net.packets.frames import FrameSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.address_questions import AddressQuestions
@@ -45,6 +46,7 @@ class RouterEnvironment:
     loop: Loop
     links: Links
     addresses: Addresses
+    routing: Routing
     requests: Requests
     neighbours: Neighbours
     closer: Closer

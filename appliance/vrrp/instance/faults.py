@@ -31,6 +31,7 @@ class RefusedOperation(StrEnum):
     PREPARE = "prepare"
     RELEASE = "release"
     CLOSE = "close"
+    ROUTES = "routes"
 
 
 class Faults:

@@ -212,9 +212,13 @@ class VrrpInstance:
         self.find_foreign_addresses(now)
         self.faults.remove(FaultReason.CONFLICT)
         self._opened(self.port.open(now), now)
-        if self.holder.held and (before.addresses, before.elsewhere) != (router.addresses, router.elsewhere):
-            self.holder.take()
+        if not self.holder.held:
+            return
+        if (before.addresses, before.elsewhere) != (router.addresses, router.elsewhere):
+            self.holder.take(now)
             self.announcer.begin(router.announce.repeat, now)
+        else:
+            self.holder.routes.take(now)
 
     def close(self) -> None:
         """Close the sockets; addresses that are held stay on the interface."""
@@ -237,6 +241,7 @@ class VrrpInstance:
                 self.conflict_watch.deadline,
                 prepare_at,
                 self.tracked.deadline,
+                self.holder.routes.deadline,
             )
             if at is not None
         ]
@@ -246,6 +251,7 @@ class VrrpInstance:
         """Send what is due, or try again what the kernel refused."""
         self.announcer.tick(now, leaving=self.election.handing_over)
         self.conflict_watch.tick(now)
+        self.holder.routes.tick(now)
         if self.port.prepare_at is not None and not self.holder.held:
             self.port.prepare_at = None
             self.holder.prepare()
@@ -258,7 +264,7 @@ class VrrpInstance:
         self._opened(self.port.open(now), now)
         if self.holder.held:
             try:
-                self.holder.take()
+                self.holder.take(now)
             except OSError as error:
                 self.could_not_take(error, now)
                 return

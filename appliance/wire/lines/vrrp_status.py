@@ -78,7 +78,8 @@ class RouterStatus:
     addresses are to be on the interface. `yielded` is whether an operator has moved it away, `leaving`
     whether it only waits for a successor. `counters` and `drops` are numbers by their name. For
     `uninformed_for` seconds it takes over from nobody unless `linger` says before that it knows whose
-    connections there are.
+    connections there are. `routes` are its routes and rules, `route_troubles` those of them that are not
+    there, each with the reason.
     """
 
     name: str
@@ -100,6 +101,8 @@ class RouterStatus:
     timers: TimersStatus = field(default_factory=TimersStatus)
     transitions: tuple[TransitionStatus, ...] = ()
     conflicts: tuple[ConflictStatus, ...] = ()
+    routes: tuple[str, ...] = ()
+    route_troubles: tuple[str, ...] = ()
     yielded: bool = False
     leaving: bool = False
     sync_group: str | None = None

@@ -55,7 +55,8 @@ def test_status_shows_everything(paths: Paths):
     """State, priority as a sum, timers, what is tracked, who is heard and what happened."""
     backup = router("ingress", state="backup", heard=[heard("192.0.2.9")], yielded=True, sync_group="both")
     backup["uninformed_for"] = 42.0
-    with answering(paths, answer(router(), backup)):
+    routes = ["10.1.0.0/16 via 192.0.2.9", "from 10.0.0.0/8 table 1 priority 5"]
+    with answering(paths, answer(router(routes=routes), backup)):
         result = vip(paths, "status")
     shown = " ".join(result.stdout.split())
     assert result.exit_code == 0
@@ -63,6 +64,7 @@ def test_status_shows_everything(paths: Paths):
         "api: active for 2h, 192.0.2.200/24",
         "id 51 on eth0, version 2",
         "priority 120 = 100 +20 serving",
+        "routes 10.1.0.0/16 via 192.0.2.9; from 10.0.0.0/8 table 1 priority 5",
         "timers advert 1s, dead after 3.531s, skew 531.2ms, due in 500ms",
         "counters adverts sent 60, transitions 2, dropped checksum 3",
         "serving up 20 20",

@@ -51,6 +51,14 @@ def test_a_stop_is_told_until_it_is_over():
     ]
 
 
+def test_routes_that_are_not_there_are_told():
+    """Each with what the kernel says; the addresses are served all the same."""
+    troubles = ["10.1.0.0/16 via 192.0.2.9: Network is unreachable"]
+    assert told(router(route_troubles=troubles)) == [
+        "virtual IP api is active here without 10.1.0.0/16 via 192.0.2.9: Network is unreachable"
+    ]
+
+
 def test_an_active_router_without_its_addresses_is_a_problem():
     """To be active and not to serve is worse than to be backup."""
     assert told(router(held=False)) == [

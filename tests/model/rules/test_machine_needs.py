@@ -19,16 +19,21 @@ from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.virtual_router import HmacKey, Notify, TrackKind
+from appliance.model.snapshot.virtual_routes import VirtualRoute
 
 pytestmark = pytest.mark.pure
 
 
 def test_interfaces_and_commands_are_needed():
-    """Its own interface and those that it tracks, scripts, and the commands that are run on a change."""
+    """Its own interface, those of routes and tracks, scripts, and the commands that are run on a change."""
     router = virtual_router(
         name="api",
         interface="ens192",
         elsewhere=(("10.1.0.8/24", "ens256"),),
+        routes=tuple(
+            VirtualRoute(to=f"10.{number}.0.0/16", interface=each)
+            for number, each in enumerate(("ens192", "ens161", "ens161"))
+        ),
         track=(
             track("uplink", kind=TrackKind.INTERFACE, target="ens224"),
             track("quick", target="/usr/local/bin/check", arguments=("--quick",)),
@@ -42,6 +47,7 @@ def test_interfaces_and_commands_are_needed():
     assert list(needs([router])) == [
         MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name="ens192"),
         MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name="ens256"),
+        MachineNeed(path=(*at, "routes"), kind=MachineNeedKind.INTERFACE, name="ens161"),
         MachineNeed(
             path=(*at, "track", "uplink", "interface"), kind=MachineNeedKind.INTERFACE, name="ens224"
         ),

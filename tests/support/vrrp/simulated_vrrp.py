@@ -15,6 +15,8 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.netlink.addresses import Taken
 from appliance.net.netlink.links import Link
+from appliance.net.netlink.routing import Added as AddedRoutes
+from appliance.net.netlink.routing import Routed, place
 from appliance.net.packets.frame_queue import FrameQueue
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.address_questions import AddressQuestions
@@ -134,6 +136,53 @@ class SimulatedAddresses:
     def unrecorded(self, _: str, addresses: Iterable[str]) -> list[str]:
         """Return those that are not ours: there is no record."""
         return list(addresses)
+
+
+class SimulatedRouting:
+    """The routes and rules in the kernel; `refused` have their reasons, `foreign` are somebody else's.
+
+    `error` is raised by everything, while it is set.
+    """
+
+    def __init__(self) -> None:
+        self.present: list[Routed] = []
+        self.removed: list[Routed] = []
+        self.held: set[Routed] = set()
+        self.foreign: set[Routed] = set()
+        self.refused: dict[Routed, str] = {}
+        self.error: OSError | None = None
+
+    def add(self, wanted: Iterable[Routed]) -> AddedRoutes:
+        """Add those that are missing, are not refused and have their place free; tell who was gone."""
+        self._fail()
+        wanted = tuple(wanted)
+        added = [each for each in wanted if each not in (*self.foreign, *self.refused, *self.present)]
+        taken = set(map(place, added))
+        self.present = [each for each in self.present if place(each) not in taken] + added
+        restored = tuple(each for each in added if each in self.held)
+        self.held |= set(added)
+        return AddedRoutes(
+            restored=restored,
+            foreign=tuple(each for each in wanted if each in self.foreign),
+            failed={each: self.refused[each] for each in wanted if each in self.refused},
+        )
+
+    def remove(self, unwanted: Iterable[Routed]) -> None:
+        """Remove them."""
+        self._fail()
+        places = set(map(place, unwanted))
+        self.removed += [each for each in self.present if place(each) in places]
+        self.present = [each for each in self.present if place(each) not in places]
+        self.held = {each for each in self.held if place(each) not in places}
+
+    def keep_only(self, wanted: Iterable[Routed]) -> None:
+        """Remove the others."""
+        places = set(map(place, wanted))
+        self.remove([each for each in self.held if place(each) not in places])
+
+    def _fail(self) -> None:
+        if self.error is not None:
+            raise self.error
 
 
 class SimulatedLinks:
@@ -291,6 +340,7 @@ class Machine:
 
     loop: SimulatedLoop = field(default_factory=SimulatedLoop)
     links: SimulatedLinks = field(default_factory=SimulatedLinks)
+    routing: SimulatedRouting = field(default_factory=SimulatedRouting)
     addresses: SimulatedAddresses = field(default_factory=SimulatedAddresses)
     log: SimulatedLog = field(default_factory=SimulatedLog)
     observer: SimulatedObserver = field(default_factory=SimulatedObserver)
@@ -304,6 +354,7 @@ class Machine:
             loop=self.loop,
             links=self.links,
             addresses=self.addresses,
+            routing=self.routing,
             requests=None,
             neighbours=NoNeighbours(),
             closer=Closer(),

@@ -41,6 +41,8 @@ def router(name: str = "api", *, state: str = "active", **changes: object) -> di
             },
         ],
         "conflicts": [],
+        "routes": [],
+        "route_troubles": [],
         "yielded": False,
         "leaving": False,
         "sync_group": None,

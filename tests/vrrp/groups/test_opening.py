@@ -14,6 +14,7 @@ from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.routing import Routing
 from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
@@ -80,6 +81,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
                 loop=loop,
                 links=links,
                 addresses=addresses,
+                routing=Routing(requests),
                 requests=requests,
                 neighbours=Neighbours(requests),
                 closer=Closer(),

@@ -16,6 +16,7 @@ from appliance.model.config.values import (
     notify_addresses,
     sni_routes,
     units,
+    virtual_routes,
     vrrp,
 )
 from appliance.model.config.values.addresses import Endpoint
@@ -27,6 +28,7 @@ from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, R
 from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import Balance, CheckInit, CheckStep, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
+from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
 
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000
@@ -210,6 +212,16 @@ VirtualAddresses = Annotated[
         ...,
     ],
     _Listed,
+]
+VirtualRoutes = Annotated[
+    tuple[VirtualRoute, ...],
+    PlainValidator(virtual_routes.routes),
+    WithJsonSchema(virtual_routes.ROUTES_SCHEMA),
+]
+VirtualRules = Annotated[
+    tuple[VirtualRule, ...],
+    PlainValidator(virtual_routes.rules),
+    WithJsonSchema(virtual_routes.RULES_SCHEMA),
 ]
 RouterAddress = Annotated[str, PlainValidator(vrrp.router_address), _pattern("^[0-9A-Fa-f:.]+$")]
 RouterAddresses = Annotated[tuple[RouterAddress, ...], _Listed]

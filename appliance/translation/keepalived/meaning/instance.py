@@ -39,6 +39,8 @@ class Surface:
     fifo: Word | None = None
     multicast_groups: Mapping[int, Word] = field(default_factory=dict)
     """Groups other than the RFCs', by version of IP."""
+    rule_priorities: dict[int, int] = field(default_factory=lambda: {4: 16384, 6: 16384})
+    """Priority of the next rule that says none, by version of IP (RULE_START_PRIORITY of keepalived)."""
 
 
 @dataclass(slots=True, kw_only=True)

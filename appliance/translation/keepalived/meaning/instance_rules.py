@@ -21,6 +21,7 @@ from appliance.translation.keepalived.meaning.values import (
     seconds,
     whole,
 )
+from appliance.translation.keepalived.meaning.virtual_routes import virtual_routes, virtual_rules
 from appliance.translation.keepalived.syntax.directives import Directive
 
 _LONGEST: Final = 86400  # seconds: keepalived takes more, but means nothing by it
@@ -198,12 +199,8 @@ INSTANCE: Final[Table[Instance]] = {
     "accept": ignored("an address that is held accepts connections"),
     "no_accept": refused("an address that is held accepts connections: leave it out"),
     "promote_secondaries": ignored("addresses that the kernel removes with another one are put back at once"),
-    "virtual_routes": refused(
-        "routes do not move with addresses here: have a `notify_master` command set them"
-    ),
-    "virtual_rules": refused(
-        "rules do not move with addresses here: have a `notify_master` command set them"
-    ),
+    "virtual_routes": Understood(act=virtual_routes, block=True),
+    "virtual_rules": Understood(act=virtual_rules, block=True),
     "vrf": refused("there are no VRFs here: run the appliance within it, by ip-vrf(8)"),
     "linkbeat_use_polling": ignored("the kernel tells of links that change"),
     "lvs_sync_daemon_interface": ignored("there is no IPVS here whose connections another node had to know"),
