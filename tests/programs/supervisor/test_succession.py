@@ -9,12 +9,13 @@ from support.processes.waiting import wait_until
 from support.supervisor.appliance import ask
 from support.supervisor.lone_succession import LoneSuccession
 
+from appliance.net.files.lock_files import hold
 from appliance.net.privileges.peer_credentials import PeerCredentials
 from appliance.net.supervision import incumbent
-from appliance.wire.lines.control import encode_question
-from appliance.wire.lines.succession import Party, request
+from appliance.wire.lines.control import Question, decode_answer, encode_question
+from appliance.wire.lines.succession import DONE, Party, request
 
-pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
+pytestmark = pytest.mark.sockets
 
 _COMMAND = ["/opt/none/bin/appliance"]
 
@@ -35,6 +36,21 @@ def test_who_asks_is_stood_by_for_until_it_has_gone(lone: LoneSuccession):
     for descriptor in (found.connection, found.lock):
         socket.close(descriptor)
     wait_until(lambda: lone.programs.orders == ["stand by", "resume after 7-a"], what="it goes on")
+
+
+def test_who_is_relieved_leaves_lock_and_name(lone: LoneSuccession):
+    """The one in charge listens under the name, and when it goes nobody has the lock."""
+    path, lock = lone.paths.succession_socket, lone.paths.lock
+    found = incumbent.ask(path, Party(version="9.9.9", instance="7-a"))
+    with socket.socket(fileno=found.connection) as connection:
+        connection.sendall(encode_question(Question(command=DONE)))
+        assert decode_answer(connection.makefile("rb").readline()).ok
+        wait_until(lambda: lone.succession.relieved, what="it is relieved")
+        with pytest.raises(incumbent.NoIncumbent):
+            incumbent.ask(path, Party(version="9.9.9"))
+        assert hold(lock) is None
+        socket.close(found.lock)
+        wait_until(lambda: hold(lock) is not None, what="nobody has the lock")
 
 
 def test_who_has_gone_before_the_answer_leaves_no_trace(lone: LoneSuccession):
