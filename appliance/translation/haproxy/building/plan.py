@@ -244,7 +244,7 @@ class _Planner:
 
     def _closes(self, section: Section) -> bool:
         """Tell whether a backend only rejects connections, and has no servers: they are closed here, too."""
-        rules = section.rules.get(Level.CONTENT, ())
+        rules = section.rules.get(Level.CONTENT, [])
         if section.servers or section.template or [rule.verb for rule in rules] != ["reject"]:
             return False
         if rules[0].condition:
