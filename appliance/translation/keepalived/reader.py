@@ -116,6 +116,7 @@ class _Reading:
         for each in sound:
             self.tree.graft(("virtual_ips", each.name), each.keys.root, each.head.place)
         self._untracked(made.values())
+        self.virtual_servers.finish()
         for word in self.globals.groups.values():
             self.ledger.leave_out([word.place], "no instance is told by multicast in this version of IP")
         return sound
@@ -229,6 +230,10 @@ def _virtual_server(reading: _Reading, given: Directive) -> None:
     reading.virtual_servers.take(given)
 
 
+def _virtual_server_group(reading: _Reading, given: Directive) -> None:
+    reading.virtual_servers.take_group(given)
+
+
 def _globals(reading: _Reading, given: Directive) -> None:
     global_defs(reading.globals, given)
 
@@ -262,6 +267,6 @@ _TOP: Final[Table[_Reading]] = {
     "static_rules": _HOST,
     "track_group": _HOST,
     "virtual_server": Understood(act=_virtual_server, block=True),
-    "virtual_server_group": ignored("is for `virtual_server group`, which is refused where it stands"),
+    "virtual_server_group": Understood(act=_virtual_server_group, block=True),
     "SSL": refused("checks show no certificate: leave it out; keepalived verifies none by it either"),
 }
