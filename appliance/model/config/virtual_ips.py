@@ -66,7 +66,7 @@ class AuthSection(Section):
     """Proof that an advertisement comes from one of us: `pass` or `hmac`."""
 
     password: Password | None = Field(default=None, alias="pass", examples=["ocp4_api"])
-    """Password in clear (version 2; auth_pass): only its first 8 bytes count."""
+    """Password in clear (version 2; auth_pass): only its first 8 bytes in UTF-8 count."""
     hmac: HmacSection | None = None
     """Signature by keys that all share (auth_hmac of keepalived 2.4)."""
 

@@ -22,7 +22,7 @@ def auth_findings(path: Path, auth: AuthSection, *, vrrp_version: int) -> Iterat
     if auth.password is not None and vrrp_version == 3:
         message = "version 3 has no passwords (RFC 9568 s.9): `hmac`, or `version: 2`"
         yield key_error((*path, "pass"), message, *both)
-    elif auth.password is not None and len(auth.password) > PASSWORD_SIZE:
+    elif auth.password is not None and len(auth.password.encode()) > PASSWORD_SIZE:
         message = (
             f"only the first {PASSWORD_SIZE} bytes count: whoever shares them passes, as with keepalived"
         )

@@ -24,11 +24,19 @@ from appliance.translation.keepalived.meaning.groups import Group, finish, membe
 from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface
 from appliance.translation.keepalived.meaning.instance_rules import INSTANCE, PROTECTING
 from appliance.translation.keepalived.meaning.names import own_name
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
-from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, only
+from appliance.translation.keepalived.meaning.rules import (
+    Table,
+    Understood,
+    apply,
+    ignored,
+    refused,
+    unknown,
+)
+from appliance.translation.keepalived.meaning.values import faults_in, only
 from appliance.translation.keepalived.meaning.watched import Watched
 from appliance.translation.keepalived.proposals import proposals
 from appliance.translation.keepalived.syntax.directives import Directive, directives
+from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.keepalived.syntax.statements import Statements, Surroundings
 from appliance.translation.keepalived.virtual_servers.reading import VirtualServers
 from appliance.translation.translation import Translation
@@ -62,7 +70,7 @@ def translate(
     start = FilePosition(line=1, column=1, source=source)
     reading = _Reading(ledger=ledger, tree=TreeBuilder(start), read=read)
     for each in found:
-        apply(_TOP, reading, each, ledger)
+        _take(reading, each)
     instances = reading.finish(programs)
     return Translation(
         root=reading.tree.root,
@@ -108,6 +116,7 @@ class _Reading:
         for each in sound:
             self.tree.graft(("virtual_ips", each.name), each.keys.root, each.head.place)
         self._untracked(made.values())
+        self.virtual_servers.finish()
         for word in self.globals.groups.values():
             self.ledger.leave_out([word.place], "no instance is told by multicast in this version of IP")
         return sound
@@ -149,8 +158,8 @@ class _Reading:
         defaults = [each for key, each in self.globals.defaults.items() if key not in said]
         for default in defaults:
             apply(_BY_DEFAULT, instance, default, self.ledger)
-        # What addresses and tracks mean depends on the interface, wherever it stands.
-        for each in sorted(given.within, key=lambda each: each.keyword != "interface"):
+        # What addresses and tracks mean depends on the interface, and what is excluded on the others' family.
+        for each in sorted(given.within, key=lambda each: _ORDER.get(each.keyword, 1)):
             refusals = self.ledger.refusals
             apply(INSTANCE, instance, each, self.ledger)
             protects = each.keyword in PROTECTING or each.keyword not in INSTANCE
@@ -168,18 +177,34 @@ class _Reading:
                 )
 
 
+def _take(reading: _Reading, given: Directive) -> None:
+    """Take a directive of the file, and of a block that keepalived does not know what stands within.
+
+    It leaves out such a block's first line and its end, and reads on as if there were none.
+    """
+    if given.keyword in _TOP or given.block is None:
+        apply(_TOP, reading, given, reading.ledger)
+        return
+    reading.ledger.change(given.place, unknown(given.keyword, _TOP))
+    for each in given.within:
+        _take(reading, each)
+    reading.ledger.leave_out(given.braces, f"belongs to `{given.keyword}`, line {given.place.line}")
+
+
 def _check(reading: _Reading, given: Directive) -> None:
     kind = given.keyword.removeprefix("vrrp_") if given.keyword == "vrrp_track_file" else given.keyword
     name = only(given)
     if (kind, name.text) in reading.checks:
-        raise DirectiveError(f"there is a {kind} {shown(name.text)} already", name.place)
+        _repeated(reading, kind, name, given)
+        return
     reading.checks[kind, name.text] = given
 
 
 def _group(reading: _Reading, given: Directive) -> None:
     name = only(given)
     if name.text in reading.groups:
-        raise DirectiveError(f"there is a vrrp_sync_group {shown(name.text)} already", name.place)
+        _repeated(reading, given.keyword, name, given)
+        return
     taken = {each.name for each in reading.groups.values()}
     reading.groups[name.text] = sync_group(given, ledger=reading.ledger, taken=taken)
 
@@ -187,17 +212,33 @@ def _group(reading: _Reading, given: Directive) -> None:
 def _instance(reading: _Reading, given: Directive) -> None:
     name = only(given)
     if name.text in reading.instances:
-        raise DirectiveError(f"there is a vrrp_instance {shown(name.text)} already", name.place)
+        _repeated(reading, given.keyword, name, given)
+        return
     reading.instances[name.text] = given
+
+
+def _repeated(reading: _Reading, kind: str, name: Word, given: Directive) -> None:
+    """Leave out a block whose name is taken: keepalived says so too, and goes on with the first one."""
+    reason = (
+        f"there is a {kind} {shown(name.text)} already, which counts: keepalived leaves this one out, too"
+    )
+    reading.ledger.change(name.place, reason)
+    reading.ledger.leave_out(given.places, f"belongs to the second {kind} of this name", head=given.place)
 
 
 def _virtual_server(reading: _Reading, given: Directive) -> None:
     reading.virtual_servers.take(given)
 
 
+def _virtual_server_group(reading: _Reading, given: Directive) -> None:
+    reading.virtual_servers.take_group(given)
+
+
 def _globals(reading: _Reading, given: Directive) -> None:
     global_defs(reading.globals, given)
 
+
+_ORDER: Final = {"interface": 0, "virtual_ipaddress_excluded": 2}
 
 _BY_DEFAULT: Final[Table[Instance]] = {name: INSTANCE[own] for name, own in DEFAULTS.items()}
 
@@ -226,6 +267,6 @@ _TOP: Final[Table[_Reading]] = {
     "static_rules": _HOST,
     "track_group": _HOST,
     "virtual_server": Understood(act=_virtual_server, block=True),
-    "virtual_server_group": ignored("is for `virtual_server group`, which is refused where it stands"),
+    "virtual_server_group": Understood(act=_virtual_server_group, block=True),
     "SSL": refused("checks show no certificate: leave it out; keepalived verifies none by it either"),
 }

@@ -90,6 +90,7 @@ def test_hmac_as_it_is_given():
 def test_a_password_is_kept_whole():
     """The snapshot holds what the operator wrote; the wire takes what it has room for."""
     assert _router("auth: { pass: ocp4_api_vip }").password == "ocp4_api_vip"  # noqa: S105  # made up
+    assert _router("auth: { pass: £6nj7^5 }").password == "£6nj7^5"  # noqa: S105  # made up
 
 
 @pytest.mark.parametrize(

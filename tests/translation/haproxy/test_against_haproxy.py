@@ -168,6 +168,18 @@ def test_what_haproxy_refuses_is_refused(text: str, tmp_path: Path):
     assert translate(text, source="haproxy.cfg", environment=VARIABLES, read=NO_FILES).refused, said
 
 
+TIMES_WITH_MORE = ("1s[", "5ms;", "1m30s", "5usx", "5ux", "5x", "1.5s", "5S")
+
+
+@pytest.mark.parametrize("time", TIMES_WITH_MORE)
+def test_more_behind_a_time_is_taken_alike(time: str, tmp_path: Path):
+    """Where HAProxy only warns of what stands behind a unit we only tell it, and refuse where it refuses."""
+    text = f"{TIMES}backend b\n  timeout server {time}\n  server s 10.0.0.1:80 check inter {time}\n"
+    status, said = judged(text, tmp_path)
+    found = translate(text, source="haproxy.cfg", environment=VARIABLES, read=NO_FILES)
+    assert (status != 1) is (found.refused == ()), said  # 2 is for warnings
+
+
 PART = "{0} {1}\n  bind 127.0.0.1:{2}\n  server s 10.0.0.1:1\n"
 PARTS = (
     {"a": TIMES, "b": PART.format("listen", "l", 1)},

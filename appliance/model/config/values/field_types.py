@@ -241,7 +241,7 @@ RouterId = Annotated[
 ]
 KeyId = Annotated[str, AfterValidator(vrrp.key_id), _pattern(vrrp.KEY_ID_PATTERN)]
 Secret = Annotated[str, PlainValidator(vrrp.secret), _pattern(vrrp.SECRET_PATTERN)]
-Password = Annotated[str, PlainValidator(vrrp.password), _pattern("^[!-~]+$")]
+Password = Annotated[str, PlainValidator(vrrp.password), _pattern(vrrp.PASSWORD_PATTERN)]
 StatsUser = Annotated[str, PlainValidator(names.stats_user), _pattern("^[^:]+$")]
 StatsPassword = Annotated[str, PlainValidator(names.stats_password), WithJsonSchema({"type": "string"})]
 User = Annotated[str, PlainValidator(vrrp.user), _pattern(vrrp.USER_PATTERN)]

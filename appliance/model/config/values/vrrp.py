@@ -17,6 +17,7 @@ from appliance.model.messages.quoting import contrast, shown
 INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
 VIRTUAL_ADDRESS_PATTERN: Final = r"^[0-9A-Fa-f:.]+/[0-9]{1,3}( dev [!-.0-~]{1,15})?$"
 KEY_ID_PATTERN: Final = r"^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])$"
+PASSWORD_PATTERN: Final = r"^[^\s\u0000-\u001f\u007f-\u009f\ud800-\udfff\ufffd]+$"  # noqa: S105  # a pattern
 SECRET_PATTERN: Final = r"^((hex:)?([0-9A-Fa-f]{2}){32,64}|(ascii:)?[!-~]{32,64}|file:/.+)$"  # noqa: S105  # a pattern
 KEY_FILE: Final = "file:"
 """Prefix of a value that names a file with the key, in place of the key."""
@@ -132,10 +133,10 @@ def key_bytes(text: str) -> bytes | None:
 
 
 def password(value: object) -> str:
-    """Return a simple password: text of visible ASCII."""
-    if isinstance(value, str) and re.fullmatch(r"[!-~]+", value):
+    """Return a simple password: visible characters, which are sent as UTF-8."""
+    if isinstance(value, str) and re.fullmatch(PASSWORD_PATTERN, value):
         return value
-    raise ValueError("must be text of visible ASCII, in quotes if need be")
+    raise ValueError("must be text of visible characters without spaces, in quotes if need be")
 
 
 def words(value: object) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ _DIFFERENT_CLIENTS: Final = (
 _NOWHERE: Final = (
     "no rule may fit, and there is no `default_backend`: such connections are closed (`nowhere`)"
 )
+_CLOSED: Final = "such connections are closed, as this pool has no servers"
 _NOT_SHOWN: Final = "who may look cannot be said as strictly: the statistics are left out"
 
 
@@ -230,7 +231,8 @@ class _Planner:
 
     def _access(self, section: Section, pools: Sequence[Section]) -> Access | None:
         """Return who may connect, which has to be the same for all backends of a section."""
-        found = [access(section, each, self._networks, self._report) for each in pools]
+        served = [each for each in pools if not self._closes(each)] or (None,)
+        found = [access(section, each, self._networks, self._report) for each in served]
         first = found[0]
         if first is None or None in found:
             return None
@@ -239,6 +241,17 @@ class _Planner:
             self._report.say(Outcome.REFUSED, place, _DIFFERENT_CLIENTS)
             return None
         return first
+
+    def _closes(self, section: Section) -> bool:
+        """Tell whether a backend only rejects connections, and has no servers: they are closed here, too."""
+        rules = section.rules.get(Level.CONTENT, [])
+        if section.servers or section.template or [rule.verb for rule in rules] != ["reject"]:
+            return False
+        if rules[0].condition:
+            return False
+        self._report.use(rules[0].line.number)
+        self._report.say(Outcome.CHANGED, rules[0].line.place, _CLOSED)
+        return True
 
     def _nowhere(self, section: Section) -> Section:
         """Return a backend without servers: HAProxy closes connections that no rule fits, and so does it."""

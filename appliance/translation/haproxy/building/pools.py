@@ -60,19 +60,32 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
 
 def _balance(section: Section, build: Build) -> Said[str] | None:
     """Return the algorithm of a section: `stick on src` comes before what `balance` says."""
-    said, stick = section.settings.texts.get("balance"), section.stick
-    if stick is None:
+    said, sticks = section.settings.texts.get("balance"), section.sticks
+    outcome, reason = _sticking(section)
+    for each in sticks.values():
+        build.report.say(outcome, each.place, reason)
+    if not sticks or outcome is not Outcome.CHANGED:
         return said
-    if section.table not in {"ip", "ipv6"}:
-        reason = "needs a `stick-table type ip` in its own section: clients are told apart by their address"
-        build.report.say(Outcome.REFUSED, stick.place, reason)
-        return said
-    build.report.say(Outcome.CHANGED, stick.place, _STICKS)
+    verb, stick = next(iter(sticks.items()))
     if said and said.value != stick.value and said.place.line > section.header.number:
         build.take(said)
-        reason = f"`{stick.value}`, by `stick on src` in {build.report.line_name(stick.place.line)}"
+        reason = f"`{stick.value}`, by `stick {verb} src` in {build.report.line_name(stick.place.line)}"
         build.report.say(Outcome.CHANGED, said.place, reason)
     return stick
+
+
+def _sticking(section: Section) -> tuple[Outcome, str]:
+    """Return what becomes of the lines `stick`: one half without the other keeps no client at a server."""
+    if section.table not in {"ip", "ipv6"}:
+        reason = "needs a `stick-table type ip` in its own section: clients are told apart by their address"
+        return Outcome.REFUSED, reason
+    if section.sticks.keys() in ({"match"}, {"store-request"}):
+        missing = "store-request" if "match" in section.sticks else "match"
+        return (
+            Outcome.IGNORED,
+            f"without `stick {missing} src` no client stays at a server, in HAProxy neither",
+        )
+    return Outcome.CHANGED, _STICKS
 
 
 def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Global, build: Build) -> None:

@@ -7,6 +7,7 @@ from appliance.model.messages.problems import listed
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
 
+_STICKING: Final = frozenset({"on", "match", "store-request"})
 _BY_CONTENT: Final = frozenset({"uri", "url_param", "hdr", "rdp-cookie", "sticky", "log-hash"})
 
 
@@ -38,9 +39,10 @@ def stick_table(statement: Statement) -> None:
 
 
 def stick(statement: Statement) -> None:
-    """Take `stick on src`; what else clients may stick by is refused."""
-    if statement.arguments == ("on", "src"):
-        statement.section.stick = statement.said("source")
+    """Take `stick on src` and its two halves; what else clients may stick by is refused."""
+    verb = statement.argument(0)
+    if verb in _STICKING and statement.arguments[1:] == ("src",):
+        statement.section.sticks[verb] = statement.said("source")
     else:
         statement.refuse("clients do not stick to a server by a table: write `balance source`")
 

@@ -10,7 +10,6 @@ from appliance.translation.haproxy.directives.section import Bind, Said
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.text.report import MOST_ADDRESSES
 from appliance.translation.haproxy.values.endpoints import ANY_IPV6, binds
-from appliance.translation.haproxy.values.quantities import milliseconds
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +49,7 @@ def _ipv6_only(word: Word[_Options]) -> None:
 
 
 def _user_timeout(word: Word[_Options]) -> None:
-    word.options.user_timeout = word.read(milliseconds)
+    word.options.user_timeout = word.time()
 
 
 _TLS: Final = (

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said
 from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.values.quantities import milliseconds, time_alone
 
 _Options = TypeVar("_Options")
 _Value = TypeVar("_Value")
@@ -49,6 +50,14 @@ class Word(Generic[_Options]):
         except ValueError as error:
             self.statement.refuse(f"{self.name}: {error}", self.index + 1)
             return None
+
+    def time(self) -> Said[int] | None:
+        """Return the word behind the keyword as milliseconds, as `Statement.time`."""
+        time, excess = time_alone(self.value)
+        if excess:
+            reason = f"{self.name} is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning"
+            self.statement.change(reason, self.index + 1)
+        return self.read(lambda text: milliseconds(time_alone(text)[0]))
 
 
 def ignored(reason: str, *, values: int = 0) -> Keyword[_Options]:

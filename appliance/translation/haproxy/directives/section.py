@@ -196,7 +196,8 @@ class Server:
 class Section:
     """A section, as far as it was read; `defaults` is the section whose settings it began with.
 
-    `table` is what its `stick-table` is kept by, `stick` the algorithm that does what `stick on src` says.
+    `table` is what its `stick-table` is kept by, `sticks` are the lines that have clients stay by their
+    address: `stick on src`, or `stick match src` and `stick store-request src`, each with our algorithm.
     """
 
     kind: Kind
@@ -212,7 +213,7 @@ class Section:
     routes: list[Rule] = field(default_factory=list)
     template: bool = False
     table: str | None = None
-    stick: Said[str] | None = None
+    sticks: dict[str, Said[str]] = field(default_factory=dict)
     defaults: "Section | None" = None
 
     @property

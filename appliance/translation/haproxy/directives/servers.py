@@ -13,7 +13,7 @@ from appliance.translation.haproxy.directives.section import Server, ServerOptio
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.values.endpoints import server_target
 from appliance.translation.haproxy.values.names import foreign
-from appliance.translation.haproxy.values.quantities import milliseconds, within
+from appliance.translation.haproxy.values.quantities import within
 
 
 def server(statement: Statement) -> None:
@@ -86,7 +86,7 @@ def _number(name: str, least: int, most: int) -> Keyword[ServerOptions]:
 
 def _time(name: str) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        said = word.read(milliseconds)
+        said = word.time()
         if said:
             word.options.times[name] = said
 

@@ -5,7 +5,7 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Rule
 from appliance.translation.haproxy.directives.statement import Handler, Statement
 from appliance.translation.haproxy.values.endpoints import ANY_IPV4
-from appliance.translation.haproxy.values.quantities import milliseconds, within
+from appliance.translation.haproxy.values.quantities import within
 
 _MOST: int = 2_147_483_647
 _UNREACHED: str = "no connection comes to this rule"
@@ -16,7 +16,7 @@ def time(name: str) -> Handler:
     """Return the handler of a time."""
 
     def handle(statement: Statement) -> None:
-        said = statement.read(milliseconds)
+        said = statement.time()
         if said:
             statement.section.settings.times[name] = said
 
@@ -47,7 +47,7 @@ def seconds(name: str, *, most: int) -> Handler:
     """Return the handler of a time of TCP keepalive, which HAProxy gives to the kernel in whole seconds."""
 
     def handle(statement: Statement) -> None:
-        said = statement.read(milliseconds)
+        said = statement.time()
         if said is None:
             return
         whole = max(1, min(most, said.value // 1000))

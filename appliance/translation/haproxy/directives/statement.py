@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said, Section
 from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.text.report import Report
+from appliance.translation.haproxy.values.quantities import milliseconds, time_alone
 from appliance.translation.translation import Outcome
 
 _Value = TypeVar("_Value")
@@ -51,6 +53,13 @@ class Statement:
             self.refuse(str(error), index)
             return None
         return self.said(value, index)
+
+    def time(self, index: int = 0) -> Said[int] | None:
+        """Return an argument as milliseconds, without what HAProxy leaves out behind the unit, too."""
+        time, excess = time_alone(self.argument(index))
+        if excess:
+            self.change(f"is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning", index)
+        return self.read(lambda text: milliseconds(time_alone(text)[0]), index)
 
     def change(self, reason: str, index: int | None = None) -> None:
         """Tell that something is nearly the same with us."""

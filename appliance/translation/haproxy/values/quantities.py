@@ -10,6 +10,7 @@ FOREVER: Final = "365d"
 """What stands for no timeout: the longest time of our configuration."""
 
 _TIME: Final = re.compile(r"([0-9]{1,12})(us|ms|s|m|h|d)?", re.ASCII)
+_EXCESS: Final = re.compile(r"([0-9]{1,12}(?:us|ms|s|m|h|d))(\S*)", re.ASCII)
 _NUMBER: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
 _MILLISECONDS: Final = {
     "us": 0.001,
@@ -33,6 +34,12 @@ def milliseconds(text: str) -> int:
     if found > _LONGEST:
         raise ValueError(f"{shown(text)} is longer than HAProxy's longest time, 24 days")
     return found
+
+
+def time_alone(text: str) -> tuple[str, str]:
+    """Return a time and what stands behind its unit, which HAProxy 2.6 warns of and leaves out: `5s;`."""
+    match = _EXCESS.fullmatch(text)
+    return (match[1], match[2]) if match else (text, "")
 
 
 def duration(found: int) -> str:

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from appliance.model.config.values.addresses import literal
 from appliance.model.config.values.vrrp import DEVICE
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.instance import Instance
@@ -48,11 +49,19 @@ def _one(instance: Instance, given: Directive, key: str) -> None:
     if given.block is not None:
         instance.ledger.refuse(given.place, f"{shown(given.keyword)} is an address, and has no block")
         return
-    with faults_in(instance.ledger):
-        text = _with_length(instance, given.words[0])
+    word = given.words[0]
+    with faults_in(instance.ledger, slip=_slip(instance, word, key)):
+        text = _with_length(instance, word)
         device = _options(instance, list(given.values))
         instance.append(key, value=f"{text}{device}", place=given.place)
         instance.address_count += 1
+
+
+def _slip(instance: Instance, word: Word, key: str) -> str | None:
+    """Return what keepalived does with a word that is no address here, None where it is one for it."""
+    found = literal(word.text.partition("/")[0])
+    other = found is not None and instance.family not in {None, found.version}
+    return "leaves it out" if found is None or (other and key == "addresses") else None
 
 
 def _with_length(instance: Instance, word: Word) -> str:
@@ -62,8 +71,8 @@ def _with_length(instance: Instance, word: Word) -> str:
     family = instance.family or found.version
     if found.version != family:
         reason = (
-            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}: give it a vrrp_instance "
-            "of its own, and both the same vrrp_sync_group"
+            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}, and needs a vrrp_instance "
+            "of its own in the same vrrp_sync_group"
         )
         raise DirectiveError(reason, word.place)
     instance.family = family

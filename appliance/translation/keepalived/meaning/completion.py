@@ -15,6 +15,7 @@ _AUTH_TYPES: Final = frozenset(("AH", "PASS"))
 _LONGEST_V2: Final = 255
 _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
+_UNREADABLE: Final = "\ufffd"  # what stands for bytes that are none of UTF-8
 _DOES: Final = frozenset(
     ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
 )
@@ -179,12 +180,18 @@ def _authentication(instance: Instance, version: int) -> None:
         instance.ledger.ignore(password.place, "belongs to `auth_type AH`, which is refused")
         instance.unprotected.append("authentication")
         return
-    sent = password.text.encode()[:PASSWORD_SIZE]
-    if len(password.text.encode()) > PASSWORD_SIZE:
+    whole = password.text.encode()
+    sent = whole[:PASSWORD_SIZE].decode(errors="replace")
+    if _UNREADABLE in sent:
+        reason = "its first 8 bytes are no text in UTF-8: choose another password, on all routers"
+        instance.ledger.refuse(password.place, reason)
+        instance.unprotected.append("authentication")
+        return
+    if len(whole) > PASSWORD_SIZE:
         instance.ledger.change(
             password.place, "its first 8 bytes count, as in keepalived: no others are kept"
         )
-    instance.put("auth", "pass", value=sent.decode(errors="replace"), place=password.place)
+    instance.put("auth", "pass", value=sent, place=password.place)
 
 
 def _sent_without(instance: Instance, version: int) -> str | None:

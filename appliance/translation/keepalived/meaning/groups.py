@@ -38,7 +38,11 @@ def sync_group(given: Directive, *, ledger: Ledger, taken: Container[str]) -> Gr
     for each in given.within:
         apply(_GROUP, group, each, ledger)
     if not group.members:
-        ledger.refuse(given.place, "names no instance: `group { VI_1 VI_2 }`")
+        reason = "names no instance (`group { VI_1 VI_2 }`): keepalived takes it away, and so do we"
+        ledger.change(given.place, reason)
+        ledger.leave_out(
+            given.places, f"belongs to `{group.name}`, which names no instance", head=given.place
+        )
     return group
 
 
@@ -60,6 +64,8 @@ def memberships(groups: Mapping[str, Group]) -> dict[str, Membership]:
 
 def finish(group: Group, instances: Mapping[str, Instance]) -> None:
     """Give what the group tracks to its members, and its commands to the first of them."""
+    if not group.members:
+        return
     members = [instances[word.text] for word in group.members if word.text in instances]
     for word in group.members:
         if word.text not in instances:

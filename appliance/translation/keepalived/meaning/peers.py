@@ -1,5 +1,6 @@
 """Who the other routers are and how they are told: sources, unicast peers, authentication."""
 
+from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.instance import Instance
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in, only, whole
@@ -9,7 +10,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 
 def source(instance: Instance, given: Directive) -> None:
     """Take `unicast_src_ip` or `mcast_src_ip`."""
-    word = only(given)
+    word = _alone(instance, only(given))
     instance.put("source", value=str(address(word)), place=word.place)
     instance.source = word
 
@@ -22,7 +23,16 @@ def peers(instance: Instance, given: Directive) -> None:
     for each in given.within:
         with faults_in(instance.ledger):
             _ttls(instance, list(each.values))
-            _peer(instance, each.words[0])
+            _peer(instance, _alone(instance, each.words[0]))
+
+
+def _alone(instance: Instance, word: Word) -> Word:
+    """Return a router's address without the prefix length that keepalived does not look at."""
+    host, slash, length = word.text.partition("/")
+    if slash:
+        reason = f"a router has no prefix length: keepalived does not look at {shown(slash + length)}"
+        instance.ledger.change(word.place, reason)
+    return Word(text=host, place=word.place)
 
 
 def _peer(instance: Instance, word: Word) -> None:

@@ -55,12 +55,12 @@ def refused(reason: str) -> Fixed:
 def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Ledger) -> None:
     """Do with one directive what the table says; what is wrong is refused, with its block.
 
-    keepalived leaves out a word that it does not know, and goes on: so do we. Not so with a block, whose end
-    it takes for that of the block around it.
+    keepalived leaves out a word that it does not know, and goes on: so do we. Not so with a block within
+    another one, whose end it takes for that of the block around it.
     """
     rule = table.get(given.keyword)
     if rule is None and given.block is None:
-        ledger.change(given.place, f"{_unknown(given.keyword, table)} Left out, as keepalived does")
+        ledger.change(given.place, unknown(given.keyword, table))
     elif rule is None:
         dispose(given, Outcome.REFUSED, _unknown(given.keyword, table), ledger)
     elif isinstance(rule, Fixed):
@@ -72,6 +72,11 @@ def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Led
     else:
         with faults_in(ledger, slip=rule.slip if len(given.values) == 1 else None):
             rule.act(subject, given)
+
+
+def unknown(keyword: str, table: Mapping[str, object]) -> str:
+    """Return what becomes of a word that keepalived does not know."""
+    return f"{_unknown(keyword, table)} Left out, as keepalived does"
 
 
 def _unknown(keyword: str, table: Mapping[str, object]) -> str:

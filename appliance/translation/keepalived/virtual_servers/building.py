@@ -36,7 +36,8 @@ def frontend(server: VirtualServer, *, pool: str) -> TreeBuilder:
     place = server.head.place
     method = server.method.place if server.method else place
     found = TreeBuilder(place)
-    found.append(("bind",), str(server.address), server.head.values[0].place)
+    for each in server.addresses:
+        found.append(("bind",), str(each), server.head.values[0].place)
     found.put(("pool",), pool, place)
     if _serves_machine_config(server):
         found.append(("allow",), _EVERYBODY[6 if ":" in server.address.host else 4], place)
@@ -52,7 +53,7 @@ def frontend(server: VirtualServer, *, pool: str) -> TreeBuilder:
 
 
 def _serves_machine_config(server: VirtualServer) -> bool:
-    ports = {server.address.port, *(each.address.port for each in server.servers)}
+    ports = {*(each.port for each in server.addresses), *(each.address.port for each in server.servers)}
     return MACHINE_CONFIG_PORT in ports
 
 

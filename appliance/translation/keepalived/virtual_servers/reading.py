@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
+from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.names import own_name
-from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in
+from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.virtual_servers.building import frontend, pool
+from appliance.translation.keepalived.virtual_servers.listened import GROUP, group_of
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.server_checks import check_of
 from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer, virtual_server
@@ -30,6 +32,9 @@ class VirtualServers:
         self._tree = tree
         self._ledger = ledger
         self._unread = ledger.refused_lines()
+        self._given: list[Directive] = []
+        self._groups: dict[str, Directive] = {}
+        self._used: set[str] = set()
         self._taken: set[Endpoint] = set()
         self._names: set[str] = set()
 
@@ -39,11 +44,32 @@ class VirtualServers:
         return bool(self._taken)
 
     def take(self, given: Directive) -> None:
+        """Take one virtual server, whose group may still come."""
+        self._given.append(given)
+
+    def take_group(self, given: Directive) -> None:
+        """Take a `virtual_server_group`."""
+        name = only(given).text
+        if name in self._groups:
+            raise DirectiveError(f"there is a virtual_server_group {shown(name)} already", given.place)
+        self._groups[name] = given
+
+    def finish(self) -> None:
+        """Put the virtual servers, now that all of their groups are known."""
+        for each in self._given:
+            self._finish(each)
+        for name, group in self._groups.items():
+            if name not in self._used:
+                self._ledger.leave_out(group.places, "no `virtual_server group` that is taken over uses it")
+
+    def _finish(self, given: Directive) -> None:
         """Put one virtual server, or refuse it as a whole."""
         draft = Ledger()
         with faults_in(draft):
-            self._refuse_unread(given)
-            self._put(virtual_server(given, draft))
+            group = group_of(given, self._groups)
+            for each in (given, group) if group else (given,):
+                self._refuse_unread(each)
+            self._put(virtual_server(given, draft, self._groups))
         fault = next((each for each in draft.outcomes if each.outcome is Outcome.REFUSED), None)
         if fault is None:
             self._ledger.adopt(draft)
@@ -66,7 +92,7 @@ class VirtualServers:
                 )
 
     def _put(self, server: VirtualServer) -> None:
-        if server.address in self._taken:
+        if not self._taken.isdisjoint(server.addresses):
             raise DirectiveError(
                 "there is a virtual_server of this address and port already", server.head.place
             )
@@ -79,10 +105,13 @@ class VirtualServers:
         if server.ledger.refusals:
             return
         place = server.head.place
-        name = own_name(f"{server.address.host}-{server.address.port}", self._names)
+        is_group = server.head.values[0].text == GROUP
+        own = server.head.values[1].text if is_group else f"{server.address.host}-{server.address.port}"
+        name = own_name(own, self._names)
         self._names.add(name)
-        self._taken.add(server.address)
-        group = "ingress" if server.address.port in INGRESS_PORTS else "api"
+        self._used |= {own} if is_group else set()
+        self._taken.update(server.addresses)
+        group = "ingress" if any(each.port in INGRESS_PORTS for each in server.addresses) else "api"
         self._tree.graft(("pools", name), pool(server, servers, checks).root, place)
         self._tree.graft((group, "frontends", name), frontend(server, pool=name).root, place)
 

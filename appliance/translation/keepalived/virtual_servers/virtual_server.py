@@ -12,24 +12,20 @@ from appliance.translation.keepalived.meaning.values import DirectiveError, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.listened import Groups, listened
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
 from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, UNKNOWN_HERE
 
 _LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at the most
 _METHODS: Final = ("NAT", "DR", "TUN")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
-_SEVERAL: Final = {
-    "group": f"a group of addresses and ports has no frontend of its own: {_EACH}",
-    "fwmark": f"what another firewall marks is not known here: {_EACH}",
-}
 
 
 @dataclass(slots=True, kw_only=True)
 class VirtualServer(Block):
-    """A virtual server while it is read."""
+    """A virtual server while it is read; those of a group have several addresses."""
 
-    address: Endpoint
+    addresses: tuple[Endpoint, ...]
     protocol: Word | None = None
     method: Word | None = None
     scheduler: Word | None = None
@@ -41,13 +37,15 @@ class VirtualServer(Block):
     sorry: tuple[Endpoint, FilePosition] | None = None
     servers: list[RealServer] = field(default_factory=list)
 
+    @property
+    def address(self) -> Endpoint:
+        """The first of its addresses."""
+        return self.addresses[0]
 
-def virtual_server(given: Directive, ledger: Ledger) -> VirtualServer:
+
+def virtual_server(given: Directive, ledger: Ledger, groups: Groups) -> VirtualServer:
     """Return a virtual server of TCP, with all of its servers; raises DirectiveError."""
-    kind = given.values[0].text if given.values else ""
-    if kind in _SEVERAL:
-        raise DirectiveError(_SEVERAL[kind], given.place)
-    found = VirtualServer(head=given, ledger=ledger, address=endpoint(given))
+    found = VirtualServer(head=given, ledger=ledger, addresses=listened(given, groups))
     for each in given.within:
         apply(VIRTUAL_SERVER, found, each, ledger)
     if found.protocol is None:

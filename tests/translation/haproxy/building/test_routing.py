@@ -111,6 +111,38 @@ def test_without_a_default():
     assert both.frontend().pool == both.frontend("f-2").pool == "f-nowhere"
 
 
+def test_a_default_that_rejects():
+    """A backend that only rejects closes connections, as a pool without servers does."""
+    closed = "backend z\n  tcp-request content reject\n"
+    front = "frontend f\n  bind *:1\n  tcp-request content reject if { src 192.0.2.1 }\n"
+    names = "".join(f"  {each}\n" for each in (*WAIT, "use_backend b if { req.ssl_sni -i x }"))
+    found = read(f"{TIMES}{front}{names}  default_backend z\n{closed}{BACKENDS}")
+    assert found.refused == []
+    assert (found.frontend().pool, found.frontend().deny) == ("z", ("192.0.2.1/32",))
+    assert found.pool("z").servers.by_name == {}
+    assert "are closed, as this pool has no servers" in str(found.lines("tcp-request content")[-1].reason)
+    alone = read(f"{TIMES}{front}  default_backend z\n{closed}")
+    assert (alone.refused, alone.frontend().deny, alone.pool("z").usable) == ([], ("192.0.2.1/32",), {})
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["tcp-request content reject", "server s 10.0.0.1:9"],
+        ["tcp-request content reject", "server-template s 2 x.y:9"],
+        ["tcp-request content reject if { src 10.0.0.0/8 }"],
+        ["tcp-request content accept if { src 10.0.0.0/8 }", "tcp-request content reject"],
+    ],
+)
+def test_a_default_that_does_more_than_to_reject(lines: list[str]):
+    """With servers, or with rules, who may connect is not the same for all backends."""
+    names = "".join(f"  {each}\n" for each in (*WAIT, "use_backend b if { req.ssl_sni -i x }"))
+    rest = "".join(f"  {each}\n" for each in lines)
+    found = read(f"{TIMES}frontend f\n  bind *:1\n{names}  default_backend z\nbackend z\n{rest}{BACKENDS}")
+    assert found.refused
+    assert found.config.api is None
+
+
 @pytest.mark.parametrize(
     ("condition", "ports"),
     [

@@ -37,6 +37,18 @@ def test_what_is_said():
     }
 
 
+def test_what_stands_behind_a_unit():
+    """HAProxy 2.6 leaves it out with a warning, and so do we, with a word; without a unit it is no time."""
+    assert timeouts("timeout connect 5s;", "timeout client 1m30s", "timeout server 2m")["client"] == 60.0
+    found = read(
+        "defaults\n  timeout client 1m30s\n" + LISTEN.replace("0.1:1\n", "0.1:1 tcp-ut 9s; check inter 1s[\n")
+    )
+    assert "is `1m`: HAProxy leaves out `30s` behind it" in str(found.line("timeout client").reason)
+    assert "inter is `1s`: HAProxy leaves out `[` behind it" in str(found.lines("server")[-1].reason)
+    assert (found.refused, (check := found.pool("l").check) and check.interval) == ([], 1.0)
+    assert read(f"defaults\n  timeout client 1x\n{LISTEN}").outcome("timeout client") is Outcome.REFUSED
+
+
 def test_what_is_not_said():
     """The queue has the time of connecting, and the half-closed what held before; else there is no end."""
     assert timeouts("timeout connect 5s", "timeout client 1m", "timeout server 2m") == {

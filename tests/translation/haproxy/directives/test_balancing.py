@@ -73,6 +73,24 @@ def test_clients_that_stick_by_their_address(kind: str):
     assert "line 11" in str(found.line("balance").reason)
 
 
+def test_both_halves_of_sticking():
+    """`stick match src` and `stick store-request src` together are `stick on src`."""
+    halves = ("stick store-request src", "stick match src")
+    found = backend("balance leastconn", "stick-table type ip size 1m", *halves)
+    assert found.pool().balance.value == "source"
+    assert [each.outcome for each in found.lines("stick ")] == [Outcome.CHANGED, Outcome.CHANGED]
+    assert "by `stick store-request src` in line" in str(found.line("balance").reason)
+
+
+@pytest.mark.parametrize(("half", "other"), [("match", "store-request"), ("store-request", "match")])
+def test_one_half_of_sticking(half: str, other: str):
+    """A table that is only written, or only read, keeps no client anywhere: so it is with HAProxy 2.6."""
+    found = backend("balance leastconn", "stick-table type ip size 1m", f"stick {half} src")
+    assert found.pool().balance.value == "leastconn"
+    assert found.outcome("stick ") is Outcome.IGNORED
+    assert f"without `stick {other} src` no client stays" in str(found.line("stick ").reason)
+
+
 def test_clients_that_stick_whatever_defaults_say():
     """What `defaults` say of the algorithm holds for others; `balance source` is what it was."""
     rest = "  stick-table type ip size 1k\n  stick on src\n  server s 10.0.0.1:6443\n"
@@ -93,12 +111,13 @@ def test_clients_that_stick_whatever_defaults_say():
         ("stick-table type ip size 1k", "stick on dst"),
         ("stick-table type ip size 1k", "stick on src table other"),
         ("stick-table type ip size 1k", "stick on src if { src 10.0.0.0/8 }"),
-        ("stick-table type ip size 1k", "stick match src"),
+        ("stick-table type ip size 1k", "stick store-response src"),
+        ("stick match src", "stick store-request src"),
         ("stick-table type binary len 32 size 1k", "stick on payload_lv(43,1)"),
     ],
 )
 def test_what_clients_do_not_stick_by(lines: tuple[str, ...]):
     """Other rules and tables are refused: nobody gets another server than the file means without a word."""
     found = backend(*lines)
-    assert [each.outcome for each in found.lines("stick ")] == [Outcome.REFUSED]
+    assert {each.outcome for each in found.lines("stick ")} == {Outcome.REFUSED}
     assert found.pool().balance == "roundrobin"

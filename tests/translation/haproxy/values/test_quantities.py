@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.model.config.values.units import duration as ours
-from appliance.translation.haproxy.values.quantities import duration, milliseconds, within
+from appliance.translation.haproxy.values.quantities import duration, milliseconds, time_alone, within
 
 pytestmark = pytest.mark.pure
 
@@ -35,6 +35,15 @@ def test_what_is_no_time(text: str):
     """It is refused, as are times that HAProxy cannot count."""
     with pytest.raises(ValueError, match=r"HAProxy"):
         milliseconds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "time", "excess"),
+    [("1s[", "1s", "["), ("5ms;", "5ms", ";"), ("1m30s", "1m", "30s"), ("5ms", "5ms", ""), ("5x", "5x", "")],
+)
+def test_what_stands_behind_a_unit(text: str, time: str, excess: str):
+    """HAProxy 2.6 reads the time before it, as long as there is a unit."""
+    assert time_alone(text) == (time, excess)
 
 
 def test_numbers():

@@ -289,13 +289,19 @@ def test_files():
 
 
 def test_checks_that_nobody_tracks():
-    """They are never run, by keepalived neither; the same name counts for each kind by itself."""
+    """They are never run, by keepalived neither; of one name the first counts, for each kind by itself."""
     text = script("script /c") + "track_file chk { file /f }\n" + instance("track_script { chk }")
     assert told(translated(text)) == [
         (4, 1, "nothing tracks it, so that it is never run, by keepalived neither")
     ]
     text = script("script /c") + script("script /d") + instance("track_script { chk }")
-    assert told(translated(text)) == [(4, 13, "there is a vrrp_script `chk` already")]
+    reason = "there is a vrrp_script `chk` already, which counts: keepalived leaves this one out, too"
+    translation = translated(text)
+    assert told(translation, Outcome.CHANGED) == [(4, 13, reason)]
+    assert told(translation, Outcome.IGNORED) == [
+        (line, 1, "belongs to the second vrrp_script of this name") for line in (5, 6)
+    ]
+    assert mapping(virtual_ips(translation)["VI"], "track", "chk")["script"] == ["/c"]
 
 
 def test_weight_of_a_mention():

@@ -10,6 +10,24 @@ from appliance.translation.translation import Outcome
 pytestmark = pytest.mark.pure
 
 
+def test_unknown_blocks():
+    """Keepalived leaves out their first line and their end, and reads what is within as if they were none."""
+    wrapped = f"farm web {{\nstate up\n{instance()}}}\n"
+    found = translated(wrapped)
+    assert list(virtual_ips(found)) == ["VI"]
+    assert [line for line, _, _ in told(found)] == [1, 2, 8]
+    assert told(found, Outcome.REFUSED) == []
+    misspelt = "vvrp_script chk {\nscript /c\ninterval 2\n}\n" + instance("track_script {\nchk\n}")
+    found = translated(misspelt)
+    assert told(found, Outcome.REFUSED) == []
+    assert told(found, Outcome.CHANGED)[0] == (
+        1,
+        1,
+        "`vvrp_script` is unknown here: did you mean `vrrp_script`? Left out, as keepalived does",
+    )
+    assert "track" not in mapping(virtual_ips(found)["VI"])
+
+
 def test_defaults():
     """They hold for each instance that does not say its own, and count once though there are several."""
     text = "global_defs {\nvrrp_version 3\nvrrp_garp_master_refresh 60\nvrrp_garp_master_delay x\n}\n"
@@ -75,7 +93,7 @@ def test_startup_delay(priority: str, more: str, listen: str):
         ("static_routes { }", Outcome.REFUSED, "belongs to the host"),
         ("bfd_instance x { }", Outcome.REFUSED, "there is no BFD"),
         ("garp_group { }", Outcome.IGNORED, "announcements are few"),
-        ("vrrp_instanze x { }", Outcome.REFUSED, "did you mean `vrrp_instance`?"),
+        ("vrrp_instanze x { }", Outcome.CHANGED, "did you mean `vrrp_instance`? Left out, as keepalived"),
     ],
 )
 def test_others(text: str, outcome: Outcome, reason: str):

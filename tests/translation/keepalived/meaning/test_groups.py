@@ -71,16 +71,36 @@ def test_commands_of_the_group():
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        ("vrrp_sync_group G { }", "names no instance"),
         ("vrrp_sync_group G { group { VI X } }", "there is no vrrp_instance `X`"),
         (
             "vrrp_sync_group G { group { VI } }\nvrrp_sync_group H { group { VI } }",
             "`VI` is in the group `G`",
         ),
-        ("vrrp_sync_group G { group { VI } }\nvrrp_sync_group G { group { VI } }", "`G` already"),
         ("vrrp_sync_group G { group { VI }\nbogus { }\n}", "`bogus` is unknown"),
     ],
 )
 def test_refused(head: str, reason: str):
     """A group that keepalived would not take either."""
     assert any(reason in why for _, _, why in told(translated(f"{head}\n{instance()}"), Outcome.REFUSED))
+
+
+def test_same_name_twice():
+    """The second group is left out, as by keepalived, and its members are in none."""
+    translation = grouped(group="A-B")
+    second = translated(
+        "vrrp_sync_group G {\ngroup { X }\n}\nvrrp_sync_group G {\ngroup { VI }\n}\n" + instance()
+    )
+    assert keys(translation, "A") == {"sync_group": "A-B"}
+    reason = "there is a vrrp_sync_group `G` already, which counts: keepalived leaves this one out, too"
+    assert told(second, Outcome.CHANGED) == [(4, 17, reason)]
+    assert keys(second, "VI") == {}
+
+
+@pytest.mark.parametrize("lines", ["", "VI", "group { }\ntrack_script { chk }\nnotify /n"])
+def test_without_members(lines: str):
+    """Keepalived takes such a group away, with its commands and tracks, and so do we."""
+    translation = translated(f"vrrp_sync_group G {{\n{lines}\n}}\n{CHECK}{instance()}")
+    reason = "names no instance (`group { VI_1 VI_2 }`): keepalived takes it away, and so do we"
+    assert (1, 1, reason) in told(translation, Outcome.CHANGED)
+    assert told(translation, Outcome.REFUSED) == []
+    assert keys(translation, "VI") == {}

@@ -92,6 +92,8 @@ def test_kept(line: str, keys: dict[str, Plain]):
         ("unicast_ttl 1", {}, C, "a TTL of 255"),
         ("authentication {\nauth_type PASS\nauth_pass 123456789 }", {"auth": {"pass": "12345678"}}, C,
          "first 8 bytes"),
+        ("authentication {\nauth_type PASS\nauth_pass £6nj7^5ü }", {"auth": {"pass": "£6nj7^5"}}, C,
+         "first 8 bytes"),
         ("authentication {\nauth_type PASS }", {}, I, "count only together"),
         ("authentication {\nauth_pass x }", {}, I, "count only together"),
         ("strict_mode", {}, C, "but connections are accepted"),
@@ -143,8 +145,9 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
         ("authentication { auth_type AH\nauth_pass x }", "only PASS is there"),
         ("authentication { auth_hmac x }", "with the same keys in our YAML"),
         ("authentication { auth_pass very secret }", "`auth_pass` has one value, in quotes"),
-        ("virtual_ipaddress { 192.0.2.300 }", "must be an address"),
-        ("virtual_ipaddress { 2001:db8::1/64 }", "is IPv6 in an instance of IPv4"),
+        ("authentication {\nauth_type PASS\nauth_pass 1234567£ }", "are no text in UTF-8"),
+        ("authentication {\nauth_type PASS\nauth_pass abc\udca3 }", "are no text in UTF-8"),
+        ("virtual_ipaddress_excluded { 2001:db8::1/64 }", "is IPv6 in an instance of IPv4"),
         ("virtual_ipaddress { 192.0.2.3/24 peer 192.0.2.4 }", "no peer address"),
         ("virtual_ipaddress { 192.0.2.3/24 dev }", "`dev` needs a value"),
         ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and has no block"),
@@ -181,6 +184,12 @@ def test_refused(line: str, reason: str):
          "`33` is no prefix length, 0 to 32: keepalived takes 32, and so do we"),
         ("virtual_ipaddress { 192.0.2.3/255.255.255.0 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
          "`255.255.255.0` is no prefix length"),
+        ("virtual_ipaddress { 192.0.2.300/24 }", {}, "not `192.0.2.300`: keepalived leaves it out"),
+        ("virtual_ipaddress_excluded { VIP }", {}, "not `VIP`: keepalived leaves it out, and so do we"),
+        ("virtual_ipaddress { 2001:db8::1/64 }", {},
+         "a vrrp_instance of its own in the same vrrp_sync_group: keepalived leaves it out, and so do we"),
+        ("unicast_peer { 192.0.2.2/24 }", {"peers": ["192.0.2.2"]}, "keepalived does not look at `/24`"),
+        ("unicast_src_ip 192.0.2.1/24", {"source": "192.0.2.1"}, "a router has no prefix length"),
         ("virtual_ipaddress { 192.0.2.3 /24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
          "`/24` stands apart from its address: keepalived leaves it out"),
         ("virtual_ipaddress { 192.0.2.3/24 192.0.2.4/24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/24"]},
@@ -325,9 +334,22 @@ def test_an_instance_that_only_tells_its_state():
 
 
 def test_same_name_twice():
-    """The second one is refused, as by keepalived."""
-    refused = told(translated(instance() + instance()), R)
-    assert refused == [(6, 15, "there is a vrrp_instance `VI` already")]
+    """The second one is left out whatever it says, as by keepalived."""
+    translation = translated(instance() + instance("priority 0", "notify", "bogus { }"))
+    reason = "there is a vrrp_instance `VI` already, which counts: keepalived leaves this one out, too"
+    assert told(translation, C) == [(6, 15, reason)]
+    assert {why for _, _, why in told(translation, I)} == {"belongs to the second vrrp_instance of this name"}
+    assert told(translation, R) == []
+    assert list(virtual_ips(translation)) == ["VI"]
+
+
+def test_excluded_addresses_do_not_say_the_version_of_ip():
+    """The first of `virtual_ipaddress` does, wherever it stands, as in keepalived."""
+    found = translated(
+        instance().replace("interface", "virtual_ipaddress_excluded { 2001:db8::1 }\ninterface")
+    )
+    assert told(found, R)[0][:2] == (2, 30)
+    assert mapping(virtual_ips(found)["VI"])["addresses"] == ["192.0.2.10/24"]
 
 
 def test_preemption_that_keepalived_forgets():
@@ -430,5 +452,5 @@ def test_every_fault_is_told():
     """One wrong line hides no other."""
     lines = ("priority 0", "unicast_peer {\na\nb\n}", "virtual_ipaddress {\nc\nd\n}", "notify", "bogus")
     translation = translated(instance(*lines))
-    assert [line for line, _, _ in told(translation, R)] == [1, 7, 8, 11, 12, 14]
-    assert [line for line, _, _ in told(translation, C)] == [5, 15]
+    assert [line for line, _, _ in told(translation, R)] == [1, 7, 8, 14]
+    assert [line for line, _, _ in told(translation, C)] == [5, 11, 12, 15]

@@ -98,7 +98,7 @@ def test_our_own_validation_takes_it():
             "virtual_server 192.0.2.150 6443 {\nsorry_server_lvs_method TUN",
             "`sorry_server_lvs_method`, line 2",
         ),
-        ("virtual_server group web {", "write a `virtual_server ADDRESS PORT` for each"),
+        ("virtual_server group web {", "names no virtual_server_group of this file"),
         ("virtual_server fwmark 3 {", "write a `virtual_server ADDRESS PORT` for each"),
         ("virtual_server 192.0.2.150 {", "write a `virtual_server ADDRESS PORT` for each"),
         ("virtual_server 192.0.2.150 0 {", "write a `virtual_server ADDRESS PORT` for each"),
@@ -210,7 +210,73 @@ def test_secrets_are_open_because_the_file_says_so(family: str, everybody: str):
 
 
 def test_groups_and_certificates():
-    """A group alone means nothing, and checks show no certificate."""
+    """A group that no virtual server uses means nothing, and checks show no certificate."""
     translation = translated("virtual_server_group g {\n192.0.2.1 80\n}\nSSL {\nca /x\n}\n")
     assert [each.place.line for each in refusals(translation)] == [4]
-    assert "is refused where it stands" in told(translation, I)[0][2]
+    assert told(translation, I)[0] == (1, 1, "no `virtual_server group` that is taken over uses it")
+
+
+GROUP = "virtual_server_group web {\n192.0.2.150 80\n192.0.2.151 80\n192.0.2.150 80\n}\n"
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_group(*, behind: bool):
+    """Its addresses are those of one frontend, wherever the group stands, and its lines are kept."""
+    parts = [GROUP, virtual_server(address="group web", servers=real_server(address="192.0.2.11"))]
+    translation = translated("".join(reversed(parts) if behind else parts))
+    assert refusals(translation) == []
+    frontend = mapping(plain(translation.root), "ingress", "frontends", "web")
+    assert frontend["bind"] == ["192.0.2.150:80", "192.0.2.151:80"]
+    assert frontend["pool"] == "web"
+    assert mapping(pool(translation, "web"), "servers", "192.0.2.11-80")["address"] == "192.0.2.11:80"
+    assert load(json.dumps(plain(translation.root)), source="x", number=1).errors == ()
+    kept = [each.text for each in translation.lines if each.outcome is Outcome.KEPT]
+    assert {"virtual_server_group web {", "192.0.2.150 80", "192.0.2.151 80"} <= set(kept)
+
+
+def test_a_group_with_several_ports():
+    """One port of 80 or 443 makes it ingress, and the port of machine configuration is found among them."""
+    members = "virtual_server_group web {\n192.0.2.150 8080\n192.0.2.150 443\n192.0.2.150 22623\n}\n"
+    translation = translated(members + virtual_server(address="group web"))
+    frontend = mapping(plain(translation.root), "ingress", "frontends", "web")
+    assert (frontend["allow"], len(str(frontend["bind"]).split(","))) == (["0.0.0.0/0"], 3)
+    again = translated(
+        members + virtual_server(address="192.0.2.150 443") + virtual_server(address="group web")
+    )
+    assert [each.reason for each in refusals(again)] == [
+        "there is a virtual_server of this address and port already"
+    ]
+    assert (1, 1, "no `virtual_server group` that is taken over uses it") in told(again, I)
+
+
+@pytest.mark.parametrize(
+    ("members", "servers", "reason"),
+    [
+        ("", "", "has no address"),
+        ("fwmark 1", "", "what another firewall marks"),
+        ("192.0.2.150-155 80", "", "more than an address and a port: `192.0.2.150-155`"),
+        ("192.0.2.150 80 81", "", "more than an address and a port"),
+        ("192.0.2.150", "", "all ports of an address at once"),
+        ("vip 80", "", "must be an address such as"),
+        ("192.0.2.150 80\n2001:db8::1 80", "", "of both versions of IP"),
+        ("192.0.2.150 80\n192.0.2.150 81", real_server(address="192.0.2.11"), "keep the ports of its group"),
+        ("192.0.2.150 80\nretry ${LATER}", "", "which cannot be read"),
+    ],
+)
+def test_groups_that_cannot_be_said(members: str, servers: str, reason: str):
+    """The virtual server is refused in its one line."""
+    group = f"virtual_server_group web {{\n{members}\n}}\n"
+    translation = translated(virtual_server(address="group web", servers=servers) + group)
+    [one] = [each for each in refusals(translation) if "is not defined" not in (each.reason or "")]
+    assert one.place.line == 1
+    assert reason in (one.reason or "")
+    assert plain(translation.root) == {}
+
+
+def test_names_of_groups():
+    """A virtual server names one that is there, and a name is there once."""
+    for text in ("virtual_server group {\nprotocol TCP\n}\n", virtual_server(address="group other") + GROUP):
+        [one] = refusals(translated(text))
+        assert one.reason == "names no virtual_server_group of this file"
+    [two] = refusals(translated(GROUP + GROUP + virtual_server(address="group web")))
+    assert (two.place.line, two.reason) == (6, "there is a virtual_server_group `web` already")
