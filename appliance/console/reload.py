@@ -14,6 +14,7 @@ from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.reload_preview import print_preview
 from appliance.console.runtime_access import require_access
+from appliance.model.messages.quoting import printable
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
 from appliance.net.logging.journal import SyslogSeverity, levelled
@@ -109,8 +110,8 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
 def _other_file(paths: Paths) -> str | None:
     """Return the file that the running appliance obeys where that is none of those named here."""
     accepted = snapshots.readable(paths.accepted)
-    named = {each.resolve() for each in paths.operators_files}
-    if accepted is None or Path(accepted.source).resolve() in named:
+    named = {printable(str(each.resolve())) for each in paths.operators_files}
+    if accepted is None or str(Path(accepted.source).resolve()) in named:
         return None
     return accepted.source
 

@@ -1,7 +1,9 @@
 """State files, read whatever has become of them: no damage to one may keep a program from starting.
 
 A file that cannot be understood is renamed to another name beside it, for the operator to look at, and counts
-as missing. Nothing here waits: a FIFO or a device at the path is not opened for long.
+as missing. Nothing here waits: a FIFO or a device at the path is not opened for long, and a file that someone
+writes to is read a few times, not until that ends. What is read between two writes looks whole: only another
+look can tell.
 """
 
 import contextlib
@@ -19,6 +21,7 @@ LIMIT: Final = 64 << 20
 """Longest file of ours, bytes: some hundred thousand servers."""
 
 _CHUNK: Final = 64 << 10
+_TRIES: Final = 3  # reads of a file that changes meanwhile
 _MARK: Final = ".damaged"
 _MOST: Final = 9  # set aside beside one name; the last one is then overwritten
 _KINDS: Final = (
@@ -37,9 +40,7 @@ class FileUnusable(Exception):  # noqa: N818  # a state of the file, not a mista
 def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
     """Return the content of a regular file, None where there is none; raises FileUnusable."""
     try:
-        if found := unusual(path):
-            raise FileUnusable(f"is {found}, not a file")
-        return _content(path, limit)
+        return _whole(path, limit)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -98,17 +99,39 @@ def _aside(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}{_MARK}" + (f"-{number}" if number > 1 else ""))
 
 
-def _content(path: Path, limit: int) -> bytes:
+def _whole(path: Path, limit: int) -> bytes:
+    """Return what a file held at one moment."""
+    for left in reversed(range(_TRIES)):
+        try:
+            if (data := _content(path, limit)) is not None:
+                return data
+        except FileNotFoundError:
+            # kubelet removes the folder behind `..data` right after the swap: who was on the way tries again.
+            if not left or not path.is_symlink():
+                raise
+    raise FileUnusable("is written while it is read")
+
+
+def _content(path: Path, limit: int) -> bytes | None:
+    """Return the content of a regular file, None where it has changed meanwhile."""
+    if found := unusual(path):
+        raise FileUnusable(f"is {found}, not a file")
     # O_NONBLOCK: since `unusual` it may have become a FIFO, whose open waits for a writer (fifo(7)).
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if kind := _kind(found.st_mode):
+        before = os.fstat(descriptor)
+        if kind := _kind(before.st_mode):
             raise FileUnusable(f"is {kind}, not a file")
-        data = _bounded(file, expected=found.st_size, limit=limit) if found.st_size <= limit else b""
-    if len(data) > limit or found.st_size > limit:
+        data = _bounded(file, expected=before.st_size, limit=limit) if before.st_size <= limit else b""
+        after = os.fstat(descriptor)
+    if len(data) > limit or before.st_size > limit:
         raise FileUnusable(f"is larger than {limit} bytes")
-    return data
+    return data if _written(before) == _written(after) else None
+
+
+def _written(status: os.stat_result) -> tuple[int, int]:
+    """Return what each write changes: by the length where the clock of the file system stands still."""
+    return status.st_size, status.st_mtime_ns
 
 
 def _bounded(file: BinaryIO, *, expected: int, limit: int) -> bytes:

@@ -109,7 +109,9 @@ class Reflector:
                 return 0.0
             begun = time.monotonic()
             self._watch(connection, access.token)
-        except (ApiError, AnswerError, TooManyObjectsError) as error:
+        except TooManyObjectsError as error:
+            return self._too_many(connection, error)
+        except (ApiError, AnswerError) as error:
             return self._failure(connection, error, servers=len(servers))
         self._retries.succeeded()
         # A server that ends every watch at once is not to be asked without end.
@@ -158,6 +160,14 @@ class Reflector:
                     raise ApiError(failure, refusal.message)
             self._seen(connection)
         self._seen(connection)
+
+    def _too_many(self, connection: ApiConnection, error: TooManyObjectsError) -> float:
+        """Ask less often: all servers have as many, and what they send until it is refused is 100 MB."""
+        connection.close()
+        self._connection = None
+        self._reflection.forget_version()
+        self._failed(str(connection.address), Failure.TOO_LARGE, str(error))
+        return self._retries.refused()
 
     def _failure(self, connection: ApiConnection, error: Exception, *, servers: int) -> float:
         connection.close()

@@ -74,9 +74,7 @@ def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:
     if len(read) < len(contents) or not any(each.text.strip() for each in read):
         unusable = {path: content for path, content in contents.items() if not isinstance(content, bytes)}
         return Translated(problems=tuple(starmap(_nothing, (unusable or contents).items())))
-    found = haproxy_reader.translate_all(
-        read, environment=dict(os.environ), read=files.read, http=foreign.http
-    )
+    found = haproxy_reader.translate_all(read, environment=_environment(), read=files.read, http=foreign.http)
     return Translated(translations=(found,))
 
 
@@ -103,10 +101,15 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
         read=files.read,
         matching=files.matching,
         hostname=socket.gethostname(),
-        environment=dict(os.environ),
+        environment=_environment(),
         programs=programs,
     )
     return Translated(translations=(found,))
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables that files may name, with U+FFFD for bytes that are no UTF-8: all else here is."""
+    return {name: os.fsencode(value).decode(errors="replace") for name, value in os.environ.items()}
 
 
 def _nothing(path: Path, content: Content) -> Problem:

@@ -11,6 +11,7 @@ from appliance.model.loading import loading
 from appliance.model.loading.awaiting import awaiting
 from appliance.model.loading.loading import Loaded, unreadable
 from appliance.model.messages.problems import Problem
+from appliance.model.messages.quoting import printable
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
@@ -81,7 +82,7 @@ def load(found: OperatorsFiles, *, number: int) -> Loaded:
     )
     if loaded.snapshot is None:
         return loaded
-    origin = " with ".join(map(str, found.files))
+    origin = printable(" with ".join(map(str, found.files)))
     left = tuple(left_to_haproxy(found.translations))
     return replace(loaded, snapshot=replace(loaded.snapshot, source=origin, left_out=left))
 
@@ -111,7 +112,7 @@ def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:
     document = _own(paths.config, ReadFiles()).document
     if not paths.reload_sockets and not _foreign(paths, document).paths:
         return None
-    return awaiting(document, source=str(paths.config), number=number)
+    return awaiting(document, source=printable(str(paths.config)), number=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +157,14 @@ def _as_answer(found: Iterable[Problem], config: Path) -> tuple[AnswerProblem, .
 
 
 def _answer_problem(problem: Problem, config: str) -> AnswerProblem:
-    if problem.source and problem.line is None:
-        return AnswerProblem(message=f"{problem.source}: {problem.message}", path=problem.path)
+    # The name of a file may be any bytes, and answers are UTF-8.
+    source = printable(problem.source) if problem.source else None
+    if source and problem.line is None:
+        return AnswerProblem(message=f"{source}: {problem.message}", path=problem.path)
     return AnswerProblem(
         message=problem.message,
         path=problem.path,
         line=problem.line,
         column=problem.column,
-        source=None if problem.source == config else problem.source,
+        source=None if problem.source == config else source,
     )

@@ -3,7 +3,9 @@
 import os
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from support.fuzzing.damage import SPOILS
@@ -218,6 +220,89 @@ def test_a_file_that_says_no_length_is_read_to_its_end():
     whole = path.read_bytes()
     assert len(whole) > 1 << 16
     assert state_files.read(path) == whole
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, *writes: Callable[[], object]) -> None:
+    """Have somebody write the file each time that it has been read, before it is closed."""
+    bounded, left = state_files._bounded, list(writes)
+
+    def read(file: BinaryIO, *, expected: int, limit: int) -> bytes:
+        data = bounded(file, expected=expected, limit=limit)
+        if left:
+            left.pop(0)()
+        return data
+
+    monkeypatch.setattr(state_files, "_bounded", read)
+
+
+def overwrite(path: Path, data: bytes, *, second: int) -> None:
+    """Write as many bytes as there were, at a time of its own: the clock may stand still for a while."""
+    path.write_bytes(data)
+    os.utime(path, (second, second))
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What was read first is half of it."""
+    path = tmp_path / "file"
+    path.write_bytes(b"half")
+    meanwhile(monkeypatch, partial(path.write_bytes, b"half and half"))
+    assert state_files.read(path) == b"half and half"
+
+
+def test_a_file_that_is_overwritten_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its length is the same, and its time is not."""
+    path = tmp_path / "file"
+    overwrite(path, b"one", second=1)
+    meanwhile(monkeypatch, partial(overwrite, path, b"two", second=2))
+    assert state_files.read(path) == b"two"
+
+
+def test_a_file_that_is_written_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nobody waits for the writer: the reader is told why, and asks later."""
+    path = tmp_path / "file"
+    overwrite(path, b"0", second=0)
+    meanwhile(monkeypatch, *(partial(overwrite, path, b"%d" % each, second=each) for each in range(1, 9)))
+    with pytest.raises(FileUnusable, match="is written while it is read"):
+        state_files.read(path)
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A rename leaves the open file as it was; the next look has the other one."""
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_bytes(b"one")
+    other.write_bytes(b"another one")
+    meanwhile(monkeypatch, partial(other.replace, path))
+    assert state_files.read(path) == b"one"
+    assert state_files.read(path) == b"another one"
+
+
+def test_a_link_whose_folder_goes_on_the_way_is_followed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A swap moves `..data` and removes the folder before: the file is not missing for a moment."""
+    path, data = tmp_path / "token", tmp_path / "..data"
+    for name in ("..first", "..second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / path.name).write_text(name)
+    path.symlink_to(f"..data/{path.name}")
+    data.symlink_to("..first")
+    (tmp_path / "..next").symlink_to("..second")
+    unusual, looks = state_files.unusual, []
+
+    def looked(at: Path) -> str:
+        """Look; the file goes right after the first time, as for who is on the way into the former folder."""
+        looks.append(at)
+        if len(looks) == 2:
+            (tmp_path / "..next").replace(data)
+        found = unusual(at)
+        if len(looks) == 1:
+            (tmp_path / "..first" / path.name).unlink()
+        return found
+
+    monkeypatch.setattr(state_files, "unusual", looked)
+    assert state_files.read(path) == b"..second"
 
 
 def test_what_is_set_aside_is_kept_and_bounded(tmp_path: Path):

@@ -22,7 +22,7 @@ from support.discovery.kube_api import (
 from support.network.ports import free_port
 from support.processes.waiting import wait_until
 
-from appliance.core.discovery import retries
+from appliance.core.discovery import reflection, retries
 from appliance.model.snapshot.discovery import MASTERS, ApiAddress, Kubernetes
 from appliance.net.kubernetes import api_connection, reflector
 from appliance.net.kubernetes.api_servers import ApiServers
@@ -216,6 +216,24 @@ def test_an_answer_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.Monkey
         made.cluster.forget()
         wait_until(lambda: told.failures.count("too-large") > 3, what="the list is too large as well")
         assert told.names == ["a", "b"]
+
+
+def test_too_many_objects_are_asked_for_less_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Twenty pages of Nodes at every try are a load on the cluster, and no other server has fewer of them."""
+    monkeypatch.setattr(reflection, "MOST_OBJECTS", 1)
+    waits: list[int] = []
+
+    def refused(_: retries.Retries) -> float:
+        waits.append(sum(len(each.asked) for each in made.apis))
+        return 0.05
+
+    monkeypatch.setattr(retries.Retries, "refused", refused)
+    with site(tmp_path, apis=2) as made, reflecting(made.settings()) as told:
+        wait_until(lambda: len(waits) > 1, what="it waits after each list")
+        assert waits[:2] == [1, 2]
+        assert set(told.failures) == {"too-large"}
+        made.cluster.remove(NODES, "a")
+        told.wait_for("b")
 
 
 def test_watches_that_end_at_once_are_not_made_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

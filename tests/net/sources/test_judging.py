@@ -8,10 +8,21 @@ import pytest
 from support.fuzzing.damage import SPOILS
 
 from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import decode, encode
 from appliance.net.sources import judging
+from appliance.wire.lines.control import bad, decode_answer, encode_answer
 
 pytestmark = pytest.mark.sockets
 
+_ROUTER = """vrrp_instance v {
+ interface lo
+ virtual_router_id 5
+ priority 10
+ virtual_ipaddress {
+  10.9.9.9/24
+ }
+}
+"""
 _GENEROUS = 30.0  # seconds for what takes two on an idle machine, and took minutes when it was quadratic
 
 
@@ -39,6 +50,32 @@ def test_a_missing_file_is_an_error_with_its_name(tmp_path: Path):
     for path in (tmp_path / "absent", tmp_path / "dangling"):
         (error,) = judging.judge(Paths(config=path), number=1).errors
         assert error.message == f"{path}: cannot be read: No such file or directory"
+
+
+_NOT_UTF_8 = os.fsdecode(b"\xff")
+
+
+def test_a_name_that_is_no_utf_8_is_told_with_its_escape(tmp_path: Path):
+    """What is accepted of such a file can be written, and what is wrong in it can be answered."""
+    main, other = (tmp_path / f"{_NOT_UTF_8}.{each}" for each in ("keepalived", "conf"))
+    main.write_text(f"include {tmp_path}/*.conf\n")
+    other.write_text(_ROUTER)
+    paths = Paths(config=tmp_path / "absent", keepalived=main)
+    accepted = judging.judge(paths, number=1).snapshot
+    assert accepted is not None
+    assert decode(encode(accepted)).source == rf"{tmp_path}/\udcff.keepalived"
+    other.write_text(_ROUTER.replace("router_id 5", "router_id 500"))
+    errors = judging.judge(paths, number=2).errors
+    assert decode_answer(encode_answer(bad(*errors))).errors[0].source == rf"{tmp_path}/\udcff.conf"
+
+
+def test_a_variable_that_is_no_utf_8_is_taken_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its bytes, which keepalived would take, have no place in files of ours."""
+    monkeypatch.setenv("NOTIFIED", _NOT_UTF_8)
+    (tmp_path / "k.conf").write_text(_ROUTER.replace("priority", 'notify "/bin/${_ENV NOTIFIED}"\n priority'))
+    judged = judging.judge(Paths(config=tmp_path / "absent", keepalived=tmp_path / "k.conf"), number=1)
+    assert judged.snapshot is not None
+    assert "/bin/\ufffd" in encode(judged.snapshot).decode()
 
 
 def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
