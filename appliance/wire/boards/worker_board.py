@@ -65,6 +65,8 @@ class ServerCounters(msgspec.Struct, frozen=True):
 
 def summed(parts: Sequence[ServerCounters]) -> ServerCounters:
     """Return what several workers have counted of one server, of which there is one at least."""
+    if len(parts) == 1:
+        return parts[0]
     sums = msgspec.structs.astuple(parts[0])
     for part in parts[1:]:
         more = msgspec.structs.astuple(part)
