@@ -35,6 +35,7 @@ from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
 from appliance.net.observing.observation import observe, observe_boards, status_of
 from appliance.net.process import descriptors
+from appliance.net.process.collection import no_collection
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.history_ring import Minute
 from appliance.wire.lines.forward_status import ForwardStatus
@@ -97,10 +98,11 @@ class LatestFigures:
 
     def page(self, name: str, make: Callable[[Figures], bytes]) -> bytes:
         """Return a page made of the figures; it is made once of each."""
-        figures = self.get()
-        if name not in figures.pages:
-            figures.pages[name] = make(figures)
-        return figures.pages[name]
+        with no_collection():
+            figures = self.get()
+            if name not in figures.pages:
+                figures.pages[name] = make(figures)
+            return figures.pages[name]
 
     def events(self) -> list[OperatorEvent]:
         """Return the last events of the appliance, the latest first."""
