@@ -72,7 +72,7 @@ def _sessions(paths: Paths, program: str, worker: TrackedWorker) -> int | None:
     """Return how many sessions a worker's board shows, None while it has none."""
     path = paths.worker_board(program, worker.id.generation, worker.id.index)
     with suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return worker_board.decode(reader.read()).sessions
+        return worker_board.sessions(reader.read())
     return None
 
 

@@ -1,8 +1,8 @@
 """What the appliance does at this moment, as seen by `stats`, and as little looked for as will do.
 
 However many clients ask, everything is looked for twice a second at the most, and what a page was made of is
-its cache. Boards alone are looked at once a second besides, for rates and peaks, and `forward` is asked where
-the kernel counts connections.
+its cache. Boards alone are looked at once a second besides, or rarer where that is much work, for rates and
+peaks, and `forward` is asked where the kernel counts connections.
 """
 
 import hashlib
@@ -35,6 +35,7 @@ from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
 from appliance.net.observing.observation import observe, observe_boards, status_of
 from appliance.net.process import descriptors
+from appliance.net.process.collection import no_collection
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.history_ring import Minute
 from appliance.wire.lines.forward_status import ForwardStatus
@@ -42,7 +43,10 @@ from appliance.wire.lines.forward_status import ForwardStatus
 FRESH: Final = 0.5
 """Seconds for which what was found answers further questions."""
 
-_LOOK: Final = 1.0
+_LOOK: Final = 1.0  # seconds from one look to the next, at least
+_LOOK_AT_MOST: Final = 10.0
+_LOOK_COST: Final = 0.2
+"""Most of a processor that looks may take: at 40,000 servers each takes a second of it."""
 _EVENTS: Final = 10
 _TAIL: Final = 16 << 10
 """Bytes of the kept events that are read: those that the page shows, and several times as many."""
@@ -94,10 +98,11 @@ class LatestFigures:
 
     def page(self, name: str, make: Callable[[Figures], bytes]) -> bytes:
         """Return a page made of the figures; it is made once of each."""
-        figures = self.get()
-        if name not in figures.pages:
-            figures.pages[name] = make(figures)
-        return figures.pages[name]
+        with no_collection():
+            figures = self.get()
+            if name not in figures.pages:
+                figures.pages[name] = make(figures)
+            return figures.pages[name]
 
     def events(self) -> list[OperatorEvent]:
         """Return the last events of the appliance, the latest first."""
@@ -167,11 +172,13 @@ class LatestFigures:
 
     def _look_always(self) -> None:
         while True:
+            begun = time.thread_time()
             try:
                 self._look_at_boards()
             except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
                 self._on_fault(error)
-            gevent.sleep(_LOOK)
+            pause = (time.thread_time() - begun) / _LOOK_COST
+            gevent.sleep(min(max(pause, _LOOK), _LOOK_AT_MOST))
 
 
 def _descriptors(observations: Observations) -> Iterator[WorkerDescriptors]:

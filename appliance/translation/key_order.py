@@ -1,8 +1,9 @@
 """The order of keys in a configuration that we write: that of the documentation, names as they came."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import get_args, get_origin
+
+from msgspec.structs import replace
 
 from appliance.model.config.configuration import Config
 from appliance.model.config.section import Section, behind_names

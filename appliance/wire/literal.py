@@ -23,6 +23,7 @@ def text(raw: bytes) -> str:
     return str(ipaddress.ip_address(raw))
 
 
+@lru_cache(65536)  # hosts of servers, which are our own: every look at every board asks of each
 def is_literal(host: str) -> bool:
     """Return whether a host is an address; anything else is a name to resolve."""
     try:

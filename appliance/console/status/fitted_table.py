@@ -6,6 +6,8 @@ microseconds, which for 40,000 servers is a minute.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final
 
 from rich.cells import cell_len
@@ -56,7 +58,7 @@ def _needed(column: Column) -> int:
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
     if not column.no_wrap:
         texts = [word for text in texts for word in text.split()]
-    return max(map(cell_len, texts), default=0)
+    return max(map(_length, texts), default=0)
 
 
 def _plain(column: Column) -> bool:
@@ -71,28 +73,37 @@ def _plain(column: Column) -> bool:
 
 def _lines(columns: Sequence[Column], widths: Sequence[int], console: Console) -> Iterable[Segment]:
     """Yield the lines as rich does, the last column padded as the others are."""
-    gap, end = Segment(" " * _GAP), Segment.line()
     bold = console.get_style("table.header")
     heads = ([Text(str(each.header), style=bold + console.get_style(each.header_style))] for each in columns)
     cells = (
         [_padded(cell, width, column, console) for cell in (*head, *column.cells)]
         for head, column, width in zip(heads, columns, widths, strict=True)
     )
-    for row in zip(*cells, strict=True):
-        for position, segments in enumerate(row):
-            if position:
-                yield gap
-            yield from segments
-        yield end
+    for first, *others in zip(*cells, strict=True):
+        parts = chain(first, *(((" " * _GAP, None), *each) for each in others))
+        # What is in one style is one segment: rich looks at each a dozen times.
+        for style, run in groupby(parts, key=itemgetter(1)):
+            yield Segment("".join(text for text, _ in run), style)
+        yield Segment.line()
 
 
-def _padded(cell: object, width: int, column: Column, console: Console) -> tuple[Segment, ...]:
+def _padded(
+    cell: object, width: int, column: Column, console: Console
+) -> tuple[tuple[str, Style | None], ...]:
     style: Style | None = None
     text = str(cell)
     if isinstance(cell, Text):
         text, style = cell.plain, console.get_style(cell.style) if cell.style else None
-    padding = Segment(" " * (width - cell_len(text)))
-    return (padding, Segment(text, style)) if column.justify == "right" else (Segment(text, style), padding)
+    padding = " " * (width - _length(text))
+    right = column.justify == "right"
+    if style is None:
+        return ((padding + text if right else text + padding, None),)
+    return ((padding, None), (text, style)) if right else ((text, style), (padding, None))
+
+
+def _length(text: str) -> int:
+    """Return how many cells of the terminal a text takes; ASCII, as most is, needs no table for that."""
+    return len(text) if text.isascii() and text.isprintable() else cell_len(text)
 
 
 def _table(columns: Sequence[Column]) -> Table:

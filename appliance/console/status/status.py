@@ -12,6 +12,7 @@ from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
 from appliance.model.paths import Paths
 from appliance.net.observing.observation import observe
+from appliance.net.process.collection import no_collection
 
 
 def current_status(paths: Paths) -> Status:
@@ -23,6 +24,7 @@ def current_status(paths: Paths) -> Status:
 @click.command(epilog="Example: appliance status --json | jq '.pools[].servers[] | {name, state}'")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
 @click.pass_obj
+@no_collection()
 def status(paths: Paths, *, as_json: bool) -> None:
     """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
 

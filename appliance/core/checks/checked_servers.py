@@ -79,7 +79,14 @@ class CheckedServers:
 
     def differs(self, snapshot: Snapshot) -> bool:
         """Return whether applying the snapshot would change an address, a weight or a check."""
-        return self.snapshot is None or _health_relevant(self.snapshot) != _health_relevant(snapshot)
+        if self.snapshot is None:
+            return True
+        before, after = ({each.name: each for each in one.pools} for one in (self.snapshot, snapshot))
+        return any(
+            _health_relevant(before.get(name)) != _health_relevant(after.get(name))
+            for name in before.keys() | after.keys()
+            if before.get(name) != after.get(name)
+        )
 
     def apply(self, snapshot: Snapshot, *, now: float) -> CheckChanges:
         """Follow the servers of a snapshot from now on, and return what that changed.
@@ -207,6 +214,7 @@ def _configured(snapshot: Snapshot) -> dict[Key, tuple[Pool, Server]]:
     return {(pool.name, server.name): (pool, server) for pool in snapshot.pools for server in pool.servers}
 
 
-def _health_relevant(snapshot: Snapshot) -> dict[Key, tuple[str, int, HealthSettings]]:
-    servers = _configured(snapshot).items()
-    return {key: (server.host, server.port, health_settings(pool, server)) for key, (pool, server) in servers}
+def _health_relevant(pool: Pool | None) -> dict[str, tuple[str, int, HealthSettings]]:
+    if pool is None:
+        return {}
+    return {each.name: (each.host, each.port, health_settings(pool, each)) for each in pool.servers}

@@ -97,7 +97,7 @@ _CODES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 _PROXY_STATES: Final = ("DOWN", "UP")
 _SERVER_STATES: Final = ("DOWN", "UP", "MAINT", "DRAIN", "NOLB")
 _IS_SERVER: Final = 2
-_REMEMBERED: Final = 16384
+_REMEMBERED: Final = 1 << 17  # states and results of checks of 40,000 servers
 _CHECKS: Final = ("L4OK", "L4TOUT", "L4CON", "L6OK", "L6TOUT", "L6RSP", "L7OK", "L7TOUT", "L7RSP", "L7STS")
 
 

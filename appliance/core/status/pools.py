@@ -129,7 +129,7 @@ def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus
     )
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=65536)
 def _address(host: str, port: int) -> str:
     return str(Bind(host=host, port=port))
 

@@ -27,7 +27,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _nothing_is_empty(cls, value: object) -> object:
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or None not in value.values():
             return value
         fields = {field.alias or name: field.annotation for name, field in cls.model_fields.items()}
         return {

@@ -4,7 +4,9 @@ A file that cannot be read at all is one DocumentError. What the values mean is 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from appliance.model.document.json_reader import read_json
 from appliance.model.document.tree import (

@@ -4,8 +4,9 @@ The two readers (`yaml_reader`, `json_reader`) build it; `document` chooses betw
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from appliance.model.messages.problems import FilePosition
 
@@ -29,16 +30,14 @@ class EmptyDocumentError(DocumentError):
     """The text holds nothing, or nothing but comments."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """A value and the position where it begins."""
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A value and the position where it begins; a struct, as those are made faster."""
 
     place: FilePosition
     value: "Scalar | list[Node] | dict[str, Entry]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a mapping: the position of its key, and its value.
 
     `written` is the key as the text has it, where it was corrected to another one.

@@ -202,8 +202,11 @@ def _integer(event: ScalarEvent) -> int:
 
 
 def _whole(event: ScalarEvent) -> str:
+    text: str = event.value
+    if text.isascii():
+        return text
     # PyYAML takes the two escapes of a character beyond U+FFFF, as JSON writes it, for two characters.
-    text: str = event.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     if lone_surrogate(text):
         raise DocumentError("an escape of half a character (a lone surrogate)", _place(event))
     return text

@@ -133,6 +133,8 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
     timeouts = defaults.timeouts
     connect = _first(given.timeouts.connect, timeouts.connect)
     discover = given.servers.discover
+    # One for all servers without an own check, not an equal one for each: there may be 40,000.
+    shared = _check(_merged_check(given.check, None), connect=connect, send_proxy=given.send_proxy)
     return Pool(
         name=name,
         balance=given.balance,
@@ -150,12 +152,21 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         timeout_server_fin=_first(given.timeouts.server_fin, timeouts.server_fin),
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
-        servers=tuple(_server(each, server, given, connect=connect) for each, server in given.usable.items()),
-        discover=_discovery(discover, given, connect=connect) if discover else None,
+        servers=tuple(
+            _server(
+                each,
+                server,
+                _check(_merged_check(given.check, server.check), connect=connect, send_proxy=given.send_proxy)
+                if server.check
+                else shared,
+            )
+            for each, server in given.usable.items()
+        ),
+        discover=_discovery(discover, given, shared) if discover else None,
     )
 
 
-def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: float) -> Server:
+def _server(name: str, given: ServerSettings, check: Check | None) -> Server:
     return Server(
         name=name,
         host=given.address.host,
@@ -163,11 +174,11 @@ def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: fl
         weight=given.weight,
         backup=given.backup,
         max_connections=given.max_connections,
-        check=_check(_merged_check(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
+        check=check,
     )
 
 
-def _discovery(given: DiscoverSettings, pool: PoolSettings, *, connect: float) -> Discovery:
+def _discovery(given: DiscoverSettings, pool: PoolSettings, check: Check | None) -> Discovery:
     """Return what a pool's discovered servers are like; the port of masters is that of their API."""
     if given.nodes is not None:
         source = Source(kind=SourceKind.NODES, what=given.nodes)
@@ -185,7 +196,7 @@ def _discovery(given: DiscoverSettings, pool: PoolSettings, *, connect: float) -
             weight=1,
             backup=False,
             max_connections=0,
-            check=_check(settings, connect=connect, send_proxy=pool.send_proxy),
+            check=check,
             discovered=True,
         ),
         send_proxy=pool.send_proxy if said else None,

@@ -112,8 +112,10 @@ def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Fi
 
 def _takes(bind: Endpoint, address: Endpoint) -> bool:
     """Tell whether a bind takes connections to an address that is surely this machine's."""
+    if bind.port != address.port:
+        return False
     ours = _is_loopback(address.host) or address.host == bind.host
-    return ours and bind.port == address.port and _overlap(bind, address)
+    return ours and _overlap(bind, address)
 
 
 def _is_loopback(host: str) -> bool:

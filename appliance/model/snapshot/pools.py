@@ -149,7 +149,7 @@ class Discovery:
     check_follows: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Pool:
     """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
 
@@ -182,7 +182,8 @@ class Pool:
 def without_sent(pool: Pool) -> Pool:
     """Return the pool without what its checks send, which may be a password (Redis's AUTH)."""
     discover = pool.discover and replace(pool.discover, template=_silent(pool.discover.template))
-    return replace(pool, servers=tuple(map(_silent, pool.servers)), discover=discover)
+    silent = replace(pool, servers=tuple(map(_silent, pool.servers)), discover=discover)
+    return pool if silent == pool else silent
 
 
 def _silent(server: Server) -> Server:

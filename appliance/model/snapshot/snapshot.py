@@ -5,9 +5,11 @@ defaults are filled in, every duration is in seconds, every reference leads to s
 read snapshots only. A snapshot is a JSON file, so that a worker starts without loading the validator.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from ipaddress import ip_interface
-from typing import Final, Literal
+from typing import Any, Final, Literal
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -127,17 +129,51 @@ class SnapshotError(Exception):
     """The file does not hold a valid snapshot."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored(Snapshot):
+    """A snapshot whose pools are JSON still."""
+
+    pools: tuple[msgspec.Raw, ...]  # type: ignore[assignment]  # of no interest to who takes it for a Snapshot
+
+
+_POOLS: Final[WeakValueDictionary[bytes, Pool]] = WeakValueDictionary()
+"""The pools that somebody in this process has, by a digest of their JSON."""
+
+
 def encode(snapshot: Snapshot) -> bytes:
     """Return the snapshot as JSON."""
-    return msgspec.json.encode(snapshot)
+    return msgspec.json.encode(_Stored(**{**_values(snapshot), "pools": tuple(map(_stored, snapshot.pools))}))
 
 
 def decode(data: bytes) -> Snapshot:
-    """Return the snapshot that `encode` wrote; raises SnapshotError."""
+    """Return the snapshot that `encode` wrote; raises SnapshotError.
+
+    A pool that this process has already, of another snapshot say, is decoded no second time: both have the
+    same object.
+    """
     try:
-        found = msgspec.json.decode(data, type=Snapshot)
+        stored = msgspec.json.decode(data, type=_Stored)
+        found = Snapshot(**{**_values(stored), "pools": tuple(map(_pool, stored.pools))})
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise SnapshotError(str(error)) from error
     if not 0 <= found.number <= MOST_NUMBER:
         raise SnapshotError(f"number {found.number}: 0 to {MOST_NUMBER}")
+    return found
+
+
+def _values(snapshot: Snapshot) -> dict[str, Any]:
+    return {each.name: getattr(snapshot, each.name) for each in fields(Snapshot)}
+
+
+def _stored(pool: Pool) -> msgspec.Raw:
+    data = msgspec.json.encode(pool)
+    _POOLS[sha256(data).digest()] = pool
+    return msgspec.Raw(data)
+
+
+def _pool(stored: msgspec.Raw) -> Pool:
+    digest = sha256(stored).digest()
+    found = _POOLS.get(digest)
+    if found is None:
+        found = _POOLS[digest] = msgspec.json.decode(stored, type=Pool)
     return found

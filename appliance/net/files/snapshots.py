@@ -20,6 +20,7 @@ from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, e
 from appliance.net.files import readers, state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.process.collection import no_collection
 from appliance.wire.lines.control import ControlError
 from appliance.wire.seal import SealError, seal, unseal
 
@@ -27,6 +28,7 @@ _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
 
 
+@no_collection()
 def _decoded(data: bytes) -> Snapshot:
     return decode(unseal(data))
 

@@ -15,6 +15,7 @@ from appliance.model.messages.quoting import printable
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.process.collection import no_collection
 from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
 from appliance.translation.composing import left_to_haproxy, load_together, together
@@ -56,6 +57,7 @@ class Judged:
     warnings: tuple[AnswerProblem, ...]
 
 
+@no_collection()
 def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
     """Return what the operator's files hold; what cannot be read is a problem."""
     own = _own(paths.config, files)
@@ -70,6 +72,7 @@ def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
     )
 
 
+@no_collection()
 def load(found: OperatorsFiles, *, number: int) -> Loaded:
     """Return the snapshot of all files together, or every problem. `number` is the snapshot's."""
     loaded = load_together(

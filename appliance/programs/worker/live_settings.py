@@ -32,10 +32,15 @@ class LiveSettings:
         for frontend in self._served(snapshot):
             self._apply_frontend(frontend)
 
-    def apply_pools(self, snapshot: Snapshot) -> None:
-        """Set the pools of the frontends: times, servers, weights and the balance algorithm."""
+    def apply_pools(self, snapshot: Snapshot) -> bool:
+        """Set the pools of the frontends: times, servers, weights and the balance algorithm.
+
+        Returns whether one of them is new here, and knows nothing of the health of its servers.
+        """
+        before, pools = len(self.backends), {each.name: each for each in snapshot.pools}
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
-            self._apply_pool(snapshot.pool(name))
+            self._apply_pool(pools.get(name))
+        return len(self.backends) > before
 
     def refused_options(self, snapshot: Snapshot) -> list[str]:
         """Return the socket options of a snapshot that the kernel refuses, each with its frontend or pool.
@@ -43,7 +48,8 @@ class LiveSettings:
         Some depend on the kernel: Linux takes no TCP_KEEPIDLE above 32767 seconds.
         """
         frontends = tuple(self._served(snapshot))
-        pools = {name: snapshot.pool(name) for each in frontends for name in _pools(each)}
+        known = {each.name: each for each in snapshot.pools}
+        pools = {name: known.get(name) for each in frontends for name in _pools(each)}
         return [
             f"{kind} {each.name}: socket option {option}: {why}"
             for kind, given in (("frontend", frontends), ("pool", pools.values()))
@@ -71,7 +77,8 @@ class LiveSettings:
             return
         known = self.backends.get(config.name)
         if known is not None:
-            pool_changes.follow(self._traffic, known, known.apply(config))
+            if known.pool.config != config:
+                pool_changes.follow(self._traffic, known, known.apply(config))
             return
         workers, index = self._arguments.workers, self._arguments.index
         state = PoolState(config, workers=workers, index=index, random=self._random)

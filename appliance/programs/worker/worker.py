@@ -199,8 +199,8 @@ class Worker:
             self.log = worker_log(self.arguments, snapshot)
         self.settings.apply_frontends(snapshot)
         self.acceptors.set_options()
-        self.settings.apply_pools(snapshot)
-        self.health.forget()
+        if self.settings.apply_pools(snapshot):
+            self.health.forget()
         self.health.look()
         self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
         self.acceptors.resume()

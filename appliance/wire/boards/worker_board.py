@@ -65,6 +65,8 @@ class ServerCounters(msgspec.Struct, frozen=True):
 
 def summed(parts: Sequence[ServerCounters]) -> ServerCounters:
     """Return what several workers have counted of one server, of which there is one at least."""
+    if len(parts) == 1:
+        return parts[0]
     sums = msgspec.structs.astuple(parts[0])
     for part in parts[1:]:
         more = msgspec.structs.astuple(part)
@@ -111,6 +113,7 @@ class WorkerBoard:
 
 _MAGIC: Final = b"WRK4"
 _HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIII?ddd")
+_SESSIONS: Final = 7  # the place in it
 _FRONTEND: Final = struct.Struct(f"={NAME_BYTES}sQQQQQQ")
 _SERVER: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}s13Q6d")
 _MAXIMA: Final = ServerCounters.__struct_fields__.index("longest_queue")
@@ -140,6 +143,14 @@ def encode(board: WorkerBoard) -> bytes:
     reasons = _REASONS.pack(*(board.reasons.get(reason, 0) for reason in EndReason))
     frontends, servers = map(_frontend, board.frontends), map(_server, board.servers)
     return b"".join((head, reasons, *frontends, *servers, *map(_pool, board.pools)))
+
+
+def sessions(payload: bytes) -> int:
+    """Return how many sessions a worker has, and read no more than that; raises BoardFormatError."""
+    if len(payload) < _HEAD.size or not payload.startswith(_MAGIC):
+        raise BoardFormatError("worker board: another layout")
+    found: int = _HEAD.unpack_from(payload)[_SESSIONS]
+    return found
 
 
 def decode(payload: bytes) -> WorkerBoard:

@@ -5,6 +5,7 @@ from io import StringIO
 
 import pytest
 from rich.console import Console, RenderableType
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
@@ -86,3 +87,14 @@ def test_many_rows_do_not_go_through_rich(monkeypatch: pytest.MonkeyPatch):
     """Rich takes a minute for the servers of a large site."""
     monkeypatch.setattr("appliance.console.status.fitted_table._table", lambda _: pytest.fail("rich's way"))
     assert len(_printed(1200, width=80, cells=_cells).splitlines()) == 1201
+
+
+def test_a_row_is_one_part_for_each_style(monkeypatch: pytest.MonkeyPatch):
+    """Rich looks at each a dozen times: it gets what is before a styled cell, that, and what is after it."""
+    monkeypatch.setattr("appliance.console.status.fitted_table._MANY", 3)
+    table = columns("name", "first>", "second>", "state")
+    for number in range(3):
+        table.add_row(*_cells(number))
+    console = Console(file=StringIO(), width=80)
+    _, *rows = Segment.split_lines(console.render(FittedTable(table=table, optional=())))
+    assert [len(row) for row in rows] == [3, 3, 3]

@@ -12,6 +12,7 @@ from msgspec import structs
 from support.run.tiers import examples
 from support.values import snapshots
 
+from appliance.core.checks import checked_servers as checked_servers_module
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.core.checks.checked_servers import (
     CheckedServer,
@@ -21,11 +22,12 @@ from appliance.core.checks.checked_servers import (
     is_literal,
 )
 from appliance.core.checks.health_record import record
+from appliance.core.checks.health_settings import HealthSettings, health_settings
 from appliance.core.checks.server_health import HealthEvent
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.server_weights import operator_weight
-from appliance.model.snapshot.pools import Server
+from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure
@@ -126,6 +128,25 @@ def test_a_check_taken_away_is_said():
     conclude(subject, "a", BAD)
     applied = subject.apply(of([replace(A, check=None)]), now=5.0)
     assert applied.events == ((("pool", "a"), HealthEvent.UP),)
+
+
+def test_pools_that_stay_are_not_looked_at(monkeypatch: pytest.MonkeyPatch):
+    """What it costs to find what a reload changes grows with that, and not with the other pools."""
+    looked: list[str] = []
+
+    def counted(pool: Pool, server: Server) -> HealthSettings:
+        looked.append(pool.name)
+        return health_settings(pool, server)
+
+    gone, stays, new = (snapshots.pool(name, servers=[A]) for name in ("gone", "stays", "new"))
+    subject = CheckedServers(admins={})
+    subject.apply(snapshots.snapshot(pools=[gone, stays]), now=0.0)
+    monkeypatch.setattr(checked_servers_module, "health_settings", counted)
+    assert not subject.differs(snapshots.snapshot(pools=[stays, gone, snapshots.pool("empty", servers=[])]))
+    assert looked == []
+    assert subject.differs(snapshots.snapshot(pools=[new, stays, gone]))
+    assert subject.differs(snapshots.snapshot(pools=[stays]))
+    assert sorted(looked) == ["gone", "new"]
 
 
 def test_only_what_concerns_health_differs():

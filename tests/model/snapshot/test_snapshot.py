@@ -1,7 +1,9 @@
 """`model.snapshot.snapshot`: what is written is what is read."""
 
+import weakref
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from support.run.tiers import examples
@@ -27,8 +29,30 @@ pytestmark = pytest.mark.pure
 @settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots())
 def test_decode_reverses_encode(drawn: Snapshot):
-    """Any snapshot comes back from JSON as it was."""
+    """Any snapshot comes back from JSON as it was, in a process that knows its pools and in another one."""
     assert decode(encode(drawn)) == drawn
+    assert msgspec.json.decode(encode(drawn), type=Snapshot) == drawn
+
+
+def test_pools_that_are_known_are_not_decoded_again():
+    """What two snapshots have in common is one object, whoever has it; what differs is another."""
+    first = snapshot(pools=[pool("same"), pool("other")])
+    second = replace(first, number=2, pools=(first.pools[0], replace(first.pools[1], retries=7)))
+    data = encode(first), encode(second)
+    del first, second
+    one, two = map(decode, data)
+    assert one.pools[0] is two.pools[0]
+    assert [each.retries for each in (one.pools[1], two.pools[1])] == [3, 7]
+    assert decode(encode(without_secrets(one))).pools[0] is one.pools[0]
+
+
+def test_pools_that_nobody_has_are_forgotten():
+    """A long life with many reloads keeps no pool of those before."""
+    read = decode(encode(snapshot(pools=[pool()])))
+    kept = weakref.ref(read.pools[0])
+    assert kept() is not None
+    del read
+    assert kept() is None
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"number": "one"}'])

@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
+from appliance.programs.worker import health_follower
 from appliance.programs.worker.worker import Worker
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
@@ -50,7 +52,7 @@ class Setup:
         )
         self.board = BoardWriter(paths.health_board)
         self.path = paths.health_board
-        given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
+        self.given = given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
         self.worker = Worker(arguments, given, paths=paths, logger=structlog.get_logger())
 
     def publish(self, verdict: HealthVerdict) -> None:
@@ -99,6 +101,31 @@ def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(setup: S
     setup.board._map, setup.board._words = Stores(setup.board._map), Stores(setup.board._words)
     setup.publish(HealthVerdict.DOWN)
     assert setup.look() == [ServerState.DOWN, ServerState.DOWN]
+
+
+def test_a_reload_costs_what_it_changes(setup: Setup, monkeypatch: pytest.MonkeyPatch):
+    """A pool that stays is not touched, and the board, which is as it was, is not read again."""
+    touched, read = [], []
+
+    def observe(state: PoolState, health: Health) -> LostMembers:
+        touched.append(state.config.name)
+        return was(state, health)
+
+    was = PoolState.observe
+    monkeypatch.setattr(PoolState, "observe", observe)
+    monkeypatch.setattr(health_follower.health_board, "decode", read.append)
+    first, second = setup.given.pools
+    setup.worker.apply(replace(setup.given, pools=(replace(first, retries=9), second)))
+    assert (touched, read) == (["first"], [])
+    assert setup.look() == [ServerState.UP, ServerState.UP]
+    assert setup.worker.settings.backends["first"].retries == 9
+
+
+def test_a_pool_that_is_new_is_given_the_health_of_its_servers(setup: Setup):
+    """Though nothing has changed on the board since the worker looked last."""
+    del setup.worker.settings.backends["second"]
+    setup.worker.apply(setup.given)
+    assert setup.worker.settings.backends["second"].pool.members[0].state is ServerState.UP
 
 
 class Broken(PoolState):

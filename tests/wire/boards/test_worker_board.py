@@ -1,5 +1,7 @@
 """A worker board's payload."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,22 @@ BOARDS = st.builds(
     reasons=st.fixed_dictionaries(dict.fromkeys(EndReason, TOTALS)),
     pools=st.lists(POOLS, max_size=3).map(tuple),
 )
+
+
+@given(BOARDS)
+def test_sessions_are_read_without_the_rest(board: WorkerBoard):
+    """Their number stands at the beginning, and nothing behind it is looked at."""
+    payload = worker_board.encode(board)
+    assert worker_board.sessions(payload) == board.sessions
+    head = len(worker_board.encode(replace(board, frontends=(), servers=(), pools=())))
+    assert worker_board.sessions(payload[:head]) == board.sessions
+
+
+@pytest.mark.parametrize("payload", [b"", b"WRK4", bytes(500)])
+def test_sessions_of_another_layout_are_refused(payload: bytes):
+    """What is no worker's board has none."""
+    with pytest.raises(BoardFormatError):
+        worker_board.sessions(payload)
 
 
 @given(BOARDS)

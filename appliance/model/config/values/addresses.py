@@ -6,6 +6,7 @@ says what would be right. A v4-mapped IPv6 address becomes the IPv4 address that
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -25,6 +26,7 @@ _HOST_LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_]
 _LONGEST_NAME: Final = 253
 _PORTS: Final = range(1, 65536)
 _MAPPED_BITS: Final = 96
+_REMEMBERED: Final = 1 << 16  # addresses, as many as a file can have servers
 _BROADCAST: Final = IPv4Address("255.255.255.255")
 _ENDPOINT: Final = "an address with its port, such as `10.0.0.34:6443` or `[2001:db8::34]:6443`"
 
@@ -47,9 +49,10 @@ def endpoint(value: object) -> Endpoint:
     text = _text(value, right=_ENDPOINT)
     if text.isdecimal():
         raise ValueError(f"{shown(value)} is a port alone: `[::]:{text}` is that port on every address")
-    if literal(text.strip("[]")) is not None:
-        raise ValueError(f"{shown(value)} has no port: `{_bracketed(text.strip('[]'))}:PORT`")
     host, colon, port = text.rpartition(":")
+    # With one colon, as most have it, it is no literal alone.
+    if (":" in host or not colon) and literal(text.strip("[]")) is not None:
+        raise ValueError(f"{shown(value)} has no port: `{_bracketed(text.strip('[]'))}:PORT`")
     if not colon:
         raise ValueError(f"{shown(value)} has no port: `{text}:PORT`")
     if host in {"", "*"}:
@@ -112,8 +115,12 @@ def network(value: object) -> str:
         raise ValueError(_network_fault(text)) from None
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def literal(text: str) -> Address | None:
-    """Return the address that a text spells, None where it spells none."""
+    """Return the address that a text spells, None where it spells none.
+
+    Several ask for the same one while a file is read, and again at the next reload.
+    """
     if not _LITERAL.fullmatch(text):
         return None
     try:

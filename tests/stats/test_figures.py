@@ -1,0 +1,41 @@
+"""How often `stats` looks at the boards of workers and checks."""
+
+import time
+from pathlib import Path
+
+import gevent
+import pytest
+import structlog
+
+from appliance.model.paths import Paths
+from appliance.stats import figures
+from appliance.stats.figures import LatestFigures
+from appliance.stats.history_file import HistoryFile
+
+pytestmark = pytest.mark.sockets
+
+
+@pytest.mark.parametrize(("cost", "pause"), [(0.001, 1.0), (0.6, 3.0), (60.0, 10.0)])
+def test_looks_take_a_fifth_of_a_processor_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost: float, pause: float
+):
+    """One a second where they are little work; with many servers fewer, but one in ten seconds."""
+    spent, slept = [0.0], []
+    asleep = gevent.event.Event()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        asleep.set()
+        gevent.get_hub().switch()
+
+    def look(_: LatestFigures) -> None:
+        spent[0] += cost
+
+    monkeypatch.setattr(LatestFigures, "_look_at_boards", look)
+    monkeypatch.setattr(figures.gevent, "sleep", sleep)
+    monkeypatch.setattr(time, "thread_time", lambda: spent[0])
+    paths = Paths(runtime=tmp_path, state=tmp_path)
+    looking = LatestFigures(paths, HistoryFile(paths.history, structlog.get_logger()), on_fault=print)
+    assert asleep.wait(20)
+    looking.close()
+    assert slept == [pytest.approx(pause)]
