@@ -41,7 +41,7 @@ def test_first_configuration_is_good(tmp_path: Path):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", VIRTUAL_IPS, ids=["pair", "keepalived", "elsewhere", "openshift"])
+@pytest.mark.parametrize("text", VIRTUAL_IPS, ids=["pair", "keepalived", "elsewhere", "routes", "openshift"])
 def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
     """Each example of virtual IPs is good behind the first configuration."""
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers

@@ -12,6 +12,7 @@ from appliance.console.command import COMMANDS
 from appliance.model.config.section import Section
 from appliance.model.end_reasons import EndReason
 from appliance.model.paths import Paths
+from appliance.net.kubernetes.api_errors import Failure
 from appliance.net.sources.judging import judge
 
 pytestmark = pytest.mark.pure
@@ -76,7 +77,7 @@ def test_events_exist(path: Path):
     named = {each for each in _names(path) if _EVENT.match(each)}
     known = (
         events_page.events()
-        | {each.value for each in EndReason}
+        | {each.value for each in (*EndReason, *Failure)}
         | configuration_page.values()
         | COMMANDS.keys()
         | _NO_EVENTS
