@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import msgspec
 import yaml
 from support.processes.log_lines import logged
 from support.processes.processes import alive, command_line, end, kill, parent, with_environment
@@ -197,7 +196,7 @@ class Appliance:
         On a loaded machine a program that is well may answer late.
         """
         found = observe(self.paths, timeout=_ANSWER)
-        values: Values = json.loads(msgspec.json.encode(assess(found, time.time())))
+        values: Values = json.loads(assess(found, time.time()).json())
         return values
 
     def reload(self, config: Mapping[str, object] | None = None, *, timeout: float = 60.0) -> Values:
