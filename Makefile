@@ -81,7 +81,7 @@ test-of: venv  ## the tests of one module: those that mirror it, or else those t
 COMPILER = cd $(CURDIR) && $(BIN)/python -c 'import hatch_build; hatch_build.compiler()'
 # What `data_path` marks; the folders are named to spare the collection of all others.
 CHOICE   = data_path
-COMPILED = tests/net/data tests/core/balancing tests/programs
+COMPILED = tests/worker/relay tests/core/balancing tests/programs
 
 test-compiled: venv  ## the tests of the data path again, with the package compiled as wheel and image ship it
 	@if $(COMPILER) 2>$(VENV)/compiler; then $(MAKE) --no-print-directory build/compiled/.ready && \
@@ -135,7 +135,7 @@ wheels: venv  ## make dist/wheels/*manylinux*.whl for x86_64 and aarch64, of the
 OTHER_ROOT   = build/$(OTHER_MACHINE)
 OTHER_DEBIAN = $(if $(filter aarch64,$(OTHER_MACHINE)),arm64,amd64)
 OTHER_KINDS  = $(foreach each,manylinux2014 manylinux_2_17 manylinux_2_24 manylinux_2_27 manylinux_2_28,--platform $(each)_$(OTHER_MACHINE))
-OTHER_TESTS ?= tests/net/data tests/core/balancing tests/programs/worker -m data_path
+OTHER_TESTS ?= tests/worker/relay tests/core/balancing tests/programs/worker -m data_path
 
 # A Debian of the other processor, whose Python has to be as new as PYTHON is: 3.11.
 $(OTHER_ROOT)/.debian:

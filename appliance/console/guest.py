@@ -9,11 +9,11 @@ import click
 
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
+from appliance.guest import applying
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
-from appliance.net.guest import applying
-from appliance.net.guest.report_file import read
+from appliance.net.files.report_file import read
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR, STDOUT
 

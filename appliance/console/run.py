@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from appliance.console import taking_over
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
@@ -27,8 +28,8 @@ from appliance.net.logging.output import STDERR
 from appliance.net.privileges import capabilities, drop_privileges, private_directory, socket_directories
 from appliance.net.process import limits, python
 from appliance.net.process.python import NO_USER_SITE
-from appliance.net.reloading import boot, taking_over
-from appliance.net.supervision.incumbent import Incumbent
+from appliance.reload import boot
+from appliance.supervisor.succession.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
 from appliance.wire.lines.succession import (
     COMMAND,

@@ -15,8 +15,8 @@ from appliance.model.paths import Paths
 from appliance.net.process import python
 from appliance.net.releases import installation
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
-from appliance.net.supervision import upgrade_request
-from appliance.net.supervision.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
+from appliance.supervisor.succession import upgrade_request
+from appliance.supervisor.succession.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
 
 _TIMEOUT: Final = 240.0  # seconds: longer than a release may take to come up, or to fail
 _LOG: Final = f"the one that ran goes on; its log has the rest, and {LOOK}"

@@ -13,9 +13,9 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
+from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables.flowtables import objections
-from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, AnswerProblem, good
 from appliance.wire.lines.forward_status import ForwardStatus

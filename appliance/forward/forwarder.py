@@ -34,6 +34,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.listening.listener_lending import OtherGroups
 from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.conntrack import Conntrack
@@ -41,7 +42,6 @@ from appliance.net.netlink.networks import interfaces, networks
 from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.forwarding import objections
 from appliance.net.nftables.nftables import NftablesError
-from appliance.net.workers.listener_lending import OtherGroups
 from appliance.wire.nftables.nftables_transaction import Family
 
 _GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers

@@ -10,7 +10,7 @@ from appliance.discovery.commands import FOR_READERS, DiscoverCommands
 from appliance.discovery.program import DiscoverProgram
 from appliance.model.program_names import DISCOVER
 from appliance.net.files import snapshots
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
 
 
 def main() -> int:

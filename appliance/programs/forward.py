@@ -16,8 +16,8 @@ from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.netlink.namespace_claim import NamespaceClaim
-from appliance.net.reloading.appliance_end import everything_ends
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
+from appliance.net.supervision.appliance_end import everything_ends
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from appliance.net.control.control_server import ControlServer
 from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard, decode
 
 _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing

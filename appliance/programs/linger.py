@@ -13,8 +13,8 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.net.reloading.appliance_end import everything_ends
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
+from appliance.net.supervision.appliance_end import everything_ends
 
 
 def main() -> int:

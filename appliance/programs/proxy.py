@@ -27,11 +27,11 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
 from appliance.net.process import limits
 from appliance.net.process.signals import survive
-from appliance.net.reloading.appliance_end import everything_ends
-from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
-from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.proxy_master.master import WORKER, ProxyMaster
-from appliance.programs.proxy_status import status
+from appliance.net.starting.accepted_log import AcceptedLog
+from appliance.net.supervision.appliance_end import everything_ends
+from appliance.proxy.generation_numbers import AlreadyRunning, GenerationNumbers
+from appliance.proxy.master import WORKER, ProxyMaster
+from appliance.proxy.proxy_status import status
 from appliance.wire.lines.control import AnswerProblem, Question, good
 
 _RETRY_FIRST = 1.0

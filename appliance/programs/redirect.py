@@ -10,8 +10,8 @@ import sys
 
 from appliance.model.program_names import REDIRECT
 from appliance.net.files import snapshots
-from appliance.net.reloading.appliance_end import everything_ends
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
+from appliance.net.supervision.appliance_end import everything_ends
 from appliance.redirect.commands import FOR_READERS, RedirectCommands
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector

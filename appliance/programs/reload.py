@@ -31,15 +31,15 @@ from appliance.net.files.degraded import read_degraded
 from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
-from appliance.net.notifying.notifier import Notifier
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
-from appliance.net.reloading import reload_events
-from appliance.net.reloading.participation import Participation
-from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
-from appliance.net.reloading.reload_queue import DISCOVER, RESULTS, ReloadQueue
-from appliance.net.reloading.reload_socket import ReloadSockets
-from appliance.net.reloading.reload_transaction import ReloadTransaction
+from appliance.reload import reload_events
+from appliance.reload.notifying.notifier import Notifier
+from appliance.reload.participation import Participation
+from appliance.reload.program_clients import ProgramClients, ProgramTimeouts
+from appliance.reload.reload_queue import DISCOVER, RESULTS, ReloadQueue
+from appliance.reload.reload_socket import ReloadSockets
+from appliance.reload.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 from appliance.wire.lines.reload_line import RehearsalLine, ReloadLine, SocketLine, StopLine, UnknownLine
 
@@ -186,7 +186,7 @@ def _wait_for_predecessor(path: Path) -> None:
 
 def _chosen(paths: Paths) -> Snapshot:
     """Return what a start of the appliance would take, where what is obeyed can be read no more."""
-    from appliance.net.reloading import boot  # noqa: PLC0415  # the validator, for this case only
+    from appliance.reload import boot  # noqa: PLC0415  # the validator, for this case only
 
     log = configure("reload", level="info", form="json")
     try:

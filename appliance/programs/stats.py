@@ -16,7 +16,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import STATS
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
-from appliance.programs import hub_start
+from appliance.net.starting import hub_start
 from appliance.stats.commands import FOR_READERS, StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
 

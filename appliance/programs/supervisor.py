@@ -1,6 +1,6 @@
 """supervisord, as the appliance runs it: `python -m appliance.programs.supervisor -n -c supervisord.conf`.
 
-What differs from the original (programs/supervision):
+What differs from the original (supervisor):
 
 - a signal ends its poll at once, so that a crashed program is started again in milliseconds;
 - programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
@@ -12,12 +12,12 @@ What differs from the original (programs/supervision):
   because its last line is the reason why a program does not start;
 - it logs as the programs do;
 - of the capabilities that it was given each program gets those that it uses, and it uses none itself;
-- a program that hangs is killed, and then started again as any other (programs/watchdog);
+- a program that hangs is killed, and then started again as any other (supervisor/watchdog);
 - systemd is told when the start is over, that the loop goes round, and that the end has begun;
 - orphans (workers whose master died) become its children, and are ended when everything ends;
 - what an earlier supervisord left running in our runtime directory ends with us, at whatever moment we are
   told to end: from its first line on signals wait until they can be obeyed;
-- another one can take its place while it runs, and it the place of another one (programs/succession).
+- another one can take its place while it runs, and it the place of another one (supervisor/succession).
 """
 
 import contextlib
@@ -36,10 +36,10 @@ from appliance.net.events.event_board import EventBoard, Mapped
 from appliance.net.files.lock_files import KeptLock
 from appliance.net.privileges import capabilities
 from appliance.net.process import subreaper
-from appliance.net.supervision.service_manager import ServiceManager
-from appliance.net.supervision.supervisord import EXIT_SIGNALS, Options, Wakeup
-from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.supervision.supervisor import Supervisor
+from appliance.net.starting.accepted_log import AcceptedLog
+from appliance.supervisor.service_manager import ServiceManager
+from appliance.supervisor.supervisor import Supervisor
+from appliance.supervisor.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.wire.lines.succession import (
     LOCK,
     OTHER_GOES_ON,

@@ -30,9 +30,9 @@ from appliance.net.privileges import capabilities
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
-from appliance.net.tracking.check_of_kind import check_of
-from appliance.net.tracking.track_follower import TrackFollower
-from appliance.programs.accepted_log import PAUSE, AcceptedLog
+from appliance.net.starting.accepted_log import PAUSE, AcceptedLog
+from appliance.tracker.check_of_kind import check_of
+from appliance.tracker.track_follower import TrackFollower
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (

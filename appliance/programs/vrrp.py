@@ -29,7 +29,7 @@ from appliance.net.netlink import vrrp_leftovers
 from appliance.net.privileges import capabilities, needed_capabilities
 from appliance.net.process import realtime
 from appliance.net.process.leftovers import Leftovers
-from appliance.programs.accepted_log import AcceptedLog
+from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.program import VrrpProgram
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError

@@ -9,7 +9,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import REDIRECT
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.reloading.reload_commands import ReloadCommands
+from appliance.net.control.reload_commands import ReloadCommands
 from appliance.redirect.redirector import Redirector
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good

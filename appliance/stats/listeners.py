@@ -6,9 +6,9 @@ from collections.abc import Callable
 from gevent import socket
 
 from appliance.model.snapshot.stats import Stats
-from appliance.net.workers.bind_addresses import Address
-from appliance.net.workers.bind_refusals import BindProblem
-from appliance.net.workers.listeners import Listeners, ReservedBinds
+from appliance.net.listening.bind_addresses import Address
+from appliance.net.listening.bind_refusals import BindProblem
+from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.stats.web_server import WebServer
 
 Serve = Callable[[socket.socket], WebServer]

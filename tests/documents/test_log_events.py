@@ -38,7 +38,7 @@ def test_the_calls_are_found(loud: set[str]):
 def test_no_call_is_hidden():
     """A name that the sources do not show would be an event that nobody can look up."""
     assert {call.module for call in events_page.calls() if call.name == events_page.UNKNOWN} == set()
-    of_tables = {"health/reports", "net/supervision/program_events"}
+    of_tables = {"health/reports", "supervisor/program_events"}
     assert events_page.unseen() == of_tables
 
 

@@ -15,6 +15,7 @@ from support.fuzzing.fuzzing import Target, fuzz
 from support.supervisor import releases
 from support.values import snapshots as given
 
+from appliance.guest.record import Record
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.operator_events import EventKind, OperatorEvent
@@ -29,13 +30,11 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import told
-from appliance.net.files import operator_words, snapshots, take_over_note
+from appliance.net.files import operator_words, report_file, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
-from appliance.net.guest import report_file
-from appliance.net.guest.record import Record
 from appliance.net.releases.archive import ArchiveRefused, unpack
-from appliance.net.workers.generation_numbers import GenerationNumbers
+from appliance.proxy.generation_numbers import GenerationNumbers
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.seal import seal
 

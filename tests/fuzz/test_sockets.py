@@ -25,15 +25,15 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.control.control_client import ask
 from appliance.net.control.control_server import ControlServer
 from appliance.net.control.loop_control_server import LoopControlServer
-from appliance.net.data import raw_sockets
-from appliance.net.data.responder import Responder
-from appliance.net.data.traffic import Traffic
 from appliance.net.loop.loop import Loop
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.reloading.reload_socket import ReloadSockets
+from appliance.reload.reload_socket import ReloadSockets
 from appliance.wire.lines.control import Question, good
 from appliance.wire.lines.reload_line import ReloadLine, SocketLine
+from appliance.worker.relay import raw_sockets
+from appliance.worker.relay.responder import Responder
+from appliance.worker.relay.traffic import Traffic
 
 pytestmark = pytest.mark.sockets
 

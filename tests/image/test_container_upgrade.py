@@ -67,7 +67,7 @@ def newer(image: str) -> Iterator[str]:
 def broken(image: str) -> Iterator[str]:
     """The image of a newer release whose workers end at once."""
     del image
-    module = "programs/worker/__main__.py"
+    module = "programs/worker.py"
     dies = "import sys\\nif __name__ == '__main__': sys.exit('it does not like this machine')\\n"
     put = f'printf "{dies}" | cat - {_PACKAGE}/{module} >/tmp/changed && mv /tmp/changed {_PACKAGE}/{module}'
     name = build_changed("broken", _versioned(_NEWER), f"{put} && {_compiled(module)}")

@@ -86,7 +86,7 @@ def test_version_of_a_plain_build():
     assert f'image.version="{appliance.__version__}"' in (podman.ROOT / "Containerfile").read_text()
 
 
-_MODULES = "appliance.programs.worker.__main__, appliance.console.__main__"
+_MODULES = "appliance.programs.worker, appliance.console.__main__"
 
 
 def test_nothing_is_compiled_at_a_start(image: str):
@@ -101,7 +101,7 @@ def test_nothing_is_compiled_at_a_start(image: str):
 def test_the_data_path_is_compiled(image: str):
     """Extension modules move the connections, and their sources are left out."""
     del image
-    said = "import appliance.net.data.transfer as t; print(t.COMPILED, t.__file__)"
+    said = "import appliance.worker.relay.transfer as t; print(t.COMPILED, t.__file__)"
     compiled, file = _shell(f"/opt/appliance/bin/python -c '{said}'")
     assert compiled == "True"
     assert file.endswith(".so")

@@ -82,7 +82,7 @@ def machine(dist: Path, tmp_path: Path) -> Iterator[_Machine]:
         files = {"etc/appliance/appliance.yaml": _yaml(servers)}
         with server, systemd_machine(folder, files, network=node.name) as inner:
             other_release(dist, _NEWER, inner.root / "root")
-            other_release(dist, _BROKEN, inner.root / "root", changes={"programs/worker/__main__.py": DIES})
+            other_release(dist, _BROKEN, inner.root / "root", changes={"programs/worker.py": DIES})
             inner.run("systemctl", "start", _UNIT)
             yield _Machine(inner, node, client)
 

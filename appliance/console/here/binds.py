@@ -9,8 +9,8 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
-from appliance.net.workers.bind_refusals import may_be_given
-from appliance.net.workers.listeners import Listeners, ReservedBinds
+from appliance.net.listening.bind_refusals import may_be_given
+from appliance.net.listening.listeners import Listeners, ReservedBinds
 
 
 def refused_binds(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from typing import Final
 
 from appliance.console.status.status import current_status
 from appliance.core.status.status import Status
+from appliance.guest.host_keys import SSH, HostKey, host_keys
 from appliance.model.paths import Paths
-from appliance.net.guest.host_keys import SSH, HostKey, host_keys
 from appliance.net.netlink.links import Links
 
 _LOOPBACK: Final = "lo"

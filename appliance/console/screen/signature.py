@@ -6,10 +6,10 @@ import socket
 from pathlib import Path
 
 from appliance.console.screen.facts import interface_addresses
+from appliance.guest.host_keys import SSH
 from appliance.model.paths import Paths
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
-from appliance.net.guest.host_keys import SSH
 from appliance.net.netlink.links import Links
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import BoardFormatError

@@ -16,9 +16,9 @@ from pyroute2 import IPRoute
 import appliance
 from appliance.console.support.parts import Part, as_json
 from appliance.model.paths import Paths
+from appliance.net.listening.port_owner import port_owner
 from appliance.net.nftables.nftables import Nftables
 from appliance.net.process.own_processes import own_processes
-from appliance.net.workers.port_owner import port_owner
 from appliance.wire.nftables.nftables_transaction import list_ruleset
 
 _MOST: Final = 2000

@@ -20,7 +20,7 @@ from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ask
 from appliance.net.files import snapshots
-from appliance.net.reloading.supervisor_rpc import SupervisorClient
+from appliance.net.supervision.supervisor_rpc import SupervisorClient
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.lines.control import Question
 

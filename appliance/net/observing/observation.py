@@ -26,15 +26,21 @@ from appliance.core.status.observations import (
 from appliance.core.status.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.boards import ended_workers
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlUnavailable, ask
-from appliance.net.files import kept_counts, program_failures, snapshots, state_files, take_over_note
+from appliance.net.files import (
+    kept_counts,
+    program_failures,
+    report_file,
+    snapshots,
+    state_files,
+    take_over_note,
+)
 from appliance.net.files.degraded import read_degraded
-from appliance.net.guest import report_file
 from appliance.net.netlink.connection_room import connection_room
-from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
-from appliance.net.workers import ended_workers
+from appliance.net.supervision.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_ended
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard

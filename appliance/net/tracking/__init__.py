@@ -1,1 +1,1 @@
-"""What a virtual router's priority depends on, and the commands that it runs: all that may block."""
+"""Checks that more than one program makes: of a pool, of a program that listens."""

@@ -19,10 +19,10 @@ from appliance.console.status.status import current_status
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import DegradedStart, Status
+from appliance.guest.host_keys import HostKey
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.guest.host_keys import HostKey
-from appliance.net.guest.report_file import publish
+from appliance.net.files.report_file import publish
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.sockets

@@ -143,7 +143,8 @@ def test_no_release_of_its_choice_takes_over(lesser: _Lesser):
     release.write_text(f"#!/bin/sh\nid >{lesser.out}/upgraded\n")
     release.chmod(0o755)
     code = (
-        "import sys; from pathlib import Path; from appliance.net.supervision.upgrade_request import ask;"
+        "import sys; from pathlib import Path;"
+        "from appliance.supervisor.succession.upgrade_request import ask;"
         "print(ask(Path(sys.argv[1]), [sys.argv[2]], timeout=20))"
     )
     done = lesser.python(code, lesser.appliance.paths.succession_socket, release)

@@ -107,5 +107,5 @@ def test_an_upgrade_is_not_seen(ground: Field, tmp_path: Path):
 @pytest.mark.skipif(not _FULL, reason="it takes half a minute: E2E_FULL=1")
 def test_an_upgrade_that_fails_is_not_seen(ground: Field, tmp_path: Path):
     """Nor is one whose workers do not start, where vrrp has changed its process twice."""
-    broken = Release(tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": DIES})
+    broken = Release(tmp_path / "broken", "9.9.9", changes={"programs/worker.py": DIES})
     judged(lambda: _unseen(ground, lambda made: _try_to_upgrade(made, broken)), longest=_ADVERT)

@@ -23,14 +23,14 @@ from appliance.net.control import control_server, permissions
 from appliance.net.control.control_client import ControlClient, ask
 from appliance.net.control.control_server import Call, ControlServer
 from appliance.net.control.kept_listener import KeptListener
-from appliance.net.data.traffic import Traffic
 from appliance.net.loop.turns import SLICE, Turns
-from appliance.net.reloading.reload_socket import ReloadSockets
+from appliance.reload.reload_socket import ReloadSockets
 from appliance.stats import command_line
 from appliance.stats.command_line import CommandLine
 from appliance.stats.figures import LatestFigures
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.lines.control import Answer, Question, good
+from appliance.worker.relay.traffic import Traffic
 
 pytestmark = pytest.mark.sockets
 

@@ -11,6 +11,7 @@ import pytest
 from support.fuzzing.damage import SPOILS
 from support.values.snapshots import snapshot
 
+from appliance.guest.record import Record
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
@@ -29,9 +30,8 @@ from appliance.net.files.degraded import (
 )
 from appliance.net.files.operator_words import STATES, OperatorWordsError
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.guest.record import Record
 from appliance.net.netlink.owned_addresses import OwnedAddresses
-from appliance.net.workers.generation_numbers import GenerationNumbers
+from appliance.proxy.generation_numbers import GenerationNumbers
 
 pytestmark = pytest.mark.sockets
 

@@ -13,7 +13,7 @@ import structlog
 from appliance.model.paths import Paths
 from appliance.net.control.kept_listener import KeptListener
 from appliance.net.privileges.socket_directories import groups_to_join, objection
-from appliance.net.reloading.boot import wanted_sockets
+from appliance.reload.boot import wanted_sockets
 
 pytestmark = [pytest.mark.sockets, pytest.mark.needs(root=True)]
 

@@ -13,7 +13,7 @@ from support.processes.waiting import wait_until
 from support.stats.stats_site import Sample, StatsSite, stats_site
 from support.supervisor.release import Release
 
-from appliance.net.workers import ended_workers
+from appliance.net.boards import ended_workers
 
 pytestmark = pytest.mark.programs
 

@@ -11,7 +11,7 @@ from structlog import get_logger
 from appliance.core.watchdog import START
 from appliance.model.paths import Paths
 from appliance.net.boards import heartbeats
-from appliance.programs.watchdog import HeartbeatWatch
+from appliance.supervisor.watchdog import HeartbeatWatch
 
 pytestmark = pytest.mark.programs
 

@@ -17,7 +17,7 @@ from support.processes.processes import alive, kill
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.supervision.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 

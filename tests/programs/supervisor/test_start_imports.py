@@ -15,7 +15,7 @@ _PROGRAMS = (
     "redirect",
     "forward",
     "linger",
-    "worker.__main__",
+    "worker",
     "vrrp",
     "tracker",
     "stats",

@@ -11,7 +11,7 @@ from support.supervisor.lone_succession import LoneSuccession
 
 from appliance.net.files.lock_files import hold
 from appliance.net.privileges.peer_credentials import PeerCredentials
-from appliance.net.supervision import incumbent
+from appliance.supervisor.succession import incumbent
 from appliance.wire.lines.control import Question, decode_answer, encode_question
 from appliance.wire.lines.succession import DONE, Party, request
 
@@ -90,7 +90,7 @@ def test_who_may_choose_what_is_started(
 ):
     """Root; its owner where that gives no rights that an ordinary user lacks."""
     monkeypatch.setattr(
-        "appliance.programs.succession.line_connection.peer_credentials",
+        "appliance.supervisor.succession.line_connection.peer_credentials",
         lambda _: PeerCredentials(pid=4711, user=user),
     )
     with LoneSuccession(tmp_path, privileged=privileged) as lone:

@@ -18,7 +18,7 @@ from support.values.snapshots import snapshot, virtual_router
 
 from appliance.model.snapshot.snapshot import encode
 from appliance.net.files.packaged import packaged
-from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
+from appliance.net.supervision.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 

@@ -94,9 +94,7 @@ def test_a_configuration_that_is_refused(site: Site, newer: Release):
 def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
     """A module that cannot be loaded is named, and the one that runs has not been asked for anything."""
     before = site.programs()
-    broken = Release(
-        tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": "import no_such_library\n"}
-    )
+    broken = Release(tmp_path / "broken", "9.9.9", changes={"programs/worker.py": "import no_such_library\n"})
     assert site.start(broken).wait(60) == 3
     assert "No module named 'no_such_library'" in site.appliance.log()
     assert not site.appliance.events("standing-by")
@@ -104,7 +102,7 @@ def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
     site.wait_for_traffic()
 
 
-_BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
+_BROKEN = ["worker.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
 
 
 @pytest.mark.slow("waits until a new release is given up")

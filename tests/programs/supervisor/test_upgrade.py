@@ -76,7 +76,7 @@ def test_a_release_that_fails(site: Site, tmp_path: Path):
     assert "No module named 'no_such_library'" in done.stderr
     assert site.programs() == before
     assert "a release could not take over" in made.command("status", check=False).stdout
-    dies = Release(tmp_path / "dies", "9.9.9", changes={"programs/worker/__main__.py": DIES})
+    dies = Release(tmp_path / "dies", "9.9.9", changes={"programs/worker.py": DIES})
     said = json.loads(dies.command("upgrade", "--json", paths=made.paths).stdout)
     assert said["ok"] is False
     assert said["errors"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.programs.worker.draining import Draining
+from appliance.worker.draining import Draining
 
 pytestmark = pytest.mark.pure
 

@@ -17,10 +17,10 @@ from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.programs.worker import health_follower
-from appliance.programs.worker.worker import Worker
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
+from appliance.worker import health_follower
+from appliance.worker.worker import Worker
 
 pytestmark = pytest.mark.programs
 

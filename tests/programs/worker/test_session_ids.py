@@ -6,8 +6,8 @@ import pytest
 from support.worker.lone_sessions import LoneSessions
 
 from appliance.model.end_reasons import EndReason
-from appliance.programs.worker.session_ids import SessionIds
 from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.session_ids import SessionIds
 
 pytestmark = pytest.mark.programs
 

@@ -15,9 +15,9 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.pools import SendProxy
-from appliance.net.data.acceptors import Acceptors
-from appliance.net.data.traffic import Traffic
 from appliance.wire.tls.client_hello import LIMIT
+from appliance.worker.relay.acceptors import Acceptors
+from appliance.worker.relay.traffic import Traffic
 
 pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 

@@ -16,11 +16,11 @@ from support.worker.lone_worker import lone_worker
 from appliance.model.accept_claims import AcceptClaim
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
-from appliance.net.data.traffic import descriptor_limit
-from appliance.net.data.transfer import COMPILED
-from appliance.net.workers import child_processes
-from appliance.programs.proxy_master.master import WORKER
+from appliance.proxy import child_processes
+from appliance.proxy.master import WORKER
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments, encode
+from appliance.worker.relay.traffic import descriptor_limit
+from appliance.worker.relay.transfer import COMPILED
 
 pytestmark = pytest.mark.programs
 

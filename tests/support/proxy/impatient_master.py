@@ -10,8 +10,8 @@ import sys
 
 from appliance.core.rollout.timing import Timing
 from appliance.model.paths import Paths
-from appliance.net.workers import orphaned_workers
 from appliance.programs import proxy
+from appliance.proxy import orphaned_workers
 
 KILL_GRACE = 1.0
 

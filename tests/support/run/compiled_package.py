@@ -5,7 +5,7 @@
 
 import pytest
 
-from appliance.net.data import transfer
+from appliance.worker.relay import transfer
 
 
 def check() -> None:

@@ -22,7 +22,7 @@ def layer_of(item: pytest.Item) -> str:
     return found[-1]
 
 
-DATA_PATH: Final = ("tests/net/data/", "tests/core/balancing/", "tests/programs/worker/")
+DATA_PATH: Final = ("tests/worker/relay/", "tests/core/balancing/", "tests/programs/worker/")
 """The rooms whose tests run again with the package compiled; others of the data path have the marker."""
 
 

@@ -12,10 +12,10 @@ from support.vrrp.simulated_vrrp import SimulatedLog
 
 from appliance.model.paths import Paths
 from appliance.net.files.lock_files import KeptLock, hold
-from appliance.programs.succession.line_connection import LineConnection, SocketMap
-from appliance.programs.succession.listener import SuccessionListener
-from appliance.programs.succession.succession import Succession
-from appliance.programs.succession.telling import Telling
+from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
+from appliance.supervisor.succession.listener import SuccessionListener
+from appliance.supervisor.succession.succession import Succession
+from appliance.supervisor.succession.telling import Telling
 
 
 class Programs:

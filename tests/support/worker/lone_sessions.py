@@ -12,10 +12,10 @@ from support.worker.lone_worker import up
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
-from appliance.net.data import raw_sockets
-from appliance.net.data.backend import Backend
-from appliance.net.data.session.session import Session
-from appliance.net.data.traffic import Traffic
+from appliance.worker.relay import raw_sockets
+from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.traffic import Traffic
 
 
 class LoneSessions:

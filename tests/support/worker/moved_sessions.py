@@ -5,10 +5,10 @@ import os
 import msgspec
 from support.worker.lone_sessions import LoneSessions
 
-from appliance.net.data.session import moving
-from appliance.net.data.session.session import Session
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.moving_sessions import MovingSession
+from appliance.worker.relay.session import moving
+from appliance.worker.relay.session.session import Session
 
 
 def told(session: Session) -> MovingSession:

@@ -1,0 +1,62 @@
+"""Virtual addresses that a configuration takes from this machine, and the binds that would lose them.
+
+A socket outlives the address that it is bound to, so the reload would succeed and the next start fail.
+"""
+
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.listening.bind_addresses import candidates
+from appliance.net.listening.bind_refusals import BindProblem, BindRefused
+
+_ANY_ADDRESS: Final = Path("/proc/sys/net/ipv4/ip_nonlocal_bind")
+_ANY_ADDRESS_6: Final = Path("/proc/sys/net/ipv6/ip_nonlocal_bind")
+
+_REMOVED: Final = (
+    "no interface will have this address: the virtual IP goes, and the next start could not bind it; "
+    "change the bind as well"
+)
+
+
+def removed_addresses(before: Snapshot | None, after: Snapshot, paths: Paths) -> frozenset[str]:
+    """Return the addresses, without prefix length, that are virtual in `before` only, and nobody else's here.
+
+    None of those that may be bound anyway, by the machine's settings.
+    """
+    gone = before.virtual_addresses - after.virtual_addresses if before else frozenset[str]()
+    gone = frozenset(each for each in gone if not _may_be_bound_anyway(each))
+    return gone - _own(paths) if gone else gone
+
+
+def _own(paths: Paths) -> frozenset[str]:
+    from appliance.net.netlink.addresses import Addresses  # noqa: PLC0415  # netlink, for this case only
+    from appliance.net.netlink.owned_addresses import OwnedAddresses  # noqa: PLC0415
+
+    try:
+        with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
+            return addresses.own()
+    except OSError:  # who cannot tell what the machine has does not promise that it has them
+        return frozenset()
+
+
+def _may_be_bound_anyway(address: str) -> bool:
+    setting = _ANY_ADDRESS_6 if ":" in address else _ANY_ADDRESS
+    try:
+        return setting.read_text().strip() == "1"
+    except OSError:
+        return False
+
+
+def binds_without_address(binds: Iterable[Bind], removed: Container[str]) -> tuple[BindProblem, ...]:
+    """Return the binds of addresses that are removed, as problems for the operator."""
+    problems = []
+    for bind in binds:
+        with suppress(BindRefused):  # a name: whether it has an address is asked where it is bound
+            if any(each.host in removed for each in candidates(bind)):
+                problems.append(BindProblem(bind=bind, reason=_REMOVED))
+    return tuple(problems)

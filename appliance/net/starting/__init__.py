@@ -1,0 +1,1 @@
+"""How programs start: their log, lock, signals, heartbeat and control socket."""

@@ -1,0 +1,41 @@
+"""Whether a program that is told to end goes alone, or with the whole appliance."""
+
+import contextlib
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent import socket
+
+from appliance.model.paths import Paths
+from appliance.net.supervision.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+
+_PATIENCE: Final = 20.0
+"""Seconds for one of two supervisords to be in charge: one of them may just have died."""
+
+_PAUSE: Final = 0.05
+
+
+def everything_ends(paths: Paths, *, without_supervisord: bool = True) -> bool:
+    """Say whether supervisord stops everything; `without_supervisord` is the answer where there is none.
+
+    While one appliance takes over from another one there are two. Neither may answer for a moment, and that
+    is not the end: the one that stands by listens on its other socket.
+    """
+    with gevent.Timeout(_PATIENCE, False):  # noqa: FBT003  # its way to say: raise nothing
+        while True:
+            with contextlib.suppress(SupervisorUnavailable):
+                return SupervisorClient(paths.supervisor_socket).shutting_down()
+            if not _listens(paths.succession_socket):
+                break
+            gevent.sleep(_PAUSE)
+    return without_supervisord
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,38 @@
+"""Programs that are found with another snapshot than the accepted one are led to it.
+
+That happens where a program started in the middle of a reload, or `reload` died between the acceptance and
+the last commit: the accepted snapshot is written then, and some programs work by the one before.
+"""
+
+from appliance.core.programs import needed
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
+from appliance.reload.accepted_files import OnceLog
+from appliance.reload.program_clients import ProgramClients
+from appliance.reload.program_outcomes import failures_of
+
+
+def converge(accepted: Snapshot, clients: ProgramClients, once: OnceLog, *, everybody: bool) -> None:
+    """Lead programs to the accepted snapshot: all that are up, or those that say they have another.
+
+    Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
+    """
+    programs = needed(accepted)
+    try:
+        clients.put_right(programs)
+    except (SupervisorUnavailable, OSError) as error:
+        once.failed("supervisord", str(error))
+    for program in programs:
+        snapshot = clients.snapshot_of(program)
+        if snapshot is not None and (everybody or snapshot != accepted.number):
+            _lead(program, accepted.number, clients, once)
+
+
+def _lead(program: str, number: int, clients: ProgramClients, once: OnceLog) -> None:
+    failures = failures_of(program, clients.prepare([program], number, forced=True)[program])
+    if not failures:
+        failures = failures_of(program, clients.commit([program], number)[program])
+    for failure in failures:
+        once.failed(program, failure.message)
+    if not failures:
+        once.recovered(program)

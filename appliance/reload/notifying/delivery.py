@@ -1,0 +1,177 @@
+"""One message on its way to one who is told: by a command, a webhook, or syslog.
+
+Everything here waits in gevent's way, has a deadline, and reads no more than an answer has: a webhook that
+goes on and on holds nobody up. Errors never repeat a URL or a token.
+"""
+
+import http.client
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import gevent
+import msgspec
+
+from appliance.core.events.alerts import alerts, summary
+from appliance.core.events.notify_queue import Batch
+from appliance.model.config.values.notify_addresses import webhook_url
+from appliance.model.operator_events import OperatorEvent, Severity
+from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.net.commands.account import UnknownUserError, account
+from appliance.net.commands.command import Command, Ending
+from appliance.net.probing.answer import status_line
+from appliance.net.probing.peer import FloodError, Stream
+from appliance.reload.notifying.secret_files import SecretFiles, SecretUnusable
+from appliance.reload.notifying.syslog_streams import send
+from appliance.reload.notifying.tls_streams import authorities, connected, stream
+from appliance.wire import syslog
+from appliance.wire.http.http_response import ResponseError
+
+_SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
+_PORTS: Final = {"http": 80, "https": 443}
+_OK: Final = range(200, 300)
+
+
+class DeliveryFailed(Exception):  # noqa: N818  # reads as what happened in a log line
+    """The message did not arrive; says why, without a URL or a token."""
+
+
+def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
+    """Tell one target; raises DeliveryFailed. `host` is the name of this machine."""
+    if target.command:
+        _run(target, batch)
+        return
+    late = gevent.Timeout(target.timeout)
+    late.start()
+    try:
+        if target.syslog is not None:
+            send(target.syslog, _messages(batch, host), ca=target.ca, files=secrets)
+        else:
+            _post(target, batch, host, secrets)
+    except gevent.Timeout as timeout:
+        if timeout is not late:
+            raise
+        raise DeliveryFailed(f"no answer within {target.timeout:g} s") from None
+    except SecretUnusable as error:
+        raise DeliveryFailed(str(error)) from None
+    except FloodError:
+        raise DeliveryFailed("more was answered than is read of an answer") from None
+    except ResponseError:
+        raise DeliveryFailed("what was answered is no HTTP") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no name for a resolver
+        raise DeliveryFailed(_reason(error)) from None
+    finally:
+        late.close()
+
+
+def _reason(error: Exception) -> str:
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or type(error).__name__
+
+
+def _run(target: NotifyTarget, batch: Batch) -> None:
+    """Run the command for each event, one after the other; one that fails is not run again."""
+    told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
+    if batch.left_out:
+        told.insert(0, ("left-out", Severity.WARNING.value, "", _left_out(batch)))
+    endings: list[Ending] = []
+    for words in told:
+        try:
+            endings.append(_ending((*target.command, *words), target.timeout))
+        except (OSError, UnknownUserError) as error:
+            if not endings:
+                raise DeliveryFailed(_reason(error)) from None
+            endings.append(Ending(passed=False, detail=_reason(error)))
+    if failures := [each.detail for each in endings if not each.passed]:
+        raise CommandFailed(failures[-1])
+
+
+def _ending(words: tuple[str, ...], timeout: float) -> Ending:
+    return Command(words, account(None, timeout=timeout), sweep=True).wait(timeout)
+
+
+class CommandFailed(DeliveryFailed):
+    """The command ran and failed: it is not run again for the same events."""
+
+
+def _left_out(batch: Batch) -> str:
+    return f"{batch.left_out} events before this one were left out; see: appliance events"
+
+
+def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
+    parts = urlsplit(_url(target, secrets))
+    headers = {"Content-Type": "application/json", "User-Agent": "appliance", "Connection": "close"}
+    if target.token_file is not None:
+        headers["Authorization"] = f"Bearer {secrets.read(target.token_file)}"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    server, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    context = authorities(target.ca, secrets) if parts.scheme == "https" else None
+    with connected((server, port)) as connection:
+        made = stream(connection, server, context)
+        request = http.client.HTTPConnection(server, port)
+        request.sock = _Sending(made)
+        request.request("POST", path, body=_body(target, batch, host), headers=headers)
+        answer, _ = status_line(made)
+    if answer.status not in _OK:
+        raise DeliveryFailed(f"the webhook answered {answer.status}")
+
+
+class _Sending:
+    """What http.client writes a request to; it does not read the answer, for it reads without a limit."""
+
+    def __init__(self, to: Stream) -> None:
+        self._to = to
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of the data."""
+        self._to.send(data)
+
+
+def _url(target: NotifyTarget, secrets: SecretFiles) -> str:
+    if target.webhook is not None:
+        return target.webhook
+    try:
+        return webhook_url(secrets.read(target.webhook_file or ""))
+    except ValueError as error:
+        raise DeliveryFailed(f"{target.webhook_file}: {error}") from None
+
+
+def _body(target: NotifyTarget, batch: Batch, host: str) -> bytes:
+    if target.form is Form.ALERTMANAGER:
+        return msgspec.json.encode(list(alerts(batch.events, host)))
+    events = [{**msgspec.to_builtins(each), **_beside(each)} for each in batch.events]
+    return msgspec.json.encode({"host": host, "left_out": batch.left_out, "events": events})
+
+
+def _beside(event: OperatorEvent) -> dict[str, str]:
+    return {"severity": event.kind.severity.value, "summary": summary(event)}
+
+
+def _messages(batch: Batch, host: str) -> list[bytes]:
+    messages = [_message(each, host) for each in batch.events]
+    return [_summary_message(batch, host), *messages] if batch.left_out else messages
+
+
+def _message(event: OperatorEvent, host: str) -> bytes:
+    values = {"subject": event.subject, "from": event.before, "to": event.after, "cause": event.cause}
+    return syslog.encode(
+        severity=_SEVERITIES[event.kind.severity],
+        when=event.when,
+        host=host,
+        program=event.program,
+        kind=event.kind.value,
+        values=values,
+        text=summary(event),
+    )
+
+
+def _summary_message(batch: Batch, host: str) -> bytes:
+    return syslog.encode(
+        severity=_SEVERITIES[Severity.WARNING],
+        when=batch.events[0].when,
+        host=host,
+        program="reload",
+        kind="left-out",
+        values={"count": str(batch.left_out)},
+        text=_left_out(batch),
+    )

@@ -1,0 +1,101 @@
+"""What a new configuration may not ask of this machine, found before any program is asked to prepare it."""
+
+from collections.abc import Container, Iterable, Iterator
+
+from appliance.core.forwarding.plan import families
+from appliance.model.paths import Paths
+from appliance.model.program_names import STATS
+from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files import readers
+from appliance.net.listening.listener_lending import OtherGroups
+from appliance.net.listening.listeners import Lend, Listeners, ReservedBinds
+from appliance.net.listening.removed_virtual_addresses import binds_without_address, removed_addresses
+from appliance.net.logging.log_file import objection
+from appliance.net.nftables import forwarding
+from appliance.wire.lines.control import AnswerProblem
+
+
+class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever asked
+    """A reload that changes nothing, and why; `lost` are programs that went away or hung as they prepared."""
+
+    def __init__(self, problems: Iterable[AnswerProblem], *, lost: Iterable[str] = ()) -> None:
+        self.problems = tuple(problems)
+        self.lost = frozenset(lost)
+        super().__init__("; ".join(each.message for each in self.problems))
+
+
+class FilesRefused(ReloadRefused):
+    """A reload that is refused for what the files say: only other files are another reload."""
+
+
+def refuse_log_file(accepted: Snapshot, wanted: Snapshot) -> None:
+    """Refuse a new log file that our user cannot append to: every program would log elsewhere."""
+    file = wanted.log.file
+    if file is not None and file != accepted.log.file and (why := objection(file)):
+        raise ReloadRefused([AnswerProblem(message=f"{file} cannot be appended to: {why}", path="log.file")])
+
+
+def refuse_group(accepted: Snapshot, wanted: Snapshot) -> tuple[AnswerProblem, ...]:
+    """Refuse a new group that our user cannot let in; return the warning that any other comes at a start."""
+    if wanted.readers == accepted.readers:
+        return ()
+    if wanted.readers is not None and (why := readers.objection(wanted.readers)):
+        raise ReloadRefused([AnswerProblem(message=why, path="group")])
+    later = "takes effect when the appliance is started again"
+    return (AnswerProblem(message=later, path="group"),)
+
+
+def unbindable(
+    accepted: Snapshot, wanted: Snapshot, starting: Iterable[str], paths: Paths
+) -> list[AnswerProblem]:
+    """Return what would keep programs that do not run yet from binding.
+
+    They are started after the point of no return, so it is tried here, and closed again.
+    """
+    problems = list(_unbindable_stats(wanted)) if STATS in starting else []
+    groups = [group for group in wanted.proxied if group.program in starting]
+    removed = removed_addresses(accepted, wanted, paths) if groups else frozenset[str]()
+    return problems + [
+        problem
+        for group in groups
+        for problem in _unbindable(
+            group,
+            virtual=wanted.virtual_addresses,
+            removed=removed,
+            lend=OtherGroups(paths, group.program).lend,
+        )
+    ]
+
+
+def unforwardable(wanted: Snapshot) -> Iterator[AnswerProblem]:
+    """Yield what keeps the kernel from forwarding what a snapshot wants it to."""
+    for group, frontend in wanted.forwarded:
+        for why in forwarding.objections(families(wanted, frontend)):
+            yield AnswerProblem(message=why, path=f"{group.name}.frontends.{frontend.name}.forward")
+
+
+def _unbindable_stats(wanted: Snapshot) -> Iterator[AnswerProblem]:
+    if wanted.stats is None:
+        return
+    probe = Listeners()
+    reserved = probe.reserve(wanted.stats.binds)
+    if not isinstance(reserved, ReservedBinds):
+        yield from (AnswerProblem(message=str(each), path="stats.bind") for each in reserved)
+    probe.keep_only(())
+
+
+def _unbindable(
+    group: Group, *, virtual: Container[str], removed: Container[str], lend: Lend
+) -> Iterator[AnswerProblem]:
+    probe = Listeners(lend)
+    for frontend in group.frontends:
+        reserved = probe.reserve(frontend.binds, virtual=virtual)
+        problems = (
+            binds_without_address(frontend.binds, removed)
+            if isinstance(reserved, ReservedBinds)
+            else reserved
+        )
+        for problem in problems:
+            yield AnswerProblem(message=str(problem), path=f"{group.name}.frontends.{frontend.name}.bind")
+    probe.keep_only(())

@@ -1,0 +1,395 @@
+"""One change of configuration, everywhere or nowhere: a two-phase commit over the programs.
+
+Order: read and check everything; nothing changed is an answer; every program prepares, which is all that can
+fail; the snapshot is accepted (written), the point of no return; every program commits. Before that point any
+failure aborts everywhere, and the old configuration never noticed. After it the answer of one program that
+fails cannot undo what others have done, so it is told again until it does it (`convergence`), and the answer
+is no: traffic goes on by another configuration than the accepted one.
+
+A program of a group that is new is started after that point; that it can bind is tried before. A program that
+is down takes the accepted snapshot when it starts, and is passed over with a warning. One that runs and
+cannot be asked is a refusal: it would go on with the old configuration, and nobody would know.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gevent import get_hub
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.programs import needed
+from appliance.core.rollout.change_plan import ProgramChanges, plan
+from appliance.core.rollout.preview import as_values as as_shown
+from appliance.core.rollout.preview import preview
+from appliance.model.operator_events import Tell, untold
+from appliance.model.paths import Paths
+from appliance.model.program_names import FORWARD, VRRP
+from appliance.model.snapshot import diff
+from appliance.model.snapshot.found_servers import with_found
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files import found_files, snapshots
+from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
+from appliance.net.sources.read_files import ReadFiles
+from appliance.net.sources.watched_files import WatchedFiles
+from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
+from appliance.reload import reload_events
+from appliance.reload.accepted_files import AcceptedFiles, OnceLog
+from appliance.reload.convergence import converge
+from appliance.reload.program_clients import ProgramClients, ProgramDown, ProgramLost, ProgramUnreachable
+from appliance.reload.program_outcomes import failures_of, not_committed, skipped
+from appliance.reload.refusals import (
+    FilesRefused,
+    ReloadRefused,
+    refuse_group,
+    refuse_log_file,
+    unbindable,
+    unforwardable,
+)
+from appliance.reload.reload_refusal import ReloadRefusal
+from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
+
+if TYPE_CHECKING:
+    from appliance.net.sources.judging import Judged
+
+
+_Changed = tuple[dict[str, object], tuple[AnswerProblem, ...]]
+"""What a reload answers, and the programs that have not committed."""
+
+
+class ReloadTransaction:
+    """Leads every program from one snapshot to the next; `accepted` is what they have or are led to."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        accepted: Snapshot,
+        clients: ProgramClients,
+        log: FilteringBoundLogger,
+        tell: Tell = untold,
+    ) -> None:
+        self.accepted = accepted
+        self._paths = paths
+        self._clients = clients
+        self._log = log
+        self._tell = tell
+        self._watched = WatchedFiles(paths)
+        self._once = OnceLog(log)
+        self._files = AcceptedFiles(paths, log, self._once)
+        self._refused = False
+        self._forced = False
+        self._refusal = ReloadRefusal(log, tell)
+
+    @property
+    def again_in(self) -> float | None:
+        """Seconds until a reload that was refused in passing is tried again, None where none is."""
+        return self._refusal.again_in
+
+    @property
+    def not_kept(self) -> dict[str, str]:
+        """Files that a later start may want and that cannot be written, with the reason."""
+        return self._files.not_kept
+
+    def reload(self, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
+        """Make the operator's files real, or refuse them with every reason; `files` is what was read.
+
+        With `forced` a virtual IP that is held here does not stand in its way.
+        """
+        self._refusal.forget()
+        self._forced = forced
+        return self._reload(self._watched.read() if files is None else files)
+
+    def is_to_be_tried_again(self) -> bool:
+        """Say whether a reload that was refused in passing is due, and its files are as they were.
+
+        Other files are a matter of who asks next, or of the watch.
+        """
+        if not self._refusal.is_due:
+            return False
+        if self._watched.are_as_judged():
+            return True
+        self._refusal.forget()
+        return False
+
+    def try_again(self) -> Answer:
+        """Reload once more what was refused in passing."""
+        self._refusal.begin()
+        return self._reload(self._watched.judged)
+
+    def _reload(self, read: ReadFiles) -> Answer:
+        answer = self._answer(lambda: self._change(read, forced=self._forced), self._refusal.answer)
+        self._refused = not answer.ok and "configuration" not in answer.values
+        if self._refused:
+            self._still_await(answer.errors)
+        else:
+            self._refusal.forget()
+        return answer
+
+    def rehearse(self) -> Answer:
+        """Say what `reload` would do now, and what refuses it: programs prepare it and forget it."""
+        files = ReadFiles()
+        judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
+        if judged.snapshot is None:
+            return bad(*judged.errors)
+        shown = self._preview(judged.snapshot, files)
+        try:
+            warnings = self._rehearsed(judged.snapshot)
+        except ReloadRefused as refusal:
+            return Answer(ok=False, errors=refusal.problems, values=shown)
+        told = as_values((*judged.warnings, *warnings))
+        return good(**shown, **({"warnings": told} if told else {}))
+
+    def follow_found(self) -> Answer:
+        """Give pools the servers that `discover` has found; the operator's file is not looked at."""
+        return self._answer(self._change_found, self._refusal.final)  # `discover` asks again
+
+    def _answer(self, change: Callable[[], _Changed], refused: Callable[[ReloadRefused], Answer]) -> Answer:
+        begun = time.monotonic()
+        try:
+            values, errors = change()
+        except ReloadRefused as refusal:
+            return refused(refusal)
+        if errors:
+            self._log.error("reload-incomplete", **values, errors=as_values(errors))
+            self._tell(reload_events.incomplete(values, errors))
+            return Answer(ok=False, errors=errors, values=values)
+        seconds = round(time.monotonic() - begun, 3)
+        self._log.info(
+            "reload-done" if values["changed"] else "reload-unchanged", **values, duration_s=seconds
+        )
+        if values["changed"]:
+            self._tell(reload_events.done(values))
+        return good(**values, duration_s=seconds)
+
+    def converge(self, *, everybody: bool) -> None:
+        """Lead programs to the accepted snapshot: all that are up, or those that say they have another.
+
+        The files that programs start with are put right first.
+        """
+        self._files.heal(self.accepted)
+        converge(self.accepted, self._clients, self._once, everybody=everybody)
+
+    def is_applied_everywhere(self) -> bool:
+        """Say whether every program that is needed has applied the accepted snapshot."""
+        number = self.accepted.number
+        return all(self._clients.has_applied(each, number) for each in needed(self.accepted))
+
+    def load_validator(self) -> None:
+        """Import it before the first reload, and not at the start, of which it is half: proxies wait."""
+        self._validator()
+
+    @property
+    def watch(self) -> float:
+        """Return the seconds between two looks at the operator's file, 0.0 for none."""
+        return self.accepted.reload.watch
+
+    def unasked(self) -> ReadFiles | None:
+        """Return what the operator's files hold where that has changed without a reload, else None."""
+        files = self._watched.unasked()
+        return None if files is None or self._is_known(files) else files
+
+    def _is_known(self, files: ReadFiles) -> bool:
+        """Say whether a file holds what is accepted, and there is no trouble that a reload would end.
+
+        While the first good one is awaited, any other is nothing to refuse.
+        """
+        if self._refused and not self.accepted.awaited:
+            return False
+        judged = self._judged(files, self.accepted.number)
+        if judged.snapshot is None:
+            self._still_await(judged.errors)
+            return self.accepted.awaited
+        return snapshots.same(judged.snapshot, self.accepted) and read_degraded(self._paths) is None
+
+    def _still_await(self, errors: tuple[AnswerProblem, ...]) -> None:
+        """Say what is awaited now, where the first good configuration is."""
+        note = read_degraded(self._paths)
+        if self.accepted.awaited and (note is None or note.problems != errors):
+            self._log.warning("configuration-awaited", errors=as_values(errors))
+            _attempt(partial(write_degraded, self._paths, Degraded(since=time.time(), problems=errors)))
+
+    def _judged(self, files: ReadFiles, number: int) -> "Judged":
+        """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
+        judge = partial(self._validator(), self._paths, files, number=number)
+        judged: Judged = get_hub().threadpool.apply(judge)
+        return judged if judged.snapshot is None else replace(judged, snapshot=self._found(judged.snapshot))
+
+    def _found(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with the servers that were found in the cluster."""
+        return with_found(snapshot, found_files.read(self._paths), before=self.accepted)
+
+    @staticmethod
+    def _validator() -> "Callable[..., Judged]":
+        from appliance.net.sources.judging import judge  # noqa: PLC0415
+
+        return judge
+
+    def _change_found(self) -> _Changed:
+        self._files.heal(self.accepted)
+        number = snapshots.unused_number(self._paths, [self.accepted])
+        wanted = self._found(self.accepted)
+        changed = diff.changed(self.accepted, wanted)
+        if not changed:
+            return self._result(changed, ()), ()
+        errors, warnings = self._accept(replace(wanted, number=number), forced=False)
+        return self._result(changed, warnings), errors
+
+    def _change(self, files: ReadFiles, *, forced: bool) -> _Changed:
+        # The directory may be gone; where it cannot be made, what follows says why.
+        self._files.heal(self.accepted)
+        judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
+        if judged.snapshot is None:
+            raise FilesRefused(judged.errors)
+        refuse_log_file(self.accepted, judged.snapshot)
+        later = refuse_group(self.accepted, judged.snapshot)
+        changed = diff.changed(self.accepted, judged.snapshot)
+        errors: tuple[AnswerProblem, ...] = ()
+        if changed or self.accepted.awaited:
+            errors, warnings = self._accept(judged.snapshot, forced=forced)
+        else:
+            warnings = self._files.heal(self.accepted)
+        warnings += _attempt(partial(clear_degraded, self._paths))
+        return self._result(changed, (*judged.warnings, *later, *warnings)), errors
+
+    def _preview(self, wanted: Snapshot, files: ReadFiles) -> dict[str, object]:
+        from appliance.net.sources.judging import document  # noqa: PLC0415  # as the validator
+
+        said = get_hub().threadpool.apply(document, (self._paths, files))
+        return as_shown(preview(self.accepted, wanted, said))
+
+    def _rehearsed(self, wanted: Snapshot) -> list[AnswerProblem]:
+        """Have everything tried that can fail; return warnings; raises ReloadRefused."""
+        refuse_log_file(self.accepted, wanted)
+        later = refuse_group(self.accepted, wanted)
+        if not diff.changed(self.accepted, wanted) and not self.accepted.awaited:
+            return []
+        steps = plan(self.accepted, wanted)
+        try:
+            snapshots.propose(self._paths, wanted)
+            absent = self._prepare(steps, wanted, forced=False)
+        except OSError as error:
+            raise ReloadRefused([AnswerProblem(message=str(error))]) from error
+        finally:
+            self._withdraw(steps, wanted.number)
+        return [*later, *skipped(absent)]
+
+    def _withdraw(self, steps: ProgramChanges, number: int) -> None:
+        """Have every program forget what it has prepared."""
+        self._clients.abort(steps.prepare, number)
+        snapshots.prune(self._paths, self.accepted.number)
+
+    def _result(self, changed: Iterable[str], warnings: Iterable[AnswerProblem]) -> dict[str, object]:
+        values: dict[str, object] = {
+            "generation": self.accepted.number,
+            "configuration": self.accepted.number,
+            "changed": list(changed),
+        }
+        if not values["changed"]:
+            values["unchanged"] = True
+        if told := as_values(warnings):
+            values["warnings"] = told
+        return values
+
+    def _accept(
+        self, snapshot: Snapshot, *, forced: bool
+    ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
+        """Prepare, accept, commit; return why programs did not commit, and warnings.
+
+        Refused: nothing has changed.
+        """
+        steps, number = plan(self.accepted, snapshot), snapshot.number
+        try:
+            snapshots.propose(self._paths, snapshot)
+            absent = self._prepare(steps, snapshot, forced=forced)
+            snapshots.accept(self._paths, snapshot)
+        except (ReloadRefused, OSError) as error:
+            self._withdraw(steps, number)
+            raise (
+                error
+                if isinstance(error, ReloadRefused)
+                else ReloadRefused([AnswerProblem(message=str(error))])
+            ) from error
+        self.accepted = snapshot
+        outcomes = self._clients.commit((each for each in steps.prepare if each not in absent), number)
+        failed = {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, ProgramDown)}
+        gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ProgramDown)}
+        return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
+
+    def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
+        """Have everything done that can fail; return the programs that are down, and are not asked."""
+        failures = unbindable(self.accepted, snapshot, steps.start, self._paths)
+        failures += unforwardable(snapshot)
+        missing = {each: found for each in steps.prepare if (found := self._clients.wait_for(each))}
+        absent = {each: found for each, found in missing.items() if isinstance(found, ProgramDown)}
+        failures += [
+            AnswerProblem(message=f"{each}: {found.reason}")
+            for each, found in missing.items()
+            if isinstance(found, ProgramUnreachable)
+        ]
+        outcomes = self._clients.prepare(
+            (each for each in steps.prepare if each not in missing), snapshot.number, forced=forced
+        )
+        failures += [failure for each, outcome in outcomes.items() for failure in failures_of(each, outcome)]
+        if failures:
+            lost = {each for each, outcome in outcomes.items() if isinstance(outcome, ProgramLost)}
+            raise ReloadRefused(failures, lost=lost)
+        return absent
+
+    def _settle(
+        self, steps: ProgramChanges, absent: Collection[str], gone: Collection[str]
+    ) -> list[AnswerProblem]:
+        """Do what follows the acceptance and may fail without undoing it; return what did."""
+        # The kernel's rules outlive a forward that was down: it may remove them, which is started for it.
+        left = [each for each in steps.stop if each == FORWARD and (each in absent or each in gone)]
+        # First those that start: a program that stops lends them its listening sockets.
+        failed = [
+            *_attempt(*(partial(self._clients.start, each) for each in steps.start)),
+            *_attempt(*(partial(self._clients.try_again, each) for each in absent)),
+        ]
+        late = [(each, self._clients.wait_until_applied(each, self.accepted.number)) for each in steps.start]
+        failed += [
+            *_attempt(*(partial(self._clients.stop, each) for each in steps.stop if each not in left)),
+            *_attempt(*(self._tidy for each in steps.stop if each == VRRP)),
+            *_attempt(*(partial(self._run_once, each) for each in left)),
+            *_attempt(
+                partial(snapshots.keep_as_last_good, self._paths, self.accepted),
+                partial(snapshots.prune, self._paths, self.accepted.number),
+            ),
+        ]
+        return [
+            *failed,
+            *(
+                AnswerProblem(message=f"{each} does not run yet: {down.reason}")
+                for each, down in late
+                if down
+            ),
+        ]
+
+    def _tidy(self) -> None:
+        """Remove what a vrrp that was down left; one that still lives does it itself."""
+        from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
+
+        if vrrp_leftovers.remove_all(self._paths, self._log):
+            # vrrp may, which is started for it: without a virtual router that is all it does.
+            self._run_once(VRRP)
+
+    def _run_once(self, program: str) -> None:
+        """Have a program that is not needed start, put right what it finds, and stop."""
+        try:
+            self._clients.start(program)
+            self._clients.wait_until_applied(program, self.accepted.number)
+        finally:
+            self._clients.stop(program)
+
+
+def _attempt(*steps: Callable[[], None]) -> list[AnswerProblem]:
+    """Do every step, whatever became of those before it; return what failed."""
+    failed = []
+    for step in steps:
+        try:
+            step()
+        except (OSError, SupervisorUnavailable) as error:
+            failed.append(AnswerProblem(message=str(error)))
+    return failed

@@ -1,0 +1,126 @@
+"""Our part in a take-over as the former one: asked to stand by, then relieved, or in charge again."""
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from appliance.net.files.lock_files import KeptLock
+from appliance.supervisor.succession.dialogue import Dialogue, refuse
+from appliance.supervisor.succession.incumbent import UNSEEN
+from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.place import Phase, Place, Supervised, ourselves
+from appliance.supervisor.succession.telling import Telling
+from appliance.wire.lines.control import (
+    ControlError,
+    Question,
+    bad,
+    decode_question,
+    encode_answer,
+    good,
+)
+from appliance.wire.lines.succession import DONE, GIVE_BACK, SuccessionError, party, values_of
+
+_DONE_WITHIN: Final = 60.0  # seconds after which we go on; longer than the new one waits itself
+_MARGIN: Final = 5.0  # seconds beyond the drain for the last workers of the one that was relieved
+
+
+class MakingWay:
+    """The one that is asked.
+
+    `relieved` is called when the other one is in charge, before it hears of that itself; `resumed` when it
+    could not, with the reason.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        telling: Telling,
+        lock: KeptLock,
+        supervised: Supervised,
+        dialogue: Dialogue,
+        relieved: Callable[[], None],
+        resumed: Callable[[str], None],
+    ) -> None:
+        self._place, self._telling, self._lock = place, telling, lock
+        self._supervised, self._dialogue = supervised, dialogue
+        self._relieved, self._resumed = relieved, resumed
+
+    def asked(self, connection: LineConnection, question: Question, now: float) -> None:
+        """Stand by for who asks over a connection, or refuse."""
+        try:
+            theirs = party(question.values)
+        except SuccessionError as error:
+            refuse(connection, str(error))
+            return
+        pid = connection.peer
+        reason = self.refusal() if pid else UNSEEN
+        if reason:
+            refuse(connection, reason)
+            return
+        place = self._place
+        place.phase, place.deadline = Phase.STANDING_BY, now + _DONE_WITHIN
+        place.other_pid, place.other = pid, theirs
+        self._telling.standing_by()
+        self._supervised.stand_by()
+        self._dialogue.begin(connection, said=self._said, gone=self._gone)
+        lock = self._lock.descriptor
+        answer = encode_answer(good(**values_of(ourselves())))
+        self._dialogue.say(answer, [] if lock is None else [lock])
+
+    def refusal(self) -> str:
+        """Return why nobody can take over now, "" where somebody can."""
+        if self._place.phase is Phase.STANDING_BY:
+            return f"process {self._place.other_pid} takes over from it at this moment"
+        if self._place.phase is not Phase.SERVING:
+            return "it takes over from another one itself at this moment"
+        return self._supervised.refusal()
+
+    def look(self, now: float) -> None:
+        """Go on where the new one takes too long; called at each turn while we stand by."""
+        if now > self._place.deadline:
+            reason = f"not done within {_DONE_WITHIN:g} s"
+            self._dialogue.say(encode_answer(bad(reason)))
+            _kill(self._place.other_pid)
+            self._resume(reason)
+
+    def told_to_end(self) -> None:
+        """Withdraw: whoever ends us means everything."""
+        reason = "it was told to end"
+        self._dialogue.say(encode_answer(bad(reason)))
+        self._resume(reason)
+
+    def _said(self, line: bytes, now: float) -> None:
+        try:
+            command = decode_question(line).command
+        except ControlError:
+            command = GIVE_BACK
+        if command != DONE:
+            self._dialogue.say(encode_answer(good()))
+            self._resume("it has given back")
+            return
+        self._relieved()
+        self._dialogue.say(encode_answer(good()))
+        self._dialogue.hang_up()
+        self._lock.leave()
+        place = self._place
+        place.phase, place.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
+        self._telling.relieved()
+
+    def _gone(self, _: float) -> None:
+        self._resume("it has ended")
+
+    def _resume(self, reason: str) -> None:
+        self._dialogue.hang_up()
+        self._place.phase = Phase.SERVING
+        self._supervised.resume(former=self._place.other.instance)
+        self._telling.resumed(reason)
+        self._resumed(reason)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return  # gone, or not ours to kill: it reads that it was withdrawn when it goes on

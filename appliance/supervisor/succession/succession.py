@@ -1,0 +1,166 @@
+"""The take-overs of one supervisord: of its place by another one, and of the place of another one.
+
+    new: take-over   ->   old: stands by: it restarts nothing, and lets its programs be ended
+    new: ends the old programs, starts its own, which take sockets, sessions and addresses over
+    new: done        ->   old: is relieved, and ends when the last of its processes has
+
+Each watches the connection. If the new one dies, says `give-back` or takes too long, the old one goes on: it
+ends what the new one started, and starts what it lacks, by the same take-overs. If the old one dies, the new
+one goes on alone. If the old one is told to end, it withdraws, and the new one gives way. So there is one of
+the two that ends in charge, at whatever line either of them is killed.
+"""
+
+import os
+import socket
+import time
+
+from appliance.model.paths import Paths
+from appliance.net.files.lock_files import KeptLock
+from appliance.net.process import subreaper
+from appliance.supervisor.succession.dialogue import Dialogue, Due, refuse
+from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
+from appliance.supervisor.succession.listener import SuccessionListener
+from appliance.supervisor.succession.making_way import MakingWay
+from appliance.supervisor.succession.place import Phase, Supervised
+from appliance.supervisor.succession.taking_over import TakingOver
+from appliance.supervisor.succession.telling import Telling
+from appliance.supervisor.succession.upgrade import Starter, Upgrade
+from appliance.wire.lines.control import ControlError, decode_question
+from appliance.wire.lines.succession import TAKE_OVER, UPGRADE, Predecessor
+
+
+class Succession:
+    """What one supervisord does in take-overs; `predecessor` is from whom it takes over itself, at first."""
+
+    def __init__(  # what it connects
+        self,
+        paths: Paths,
+        *,
+        telling: Telling,
+        lock: KeptLock,
+        supervised: Supervised,
+        socket_map: SocketMap,
+        starter: Starter,
+        predecessor: Predecessor | None = None,
+    ) -> None:
+        self._paths, self._telling, self._map = paths, telling, socket_map
+        self._predecessor = predecessor
+        self._place, self._due = telling.place, Due()
+        dialogue = Dialogue(self._due)
+        self._making_way = MakingWay(
+            self._place,
+            telling=telling,
+            lock=lock,
+            supervised=supervised,
+            dialogue=dialogue,
+            relieved=self._relieved,
+            resumed=self._resumed,
+        )
+        self._taking_over = TakingOver(
+            self._place,
+            paths,
+            telling=telling,
+            lock=lock,
+            supervised=supervised,
+            dialogue=dialogue,
+            in_charge=self._listen,
+        )
+        self._upgrade = Upgrade(self._place, due=self._due, telling=telling, starter=starter)
+        self._listener: SuccessionListener | None = None
+
+    @property
+    def relieved(self) -> bool:
+        """Return whether another one is in charge of what we had, or has it again."""
+        return self._place.phase is Phase.RELIEVED
+
+    @property
+    def failed(self) -> bool:
+        """Return whether we could not take over."""
+        return self._place.failed
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a take-over is under way, and the loop is to look often."""
+        return self._place.phase is not Phase.SERVING or self._upgrade.busy
+
+    @property
+    def in_charge(self) -> bool:
+        """Return whether the service is ours: not before the former one is relieved, nor when we are."""
+        return self._place.phase in (Phase.SERVING, Phase.STANDING_BY)
+
+    def begin(self, now: float) -> None:
+        """Listen, or go on with the one that stands by for us."""
+        found = self._predecessor
+        if found is None:
+            self._listen()
+            return
+        connection = socket.socket(fileno=found.connection)
+        connection.set_inheritable(False)
+        self._taking_over.begin(found, LineConnection(connection, self._map), now)
+
+    def tick(self, now: float) -> bool:
+        """Do what is due, and say whether this process is to end; called at each turn of the loop."""
+        self._due.run(now)
+        if self._listener:
+            self._listener.keep(now)
+        self._upgrade.look(now)
+        if self._place.phase is Phase.TAKING_OVER:
+            self._taking_over.look(now)
+        elif self._place.phase is Phase.STANDING_BY:
+            self._making_way.look(now)
+        if not self.relieved:
+            return False
+        return now > self._place.deadline or not subreaper.children() - {self._place.other_pid}
+
+    def told_to_end(self) -> bool:
+        """Say whether nothing is left to be stopped, as another one is in charge."""
+        self._upgrade.abandon()
+        if self._place.phase is Phase.STANDING_BY:
+            self._making_way.told_to_end()
+        elif self._place.phase is Phase.TAKING_OVER:
+            self._taking_over.told_to_end(time.monotonic())
+        elif self.relieved:
+            self._place.deadline = 0.0
+        return self.relieved
+
+    def upgrade(self) -> None:
+        """Have what is installed now, where this release was started from, take over."""
+        self._upgrade.signalled(time.monotonic(), os.environ, refusal=self._making_way.refusal())
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._listener:
+            self._listener.close()
+            self._listener = None
+
+    def _relieved(self) -> None:
+        self._upgrade.relieved(self._place.other_pid)
+        self.close()
+
+    def _resumed(self, reason: str) -> None:
+        self._upgrade.resumed(self._place.other_pid, reason)
+
+    def _listen(self) -> None:
+        try:
+            self._listener = SuccessionListener(self._paths.succession_socket, self._map, self._asked)
+        except OSError as error:
+            self._telling.cannot_listen(error.strerror or str(error))
+
+    def _asked(self, connection: LineConnection, line: bytes) -> None:
+        self._due.add(lambda now: self._answer(connection, line, now))
+
+    def _answer(self, connection: LineConnection, line: bytes, now: float) -> None:
+        """Answer a question; who has gone already wants nothing."""
+        if not connection.is_open:
+            return
+        try:
+            question = decode_question(line)
+        except ControlError as error:
+            refuse(connection, str(error))
+            return
+        if question.command == TAKE_OVER:
+            self._making_way.asked(connection, question, now)
+        elif question.command == UPGRADE:
+            self._upgrade.asked(connection, question, now, refusal=self._making_way.refusal())
+        else:
+            refuse(connection, f"unknown command {question.command!r}")

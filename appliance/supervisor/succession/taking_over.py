@@ -1,0 +1,104 @@
+"""Our part in a take-over as the new one: our programs come up, and then we say so, or we give back."""
+
+from collections.abc import Callable
+from typing import Final
+
+from appliance.model.paths import Paths
+from appliance.net.files.lock_files import KeptLock
+from appliance.supervisor.succession.dialogue import Dialogue
+from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.place import Phase, Place, Supervised
+from appliance.supervisor.succession.readiness import NotReady, not_ready
+from appliance.supervisor.succession.telling import Telling
+from appliance.wire.lines.control import Answer, ControlError, Question, bad, decode_answer, encode_question
+from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
+
+_READY_WITHIN: Final = 45.0  # seconds for our programs to serve
+_FAILS_FOR: Final = 5.0  # seconds in which what has failed may still come up
+_GIVEN_BACK_WITHIN: Final = 30.0  # seconds for the former one to end what we have started
+
+
+class TakingOver:
+    """The one that asks. `in_charge` is called when the former one is relieved, or has died."""
+
+    def __init__(  # what it connects
+        self,
+        place: Place,
+        paths: Paths,
+        *,
+        telling: Telling,
+        lock: KeptLock,
+        supervised: Supervised,
+        dialogue: Dialogue,
+        in_charge: Callable[[], None],
+    ) -> None:
+        self._place, self._paths, self._telling, self._lock = place, paths, telling, lock
+        self._supervised, self._dialogue, self._in_charge = supervised, dialogue, in_charge
+        self._failing_since, self._said_done = 0.0, False
+
+    def begin(self, found: Predecessor, connection: LineConnection, now: float) -> None:
+        """Take over from the one that `run` has found, which stands by at the other end of a connection."""
+        place = self._place
+        place.phase, place.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
+        place.other_pid = found.pid
+        place.other = Party(version=found.version, instance=found.instance)
+        self._dialogue.begin(connection, said=self._said, gone=self._gone)
+
+    def look(self, now: float) -> None:
+        """Say that we serve when all programs do; give back where one of them does not in time."""
+        if self._said_done:
+            return
+        programs = self._supervised.programs()
+        waits = [
+            *(NotReady(program=name, reason="does not run") for name, pid in programs.items() if not pid),
+            *not_ready(self._paths, {name: pid for name, pid in programs.items() if pid}),
+        ]
+        if not any(each.failed for each in waits):
+            self._failing_since = now
+        if not waits:
+            self._said_done = True
+            self._dialogue.say(encode_question(Question(command=DONE)))
+        elif given_up := self._supervised.given_up():
+            self._give_back(given_up, now)
+        elif now > self._place.deadline or now > self._failing_since + _FAILS_FOR:
+            self._give_back("; ".join(f"{each.program}: {each.reason}" for each in waits), now)
+
+    def told_to_end(self, now: float) -> None:
+        """Give back: the former one is still there."""
+        self._give_back("told to end", now)
+
+    def _said(self, line: bytes, now: float) -> None:
+        try:
+            answer = decode_answer(line)
+        except ControlError as error:
+            answer = bad(str(error))
+        if not answer.ok:
+            self._give_way(f"withdrawn: {_words(answer)}", now)
+        elif self._said_done:
+            self._begin_alone()
+
+    def _gone(self, _: float) -> None:
+        """Go on alone: what has become of the one that stood by is the same, relieved or killed."""
+        self._begin_alone()
+
+    def _begin_alone(self) -> None:
+        self._dialogue.hang_up()
+        self._place.phase = Phase.SERVING
+        self._in_charge()
+        self._telling.in_charge()
+
+    def _give_back(self, reason: str, now: float) -> None:
+        self._dialogue.say(encode_question(Question(command=GIVE_BACK)))
+        self._give_way(reason, now)
+
+    def _give_way(self, reason: str, now: float) -> None:
+        self._telling.gave_way(reason)
+        self._dialogue.hang_up()
+        self._supervised.stand_by()
+        self._lock.leave()
+        self._place.phase, self._place.failed = Phase.RELIEVED, True
+        self._place.deadline = now + _GIVEN_BACK_WITHIN
+
+
+def _words(answer: Answer) -> str:
+    return "; ".join(each.message for each in answer.errors)

@@ -1,0 +1,177 @@
+"""A release that takes over because this supervisord was asked to start it: by an operator, or by a signal.
+
+    appliance upgrade   ->   supervisord starts `appliance run` of that release as its child
+                             that one takes over, as every second `appliance run` does
+    appliance upgrade   <-   it is in charge, or why not
+
+The child asks us as any other does. What is special is that we know its process: systemd hears that it is the
+service's now, and the operator how it ended.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from appliance.supervisor.succession.dialogue import Due, refuse
+from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.place import Phase, Place
+from appliance.supervisor.succession.telling import Telling
+from appliance.wire.lines.control import Question, bad, encode_answer, good
+from appliance.wire.lines.succession import COMMAND, SuccessionError, decode_command, wanted_command
+
+_ASKS_WITHIN: Final = 120.0  # seconds for it to read the configuration and load its programs
+_LONGEST_REFUSAL: Final = 8192  # bytes that are read of why it does not start
+_FIRST_PROCESS: Final = (
+    "it is the first process of its container, which ends with it: start one of the other release beside it"
+)
+_ROOT_ONLY: Final = "not permitted: it runs with capabilities, so only root may choose what has them next"
+
+
+class Starter(Protocol):
+    """Who starts a release as our child, and knows the service."""
+
+    def start(self, command: Sequence[str], *, refusals: int, ended: Callable[[str], None]) -> int:
+        """Start it, and return its process id; `ended` is called with how it ended. Raises OSError."""
+        ...
+
+    def main_process(self, pid: int) -> None:
+        """Tell the service manager that this process is the service's now."""
+        ...
+
+    def is_privileged(self) -> bool:
+        """Return whether what we start has rights that our user alone does not have."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Started:
+    """The release that was started: its process, until when it may ask, and who waits for an answer."""
+
+    pid: int
+    refusals: int
+    deadline: float
+    connection: LineConnection | None
+    asked: bool = False
+
+
+class Upgrade:
+    """The one release at a time that we have started to take our place."""
+
+    def __init__(self, place: Place, *, due: Due, telling: Telling, starter: Starter) -> None:
+        self._place, self._due, self._telling, self._starter = place, due, telling, starter
+        self._started: _Started | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Return whether one is on its way."""
+        return self._started is not None
+
+    def asked(self, connection: LineConnection, question: Question, now: float, *, refusal: str) -> None:
+        """Start what an operator names over a connection, or refuse."""
+        try:
+            command = wanted_command(question)
+        except SuccessionError as error:
+            refuse(connection, str(error))
+            return
+        if connection.user != 0 and self._starter.is_privileged():
+            refuse(connection, _ROOT_ONLY)
+        elif reason := refusal or self._start(command, now, connection):
+            refuse(connection, reason)
+
+    def signalled(self, now: float, environment: Mapping[str, str], *, refusal: str) -> None:
+        """Start the command again by which this release was started: what is installed there now."""
+        try:
+            reason = refusal or self._start(decode_command(environment.get(COMMAND, "")), now, None)
+        except SuccessionError as error:
+            reason = f"{COMMAND}: {error}"
+        if reason:
+            self._telling.not_upgraded(reason)
+
+    def look(self, now: float) -> None:
+        """End a release that takes too long to ask; called at each turn of the loop."""
+        started = self._started
+        if started is None:
+            return
+        if self._place.phase is not Phase.SERVING and self._place.other_pid == started.pid:
+            started.asked = True
+        elif not started.asked and now > started.deadline:
+            started.deadline = now + _ASKS_WITHIN
+            _kill(started.pid)
+
+    def relieved(self, pid: int) -> None:
+        """Tell the service manager and the operator, if what we started is in charge now."""
+        if self._started and self._started.pid == pid:
+            self._starter.main_process(pid)
+            other = self._place.other
+            self._answer(encode_answer(good(version=other.version, pid=pid)))
+
+    def resumed(self, pid: int, reason: str) -> None:
+        """Tell the operator that what we started could not take over."""
+        if self._started and self._started.pid == pid:
+            self._started.asked = True
+            self._answer(encode_answer(bad(reason)))
+
+    def abandon(self) -> None:
+        """End what we started, unless it takes over already: we are told to end, and it would go on alone."""
+        if self._started and not self._started.asked:
+            _kill(self._started.pid)
+
+    def _start(self, command: Sequence[str], now: float, connection: LineConnection | None) -> str:
+        """Return why it cannot be started, "" where it was."""
+        if self._started:
+            return f"process {self._started.pid} was started to take over, and is on its way"
+        if os.getpid() == 1 or not os.getppid():  # whose parent is in another PID namespace
+            return _FIRST_PROCESS
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        try:
+            pid = self._starter.start(command, refusals=writing, ended=self._ended)
+        except OSError as error:
+            os.close(reading)
+            return f"{command[0]}: {error.strerror}"
+        finally:
+            os.close(writing)
+        self._started = _Started(
+            pid=pid, refusals=reading, deadline=now + _ASKS_WITHIN, connection=connection
+        )
+        self._telling.upgrading(command, pid)
+        return ""
+
+    def _ended(self, how: str) -> None:
+        self._due.add(lambda _: self._forget(how))
+
+    def _forget(self, how: str) -> None:
+        """Say why it ended where it has not asked; otherwise that is said already."""
+        started, self._started = self._started, None
+        if started is None:
+            return
+        refusal = _read(started.refusals)
+        os.close(started.refusals)
+        if not started.asked:
+            reason = refusal or f"{how}: the log says why"
+            self._telling.not_upgraded(reason)
+            if started.connection:
+                refuse(started.connection, reason)
+
+    def _answer(self, line: bytes) -> None:
+        started = self._started
+        if started and started.connection:
+            started.connection.send(line)
+            started.connection.close()
+            started.connection = None
+
+
+def _read(refusals: int) -> str:
+    try:
+        return os.read(refusals, _LONGEST_REFUSAL).decode(errors="replace").strip()
+    except OSError:  # nothing was written, and somebody holds the other end still
+        return ""
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        return  # it has ended

@@ -1,0 +1,65 @@
+"""Tracks whether a path exists, as `[ -e PATH ]` in a check script of keepalived does.
+
+It may be of any kind; a link whose target is missing does not exist. It is looked for in a thread: where the
+file system hangs the track is down.
+"""
+
+import os
+from typing import Final
+
+import gevent
+
+from appliance.net.tracking.track_check import LookResult, TrackCheck
+from appliance.tracker.thread_answer import ThreadAnswer
+
+
+class ExistsTrack:
+    """The check of a path."""
+
+    def __init__(self, path: str, *, timeout: float) -> None:
+        self._path = path
+        self._answer = ThreadAnswer(_objection, path, timeout=timeout)
+
+    def look(self) -> LookResult:
+        """Look for it, and return the result; raises TrackUnknown."""
+        objection = self._answer.get()
+        if objection is None:
+            return LookResult(up=False, detail=f"{self._path}: no answer within {self._answer.timeout:g} s")
+        return LookResult(up=not objection, detail=f"{self._path}: {objection or 'exists'}")
+
+    def wait(self, seconds: float) -> None:
+        """Wait so many seconds: nothing reports a change before."""
+        gevent.sleep(seconds)
+
+    def close(self) -> None:
+        """Do nothing: a question that hangs cannot be ended."""
+
+
+class OnlyWhileExists:
+    """Another check that counts only while a path exists; while it does not, the other one is not made."""
+
+    def __init__(self, path: str, check: TrackCheck, *, timeout: float) -> None:
+        self._exists: Final = ExistsTrack(path, timeout=timeout)
+        self._check = check
+
+    def look(self) -> LookResult:
+        """Look for the path, and then as the other check does; raises TrackUnknown."""
+        found = self._exists.look()
+        return self._check.look() if found.up else found
+
+    def wait(self, seconds: float) -> None:
+        """Wait as the other check does."""
+        self._check.wait(seconds)
+
+    def close(self) -> None:
+        """Free everything."""
+        self._check.close()
+
+
+def _objection(path: str) -> str:
+    """Return why a path does not exist, "" where it does: gevent would print what is raised."""
+    try:
+        os.stat(path)  # noqa: PTH116  # by name: a Path says ValueError of one with a zero byte only later
+    except (OSError, ValueError) as error:
+        return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    return ""

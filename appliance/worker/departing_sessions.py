@@ -1,0 +1,187 @@
+"""A draining worker's sessions go on in workers of the newer generation, in batches.
+
+Each of those workers is given batches by a greenlet of its own, so that none waits while another one answers:
+on a busy machine that is most of the time that it takes. What a worker refuses, or what was offered to one
+that does not answer, goes on here, until the drain ends.
+
+Open sessions go first, so that their servers are as busy there as here when those that wait for a server
+follow, in their order. Most of these are open by then.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import gevent
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.net.control.control_client import ControlUnavailable
+from appliance.wire.lines.control import ControlError
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS
+from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.hand_over import HandOver
+from appliance.worker.relay.session import moving
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.traffic import Traffic
+from appliance.worker.session_ids import SessionIds
+
+_PAUSE: Final = 0.05
+"""Seconds between two looks for sessions whose connect has ended meanwhile."""
+
+_PAUSE_AFTER_FAILURE: Final = 0.5
+"""Seconds until workers are asked again, after one that has not answered: it is started again meanwhile."""
+
+_LOOKS: Final = 1000
+"""Sessions looked at before the traffic has its turn."""
+
+_MOST_DESCRIPTORS: Final = 200
+_MOST_BYTES: Final = 256 << 10
+"""Bytes that peers have not taken, in one batch: a line may be 1 MiB, and has a third more."""
+
+
+class DepartingSessions:
+    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which.
+
+    `on_empty` is called when nothing is left.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        arguments: WorkerArguments,
+        traffic: Traffic,
+        ids: SessionIds,
+        *,
+        on_empty: Callable[[], None],
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._on_empty = on_empty
+        self._paths, self._arguments, self._traffic, self._ids = paths, arguments, traffic, ids
+        self._log = log
+        self._generation = 0
+        self._workers: tuple[int, ...] = ()
+        self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
+        self._settling: set[int] = set()  # of those that it takes when they are open
+        self._pause = 0.0
+        self._moved = 0
+        self._began = 0.0
+        self._greenlet: gevent.Greenlet | None = None
+
+    def aim(self, generation: int, workers: Sequence[int]) -> None:
+        """Move sessions to these workers of a generation from now on; of two orders the later one holds."""
+        self._generation, self._workers = generation, tuple(workers)
+        self._refused, self._settling = set(), set()
+        self._began = time.monotonic()
+        if self._greenlet is None or self._greenlet.dead:
+            self._greenlet = gevent.spawn(self._run)
+
+    def close(self) -> None:
+        """Move no more; the worker ends."""
+        if self._greenlet is not None:
+            self._greenlet.kill()
+        if self._moved:
+            self._log.info(
+                "sessions-moved",
+                sessions=self._moved,
+                to_generation=self._generation,
+                seconds=round(time.monotonic() - self._began, 3),
+            )
+
+    def _run(self) -> None:
+        while True:
+            before, self._pause = self._moved, 0.0
+            self._move_all(self._sessions(), moving.can_move)
+            if self._moved == before and not self._pause:
+                self._move_all(self._waiting(), moving.waits)
+            if not self._traffic.live:
+                self._on_empty()
+            if self._moved == before:
+                self._pause = max(self._pause, _PAUSE)
+            if self._pause:
+                gevent.sleep(self._pause)
+
+    def _sessions(self) -> list[Session]:
+        return [each for each in self._traffic.live if isinstance(each, Session)]
+
+    def _waiting(self) -> list[Session]:
+        """Return the sessions that wait for a server, the last one first."""
+        waiting = [each for each in self._sessions() if moving.waits(each)]
+        waiting = [each for each in waiting if each.number not in self._settling]
+        return sorted(waiting, key=lambda each: each.number, reverse=True)
+
+    def _move_all(self, sessions: list[Session], fits: Callable[[Session], bool]) -> None:
+        """Move those of the sessions that fit, from the last one on: to each worker as many."""
+        first, number = self._arguments.index, len(self._workers)
+        movers = [
+            gevent.spawn(
+                self._move_to, self._workers[(first + place) % number], sessions[place::number], fits
+            )
+            for place in range(number)
+        ]
+        try:
+            gevent.joinall(movers)
+        finally:
+            gevent.killall(movers)
+
+    def _move_to(self, index: int, left: list[Session], fits: Callable[[Session], bool]) -> None:
+        """Move sessions to one worker until a batch has failed: the next ones would stand still in vain."""
+        generation = self._generation
+        path = self._paths.worker_control(self._arguments.program, generation, index)
+        way = HandOver(path, self._ids, on_left=self._count, log=self._log)
+        try:
+            while left and generation == self._generation:
+                batch = _batch(left, lambda each: each.number not in self._refused and fits(each))
+                if batch and not self._move(batch, way, index):
+                    return
+                gevent.sleep(0)  # the traffic has its turn
+        finally:
+            way.close()
+
+    def _count(self, left: int) -> None:
+        self._moved += left
+
+    def _move(self, batch: list[Session], way: HandOver, index: int) -> bool:
+        """Offer a batch to a worker, and go on with what it does not take; say whether it has answered."""
+        refused, settling, reason = self._refused, self._settling, ""  # another order makes others
+        for each in batch:
+            moving.hold_still(each)
+        try:
+            refused |= way.give(batch)
+        except ControlUnavailable as error:
+            reason = str(error)
+        except ControlError as error:
+            # A former release has no words for those that wait.
+            settling |= {each.number for each in batch if moving.waits(each)}
+            reason = str(error)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this try, and not the others
+            self._traffic.fault(error)
+            reason = repr(error)
+        finally:
+            if reason:
+                way.close()  # what it was offered and not given is dropped there
+            for each in batch:
+                moving.go_on(each)  # but for those that have left
+                if each.number in refused or each.number in settling:
+                    moving.try_again(each)
+        if reason:
+            self._log.warning("sessions-not-moved", to_worker=index, reason=reason)
+            self._pause = _PAUSE_AFTER_FAILURE
+        return not reason
+
+
+def _batch(left: list[Session], fits: Callable[[Session], bool]) -> list[Session]:
+    """Take the next sessions that fit from the end, as many as one message takes, of the next thousand."""
+    found, descriptors, held = list[Session](), 0, 0
+    for _ in range(min(_LOOKS, len(left))):
+        each = left[-1]
+        if fits(each):
+            descriptors += len(moving.descriptors(each))
+            held += moving.held_in_memory(each)
+            if found and (descriptors > _MOST_DESCRIPTORS or held > _MOST_BYTES):
+                break
+            found.append(each)
+        left.pop()
+        if len(found) == MOST_SESSIONS:
+            break
+    return found

@@ -1,0 +1,105 @@
+"""Batches of sessions that one worker gives to another one, over one connection.
+
+A batch is offered with copies of its descriptors, and given up here with the word `take`: at every moment one
+process reads and writes. What was under way with `take` when the other worker died is lost: it may have read
+bytes that nobody else has.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
+from appliance.wire.lines import moving_sessions
+from appliance.wire.lines.control import ControlError, Question
+from appliance.wire.lines.moving_sessions import NO_ROOM, Taken
+from appliance.worker.relay.session import moving
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.session.session_phases import CLOSED
+from appliance.worker.session_ids import SessionIds
+
+_PATIENCE: Final = 5.0
+"""Seconds for an answer; meanwhile a batch stands still."""
+
+
+class HandOver:
+    """The way to the worker whose control socket is at `path`; `on_left` is told how many have left by it."""
+
+    def __init__(
+        self, path: Path, ids: SessionIds, *, on_left: Callable[[int], None], log: FilteringBoundLogger
+    ) -> None:
+        self._path, self._ids, self._on_left, self._log = path, ids, on_left, log
+        self._client: ControlClient | None = None
+
+    def close(self) -> None:
+        """End the connection: what was offered over it and not taken is dropped there."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def give(self, batch: Sequence[Session]) -> frozenset[int]:
+        """Offer sessions that are held still; return the numbers of those that have no place there.
+
+        All others that have not ended meanwhile have left. Raises ControlUnavailable and ControlError, and
+        then all are still here.
+        """
+        if self._client is None:
+            self._client = ControlClient(self._path, timeout=_PATIENCE)
+        client = self._client
+        offered = [each for each in batch if each.phase != CLOSED]  # one may have ended meanwhile
+        stages = [moving.stage(each) for each in offered]
+        reasons = self._offer(client, offered)
+        if client.closed.is_set():
+            raise ControlUnavailable("it went away with an offer")
+        answered = tuple(zip(offered, reasons, stages, strict=True))
+        going = [each for each, why, before in answered if not why and moving.stage(each) == before]
+        # None, too: what was offered and is not taken is dropped there.
+        self._take(client, going, tuple(offered.index(each) for each in going))
+        return frozenset(each.number for each, why, _ in answered if why not in ("", NO_ROOM))
+
+    def _offer(self, client: ControlClient, batch: Sequence[Session]) -> tuple[str, ...]:
+        """Return for each session "", or why the other worker cannot take it."""
+        told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
+        for each in batch:
+            moving.note_copies(each)
+        answer = client.ask(
+            Question(command="offer", values=moving_sessions.values(moving_sessions.offer_of(told))),
+            timeout=_PATIENCE,
+            descriptors=[each for session in batch for each in moving.descriptors(session)],
+        )
+        if not answer.ok:
+            raise ControlError("; ".join(each.message for each in answer.errors))
+        reasons = moving_sessions.offered(answer.values).refused
+        if len(reasons) != len(batch):
+            raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
+        return reasons
+
+    def _take(self, client: ControlClient, going: Sequence[Session], places: tuple[int, ...]) -> None:
+        """Say that sessions are the other worker's own: whatever it answers, they are not ours any more.
+
+        They leave with the last byte of the word, before anything else runs here. Where it cannot be said, as
+        the other worker is gone, they stay, and this raises ControlUnavailable.
+        """
+        question = Question(command="take", values=moving_sessions.values(Taken(places=places)))
+        left = False
+
+        def leave() -> None:
+            nonlocal left
+            left = True
+            for each in going:
+                moving.leave(each)
+            self._on_left(len(going))
+
+        try:
+            answer = client.ask(question, timeout=_PATIENCE, on_sent=leave)
+        except ControlUnavailable as error:
+            if not left:
+                raise
+            self.close()
+            self._log.error("sessions-lost", sessions=len(places), reason=str(error))
+            return
+        if not answer.ok:
+            reason = "; ".join(each.message for each in answer.errors)
+            self._log.error("sessions-lost", sessions=len(places), reason=reason)

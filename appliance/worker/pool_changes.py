@@ -1,0 +1,26 @@
+"""What happens to sessions when servers come and go: they leave lost servers, and who waits tries again."""
+
+from appliance.core.balancing.pool_state import LostMembers
+from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.session.session_phases import OPEN
+from appliance.worker.relay.traffic import Traffic
+
+
+def follow(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
+    """Let the sessions of a pool follow a change of its servers."""
+    _leave_lost_servers(traffic, backend, lost)
+    for session in backend.pool.dequeue_all():
+        session.place_free()
+
+
+def _leave_lost_servers(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
+    """Obey `on_down`; who has no connection to the server yet connects elsewhere in any case."""
+    if not lost.down and not lost.closing:
+        return
+    pending = {*lost.down, *lost.closing}
+    for session in tuple(traffic.live):
+        if not isinstance(session, Session) or session.backend is not backend:
+            continue
+        if session.member in (lost.closing if session.phase == OPEN else pending):
+            session.server_down()

@@ -1,0 +1,122 @@
+"""The listeners of a worker: for each one an acceptor, and what becomes of the connections that it accepts.
+
+A frontend with a pool gets sessions, with `sni` once the server name is known; one with `respond` is answered
+by the worker itself.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.accept_claims import AcceptClaim
+from appliance.wire.lines.worker_arguments import InheritedListener
+from appliance.worker.relay import tcp
+from appliance.worker.relay.acceptor import Acceptor, Open
+from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.hello_wait import HelloWait
+from appliance.worker.relay.neglected_queues import NeglectedQueues
+from appliance.worker.relay.responder import Responder
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.traffic import Traffic
+
+
+class Acceptors:
+    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current."""
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        *,
+        frontends: Mapping[str, FrontendState],
+        backends: Mapping[str, Backend],
+    ) -> None:
+        self._traffic, self._frontends, self._backends = traffic, frontends, backends
+        self._acceptors: list[Acceptor] = []
+        self._neglected = NeglectedQueues()
+        traffic.make_room = self.resume
+        traffic.pause_full = self.pause_full
+
+    def inherit(self, listeners: Iterable[InheritedListener]) -> None:
+        """Make an acceptor for each listener that the master has left open for us; none accepts yet."""
+        for listener in listeners:
+            os.set_inheritable(listener.fd, False)  # noqa: FBT003  # the standard library's signature
+            # O_NONBLOCK belongs to the open file, which all workers share: a worker that is woken for a
+            # connection that another one has taken would otherwise wait in accept4 with all its sessions.
+            os.set_blocking(listener.fd, False)  # the same
+            frontend = self._frontends[listener.frontend]
+            acceptor = Acceptor(
+                self._traffic,
+                frontend,
+                listener.fd,
+                open_session=self._opening(frontend),
+                claim=listener.claim,
+            )
+            acceptor.place = (listener.host, listener.port)
+            self._acceptors.append(acceptor)
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Descriptors of the listeners that are still open; empty once all are closed."""
+        return [acceptor.descriptor for acceptor in self._acceptors]
+
+    def start(self) -> None:
+        """Accept from now on."""
+        # Not before: the options hold for whoever else accepts on these listeners.
+        self.set_options()
+        for acceptor in self._acceptors:
+            if acceptor.claim is AcceptClaim.SPARE:
+                self._neglected.add(acceptor)
+            else:
+                acceptor.start()
+
+    def help_others(self) -> None:
+        """Take what waits for too long in the queues of other workers."""
+        self._neglected.look()
+
+    def set_options(self) -> None:
+        """Set the listeners' socket options; on Linux a connection inherits them when it is accepted.
+
+        TCP_DEFER_ACCEPT is not among them: it would hold back clients that wait for the server's first bytes.
+        """
+        for acceptor in self._acceptors:
+            config = acceptor.frontend.config
+            wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
+            tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + tcp.accepted(wanted))
+
+    def resume(self) -> None:
+        """Accept again where a limit or a shortage of descriptors has stopped it, and is over."""
+        paused = [acceptor for acceptor in self._acceptors if acceptor.resume()]
+        self._traffic.paused = bool(paused)
+
+    def pause_full(self) -> None:
+        """Stop accepting wherever a limit is reached."""
+        for acceptor in self._acceptors:
+            acceptor.pause_if_full()
+
+    def close(self, *, keep: frozenset[tuple[str, int]] = frozenset()) -> None:
+        """Close the listeners, but for those at the addresses in `keep`."""
+        staying = [each for each in self._acceptors if each.place in keep]
+        for acceptor in self._acceptors:
+            if acceptor not in staying:
+                self._neglected.remove(acceptor)
+                acceptor.close()
+        self._acceptors = staying
+
+    def _opening(self, frontend: FrontendState) -> Open:
+        """Return what becomes of a frontend's connections: chosen once, and not for each of them."""
+        if frontend.config.respond is not None:
+            return self._respond
+        return self._inspect if frontend.config.sni else self._relay
+
+    def _inspect(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        HelloWait(self._traffic, frontend, fd, address, relay=self._relay_to).begin()
+
+    def _relay_to(self, pool: str, frontend: FrontendState, fd: int, address: bytes) -> None:
+        Session(self._traffic, frontend, self._backends[pool], fd, address).begin()
+
+    def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        Session(self._traffic, frontend, self._backends[frontend.pool], fd, address).begin()
+
+    def _respond(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        needs = frontend.config.needs
+        Responder(self._traffic, frontend, self._backends[needs].pool if needs else None, fd, address)

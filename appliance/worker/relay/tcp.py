@@ -1,0 +1,111 @@
+"""The socket options that the data path sets, and what it asks of a socket now and then."""
+
+import fcntl
+import socket
+import sys
+import termios
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.worker.relay.raw_sockets import Option
+
+NO_OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
+)
+"""Options that take back those of an earlier configuration."""
+
+IN_LINE: Final = ((socket.SOL_SOCKET, socket.SO_OOBINLINE, 1),)
+"""Urgent data stays where it is in the stream, as RFC 6093 section 6 asks for.
+
+Without it a read that begins at the byte that the urgent pointer names leaves that out, and the stream would
+lose it here.
+"""
+
+NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+"""No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
+
+To set it sends at once what waits already.
+"""
+
+
+class OptionsRefused(Exception):  # noqa: N818  # reads as what happened
+    """The kernel does not take socket options of a configuration."""
+
+
+def unacknowledged(descriptor: int) -> int:
+    """Return how many bytes the peer has not acknowledged yet, a FIN counting as one (TIOCOUTQ)."""
+    queued = fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(queued, sys.byteorder)
+
+
+def local_address(descriptor: int) -> tuple[str, int]:
+    """Return the address that a client has connected to."""
+    borrowed = socket.socket(fileno=descriptor)
+    try:
+        host, port = borrowed.getsockname()[:2]
+    finally:
+        borrowed.detach()
+    return str(host), int(port)
+
+
+def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Option, ...]:
+    """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
+    return (*NO_DELAY, *IN_LINE, *connect_options(user_timeout), *keepalive_options(keepalive))
+
+
+def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
+    """Return those options that a connection has from its first byte on.
+
+    TCP_USER_TIMEOUT (RFC 5482) is milliseconds for the kernel. It ends a connection whose peer acknowledges
+    nothing for so long, where the kernel would retransmit for a quarter of an hour. That includes a peer that
+    keeps its window at zero, however often it answers the probes (tcp_probe_timer).
+    """
+    if user_timeout is None:
+        return ()
+    return ((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000)),)
+
+
+def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
+    """Return those options that find out that the peer of an idle connection is gone.
+
+    SO_KEEPALIVE is last: it starts the timer, with the times that are set then.
+    """
+    if keepalive is None:
+        return ()
+    return (
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(keepalive.idle))),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(keepalive.interval))),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalive.count),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    )
+
+
+def refused(wanted: Iterable[Option]) -> dict[Option, str]:
+    """Return the options that the kernel refuses, each with its reason: they are tried on a new socket."""
+    found: dict[Option, str] = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+        for option in wanted:
+            try:
+                trial.setsockopt(*option)
+            except (OSError, TypeError) as error:  # TypeError: more than a C int, taken for a buffer then
+                found[option] = str(error)
+    return found
+
+
+def accepted(wanted: Iterable[Option]) -> tuple[Option, ...]:
+    """Return the options that the kernel accepts: one that it refuses must not cost every connection."""
+    given = tuple(wanted)
+    without = refused(given)
+    return tuple(option for option in given if option not in without)
+
+
+def set_options(descriptor: int, wanted: Iterable[Option]) -> None:
+    """Set options on a listener; on Linux each connection that it accepts inherits them, without a call."""
+    borrowed = socket.socket(fileno=descriptor)
+    try:
+        for level, option, value in wanted:
+            borrowed.setsockopt(level, option, value)
+    finally:
+        borrowed.detach()

@@ -1,0 +1,215 @@
+"""What all sessions of a worker share: the clock, the look-out for timeouts, the pipes and the counters.
+
+No session has a timer: each of libev's costs memory, and every read would have to set it anew. The worker
+ticks a few times a second instead. Sessions in a phase that ends soon (connecting, queued, half-closed) are
+looked at on each tick, the others once a second, in slices.
+
+The clock is read once a tick, and not for each read and write: timeouts of sessions are as exact as a tick.
+"""
+
+import math
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import gevent
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_queue import Waiter
+from appliance.core.balancing.worker_shares import pipe_limit, session_limit
+from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.hub_visit import HubVisit
+from appliance.worker.relay.pipes import Pipes
+from appliance.worker.relay.poller import Poller
+from appliance.worker.relay.transfer import Transfer
+
+TICK: Final = 0.05
+"""Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
+
+HUB_TICKS: Final = 4
+"""Ticks from one look of gevent's loop at its timers to the next, while nothing else happens there.
+
+Such a look takes many times as long as the rest of a tick, and meanwhile the traffic waits.
+"""
+
+_HUB_LIVELY: Final = 1.0
+"""Seconds after something has happened in gevent's loop in which it looks at its timers on each tick."""
+
+_SWEEP_EVERY: Final = 1.0
+"""Seconds from one look at every session to the next."""
+
+_SLICE: Final = 500
+"""Sessions that a sweep looks at in one tick, so that the traffic does not wait for tens of thousands."""
+
+
+class Expiring(Protocol):
+    """A connection of a worker: a session, or one that the worker answers itself."""
+
+    def expire(self, now: float) -> None:
+        """End it, or a wait of it, where `now` is past its deadline."""
+        ...
+
+    def end(self, reason: EndReason) -> None:
+        """End it now."""
+        ...
+
+
+class Resting(Protocol):
+    """A side of a session that tries again at the next tick."""
+
+    def resume(self) -> None:
+        """Try again."""
+        ...
+
+
+class Traffic:
+    """The connections of a worker. `limit` of them fit the process's descriptors.
+
+    `live` are all, `every_tick` those to look at on each tick, `resting` sides that try again at the
+    next one. `now` is the monotonic time of the last tick.
+
+    The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
+    session that ends by `report`, with the reason. `pause_full` is called when a limit is reached,
+    `make_room` when a session ends while accepting is `paused`. `failing_servers` holds servers that failed
+    clients, until `health` has been told. `hub_ticks` is how often gevent's loop looks at its timers.
+    """
+
+    __slots__ = (
+        "_hub_at",
+        "_lively_until",
+        "_sweep",
+        "_sweep_at",
+        "accept_failed",
+        "changed",
+        "every_tick",
+        "failing_servers",
+        "fault",
+        "hub_ticks",
+        "last_number",
+        "limit",
+        "live",
+        "make_room",
+        "now",
+        "pause_full",
+        "paused",
+        "pipes",
+        "poller",
+        "reasons",
+        "report",
+        "resting",
+        "transfer",
+    )
+
+    def __init__(
+        self,
+        *,
+        descriptors: int,
+        fault: Callable[[Exception], None],
+        accept_failed: Callable[[int], None],
+        make_room: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.now = time.monotonic()
+        self.live: set[Expiring] = set()
+        self.failing_servers: set[PoolMember] = set()
+        self.every_tick: set[Expiring] = set()
+        self.resting: list[Resting] = []
+        self.limit = session_limit(descriptors)
+        self.pipes = Pipes(pipe_limit(descriptors))
+        self.poller = Poller()
+        self.transfer = Transfer()
+        self.reasons = dict.fromkeys(EndReason, 0)
+        self.fault = fault
+        self.hub_ticks = HUB_TICKS
+        self._lively_until = 0.0
+        self._hub_at = math.inf
+        self.accept_failed = accept_failed
+        self.report: Callable[..., None] | None = None
+        self.make_room = make_room
+        self.pause_full: Callable[[], None] = lambda: None
+        self.paused = False
+        self.changed = True
+        self.last_number = 0
+        self._sweep: list[Expiring] = []
+        self._sweep_at = 0.0
+
+    def is_full(self) -> bool:
+        """Whether there are as many sessions as descriptors allow."""
+        return len(self.live) >= self.limit
+
+    def close(self) -> None:
+        """Close the pipes and the poller; no session is left."""
+        self.pipes.close()
+        self.poller.close()
+
+    def run_until(self, done: Callable[[], bool], *, on_tick: Callable[[], None]) -> None:
+        """Move connections until `done`, as the outermost loop of the process; `on_tick` calls `tick`.
+
+        What is gevent's, the control socket above all, has its turn when it has something to do. Its timers,
+        and a thread that calls back into its loop, may be late by a few ticks.
+        """
+        poller, ticks, visit = self.poller, 0, HubVisit()
+        poller.lead()
+        tick_at = time.monotonic()
+        self.keep_lively()  # greenlets begin with the first tick
+        while not done():
+            hub_ready = poller.wait(min(tick_at, self._hub_at))
+            now = time.monotonic()
+            hub_due = hub_ready
+            if now >= tick_at:
+                on_tick()
+                tick_at = now + TICK
+                ticks += 1
+                hub_due = hub_ready or now < self._lively_until or ticks % self.hub_ticks == 0
+            if hub_ready:
+                self.keep_lively()
+            if hub_due or now >= self._hub_at:
+                self._hub_at = math.inf
+                visit.make()
+
+    def keep_lively(self) -> None:
+        """Let gevent's loop look at its timers on each tick for a while: a greenlet has much to do."""
+        self._lively_until = time.monotonic() + _HUB_LIVELY
+
+    def rest(self, seconds: float) -> None:
+        """Block a greenlet for so long, while connections are moved; no tick is waited for."""
+        self._hub_at = min(self._hub_at, time.monotonic() + seconds)
+        gevent.sleep(seconds)
+
+    def tick(self) -> None:
+        """Move the clock on and end what has waited too long."""
+        now = self.now = time.monotonic()
+        if self.resting:
+            self.wake()
+        for each in tuple(self.every_tick):
+            each.expire(now)
+        if not self._sweep and now >= self._sweep_at and self.live:
+            self._sweep = list(self.live)
+            self._sweep_at = now + _SWEEP_EVERY
+        due, self._sweep = self._sweep[:_SLICE], self._sweep[_SLICE:]
+        for each in due:
+            each.expire(now)
+
+    def wake(self) -> None:
+        """Let what rests try again."""
+        resting, self.resting = self.resting, []
+        for each in resting:
+            each.resume()
+
+    def wake_queued(self, waiter: Waiter | None) -> None:
+        """Let the session that the pool has taken out of its queue, if any, have the place that is free."""
+        if waiter is not None:
+            waiter.place_free()
+
+    def end_all(self, reason: EndReason) -> None:
+        """End every session."""
+        for each in tuple(self.live):
+            each.end(reason)
+
+
+def descriptor_limit() -> int:
+    """Raise the soft limit of open files to the hard one and return it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else os.sysconf("SC_OPEN_MAX")

@@ -1,0 +1,34 @@
+"""The ids by which operators name sessions: program, generation, worker and number of where one began."""
+
+from collections.abc import Collection
+from typing import Final
+
+from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.traffic import Expiring
+
+_SPARE: Final = 1000
+"""Ids that may be kept of sessions that have ended."""
+
+
+class SessionIds:
+    """Those of one worker. A session that came from another worker keeps the id that it had there."""
+
+    def __init__(self, arguments: WorkerArguments) -> None:
+        self._prefix = f"{arguments.program}-{arguments.generation}-{arguments.index}"
+        self._kept: dict[int, str] = {}
+
+    def of(self, number: int) -> str:
+        """Return the id of the session with this number."""
+        return self._kept.get(number) or f"{self._prefix}-{number}"
+
+    def keep(self, number: int, name: str) -> None:
+        """Note the id of a session that has come with it."""
+        self._kept[number] = name
+
+    def forget_ended(self, live: Collection[Expiring]) -> None:
+        """Forget the ids of sessions that are none of these, once that is worth the look at all of them."""
+        if len(self._kept) <= _SPARE + 2 * len(live):
+            return
+        numbers = {each.number for each in live if isinstance(each, Session)}
+        self._kept = {number: name for number, name in self._kept.items() if number in numbers}
