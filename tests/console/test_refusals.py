@@ -13,7 +13,7 @@ from appliance.console.command import COMMANDS, main
 pytestmark = pytest.mark.pure
 
 _CONSOLE = ROOT / "appliance" / "console"
-_BOOT = ROOT / "appliance" / "net" / "reloading" / "boot.py"
+_BOOT = ROOT / "appliance" / "reload" / "boot.py"
 
 
 def _calls(path: Path) -> Iterator[ast.Call]:
