@@ -36,6 +36,35 @@ def test_an_address_is_a_literal(host: str):
     assert literal.is_literal(host)
 
 
+@given(
+    st.lists(st.integers(0, 300).map(str) | st.sampled_from(["00", "01", "", chr(0x661), "a"]), max_size=5)
+)
+def test_what_a_literal_is_ipaddress_says(octets: list[str]):
+    """The short way for IPv4 takes what the long way takes, and nothing else."""
+    host = ".".join(octets)
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        assert not literal.is_literal(host)
+    else:
+        assert literal.is_literal(host)
+
+
+def test_the_hosts_of_many_servers_are_parsed_once(monkeypatch: pytest.MonkeyPatch):
+    """A worker asks at each look at the health board, of more of them than the cache for packets holds."""
+    parsed: list[str] = []
+
+    def counted(text: str) -> ipaddress.IPv6Address:
+        parsed.append(text)
+        return ipaddress.IPv6Address(text)
+
+    monkeypatch.setattr(literal.ipaddress, "ip_address", counted)
+    for _ in range(2):
+        assert all(literal.is_literal(f"2001:db8:1::{number:x}") for number in range(3000))
+        assert literal.is_literal("198.18.0.1")
+    assert len(parsed) == 3000
+
+
 @pytest.mark.parametrize("host", ["", "web", "192.0.2.1:80", "[2001:db8::1]"])
 def test_a_name_is_no_literal(host: str):
     """Anything else is a name to resolve."""

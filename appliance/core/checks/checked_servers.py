@@ -4,6 +4,7 @@ A server is known by its pool and name. Its health is kept as long as its addres
 another address is another machine, about which nothing is known yet.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -75,7 +76,7 @@ class CheckedServers:
         self.weights = dict(weights or {})
         self.snapshot: Snapshot | None = None
         self.servers: dict[Key, CheckedServer] = {}
-        self._members: dict[str, list[CheckedServer]] = {}
+        self._tallies: dict[str, Counter[ServerState]] = {}
 
     def differs(self, snapshot: Snapshot) -> bool:
         """Return whether applying the snapshot would change an address, a weight or a check."""
@@ -95,7 +96,7 @@ class CheckedServers:
         interval: three masters are known at once, and a thousand servers do not all get a handshake at once.
         """
         old, self.servers, self.snapshot = self.servers, {}, snapshot
-        self._members = {}
+        self._tallies = {}
         started, events = set(), []
         wanted = _configured(snapshot)
         for key, (pool, server) in wanted.items():
@@ -105,7 +106,7 @@ class CheckedServers:
                 started.add(key)
             checked.server, checked.weight = server, self.weights.get(key)
             self.servers[key] = checked
-            self._members.setdefault(pool.name, []).append(checked)
+            checked.health.count_in(self._tallies.setdefault(pool.name, Counter()))
             events += [(key, event)] if event else []
         gone = frozenset(key for key, checked in old.items() if self.servers.get(key) is not checked)
         return CheckChanges(
@@ -180,20 +181,24 @@ class CheckedServers:
         if host == checked.host:
             return False
         if checked.host:
-            checked.health = self._begin(key, checked.health.settings, now=now, window=0.0)
+            before, tally = checked.health, checked.health.tally
+            before.count_in(Counter())
+            checked.health = self._begin(key, before.settings, now=now, window=0.0)
+            checked.health.count_in(tally)
         checked.host = host
         return True
 
     def up(self, pool: str) -> tuple[int, int]:
         """Return how many servers of a pool take traffic, and how many there are."""
-        return self._in_state(pool, ServerState.UP), len(self._members.get(pool, ()))
+        tally = self._tally(pool)
+        return tally[ServerState.UP], tally.total()
 
     def unchecked(self, pool: str) -> int:
         """Return of how many servers of a pool the first verdict is still to come."""
-        return self._in_state(pool, ServerState.CHECKING)
+        return self._tally(pool)[ServerState.CHECKING]
 
-    def _in_state(self, pool: str, state: ServerState) -> int:
-        return sum(each.health.state is state for each in self._members.get(pool, ()))
+    def _tally(self, pool: str) -> Counter[ServerState]:
+        return self._tallies.get(pool, Counter())
 
     def _checked(
         self, old: CheckedServer | None, pool: Pool, server: Server, *, now: float, window: float

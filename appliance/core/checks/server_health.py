@@ -9,6 +9,7 @@ The operator's word stands beside the verdict, as in HAProxy's `set server state
 new connections and is checked on; one in `maint` gets none and is not checked.
 """
 
+from collections import Counter
 from enum import StrEnum
 from typing import Final
 
@@ -58,7 +59,8 @@ class ServerHealth:
     """The state of one server, and when something is due for it.
 
     `since` is when the verdict or the operator's word changed last. `streak` counts results equal to the last
-    one, `failed` all failed checks; `history` is what only monitoring wants to know.
+    one, `failed` all failed checks; `history` is what only monitoring wants to know. `tally` is how many of
+    the servers that share it are in which state: it is right at every change, and nobody has to count.
     """
 
     __slots__ = (
@@ -75,6 +77,7 @@ class ServerHealth:
         "settings",
         "since",
         "streak",
+        "tally",
         "verdict",
     )
 
@@ -101,6 +104,7 @@ class ServerHealth:
         self._reachability = Reachability()
         self._schedule = CheckSchedule()
         self.verdict = self._presumed_verdict()
+        self.tally = Counter([self.state])
         self._schedule_first(now, window)
 
     @property
@@ -128,6 +132,12 @@ class ServerHealth:
         """When something is due next: a check or a step of slow start; None is never."""
         moments = [each for each in (self._schedule.due, self._slow_start.next_step) if each is not None]
         return min(moments, default=None)
+
+    def count_in(self, tally: Counter[ServerState]) -> None:
+        """Share a tally from now on, and leave the one before."""
+        self.tally[self.state] -= 1
+        self.tally = tally
+        tally[self.state] += 1
 
     def tick(self, now: float) -> bool:
         """Take the steps of slow start that are due; True when the weight has changed."""
@@ -186,7 +196,7 @@ class ServerHealth:
         if admin is self.admin:
             return None
         left_maint = self.admin is AdminState.MAINT
-        self.admin = admin
+        self._become(self.verdict, admin)
         self.since = now
         if left_maint:
             self._leave_maint(now)
@@ -233,7 +243,7 @@ class ServerHealth:
             self._begin_slow_start(now, step=round(record.weight / weight * STEPS))
 
     def _restore_checks(self, record: ServerHealthRecord, *, now: float, wall: float) -> None:
-        self.verdict = record.verdict
+        self._become(record.verdict, self.admin)
         self.streak = record.streak
         self._reachability.unreachable = record.unreachable
         self._presumed = record.result is CheckResult.UNCHECKED
@@ -244,11 +254,16 @@ class ServerHealth:
         )
         self.checked_at = now - (wall - record.checked_at) if record.checked_at else None
 
+    def _become(self, verdict: HealthVerdict, admin: AdminState) -> None:
+        self.tally[self.state] -= 1
+        self.verdict, self.admin = verdict, admin
+        self.tally[self.state] += 1
+
     def _leave_maint(self, now: float) -> None:
         self._was_away = True
         if self.verdict is HealthVerdict.DOWN:
             return  # it had failed before: it has to rise, like any server that is down
-        self.verdict = self._presumed_verdict()
+        self._become(self._presumed_verdict(), self.admin)
         self.last = UNCHECKED
         self.checked_at = None
         self._presumed = self.settings.check is not None
@@ -266,7 +281,7 @@ class ServerHealth:
 
     def _change_verdict(self, verdict: HealthVerdict, now: float) -> HealthEvent:
         self.history.verdict_changed(before=self.verdict, after=verdict, seconds=now - self.since)
-        self.verdict = verdict
+        self._become(verdict, self.admin)
         self.since = now
         if verdict is HealthVerdict.DOWN:
             self._was_away = True

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -23,9 +23,9 @@ from appliance.core.checks.checked_servers import (
 )
 from appliance.core.checks.health_record import record
 from appliance.core.checks.health_settings import HealthSettings, health_settings
-from appliance.core.checks.server_health import HealthEvent
+from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.check_results import CheckResult
-from appliance.model.server_states import AdminState, HealthVerdict, ServerState
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
@@ -304,3 +304,52 @@ def test_counts_of_a_pool_cost_what_the_pool_has():
     subject.servers = dict(dict.items(subject.servers))
     subject.apply(of([B]), now=2.0)
     assert (subject.up("pool"), subject.up("other")) == ((0, 1), (0, 0))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("check"), st.sampled_from("ab"), st.sampled_from([GOOD, BAD])),
+        st.tuples(st.just("admin"), st.sampled_from("ab"), st.sampled_from(AdminState)),
+        st.tuples(st.just("host"), st.sampled_from("ab"), st.sampled_from(["10.0.0.1", "10.0.0.2"])),
+        st.tuples(
+            st.just("apply"), st.just(""), st.sampled_from([[A], [A, B], [B, C], [replace(A, check=None)]])
+        ),
+    ),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_the_tally_of_a_pool_is_what_counting_gives(steps: list[tuple[str, str, Any]]):
+    """Whatever becomes of its servers, who is counted in which state is never out of step."""
+    subject = checked_servers(A, B)
+    for now, (step, name, value) in enumerate(steps, start=1):
+        if step == "apply":
+            subject.apply(of(value), now=now)
+        elif ("pool", name) not in subject.servers:
+            continue
+        elif step == "check":
+            conclude(subject, name, value, now=now)
+        elif step == "admin":
+            subject.set_admin("pool", name, value, now=now)
+        else:
+            subject.set_host(("pool", name), value, now=now)
+        states = [each.health.state for each in subject.servers.values()]
+        assert subject.up("pool") == (states.count(ServerState.UP), len(states))
+        assert subject.unchecked("pool") == states.count(ServerState.CHECKING)
+
+
+def test_a_change_of_a_server_looks_at_no_other(monkeypatch: pytest.MonkeyPatch):
+    """In a pool of 40,000 servers that all go down, each change would look at 40,000."""
+    subject = checked_servers(*(snapshots.server(f"s{number}", check=CHECK) for number in range(50)))
+    looked: list[ServerHealth] = []
+
+    def state(health: ServerHealth) -> ServerState:
+        looked.append(health)
+        return state_of(health.verdict, health.admin)
+
+    monkeypatch.setattr(ServerHealth, "state", property(state))
+    conclude(subject, "s7", GOOD)
+    assert subject.up("pool") == (1, 50)
+    assert subject.unchecked("pool") == 49
+    assert {id(each) for each in looked} == {id(subject.find("pool", "s7").health)}
