@@ -33,8 +33,8 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 @click.option(
     "--here",
     is_flag=True,
-    help="Also what this machine lacks: interfaces, ports, files, commands, rights, open files, nftables, and"
-    " who else has a virtual IP.",
+    help="Also check this machine: interfaces, ports, files, commands, rights, open files, nftables, "
+    "and who else holds a virtual IP.",
 )
 @click.pass_obj
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
@@ -42,10 +42,10 @@ def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None
 
     `-` is standard input.
 
-    With it the files of --haproxy and --keepalived, or of its `source`; their lines that do not mean quite
-    the same here are warnings, and so is what is left to HAProxy. With --here ports are bound for a moment,
-    and neighbours are asked who has the virtual IPs; what runs here already is not disturbed. Exits 0 when
-    there is no error; warnings do not count. Changes nothing, asks no program.
+    The files of --haproxy and --keepalived, or of `source`, are checked too. Lines that mean something else
+    here, and sections that are left to HAProxy, are warnings. --here binds ports for a moment, and asks
+    neighbours who holds the virtual IPs; a running appliance is not disturbed. Exits 0 if there are no
+    errors; warnings do not count. Changes nothing, and asks no program.
 
     JSON: ok, file, files, errors, warnings; each problem has message, severity, source, path, line and
     column.

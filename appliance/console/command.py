@@ -47,30 +47,40 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
     name: Subcommand(module=f"appliance.console.{module}", attribute=attribute, summary=summary)
     for name, module, attribute, summary in (
         ("run", "run", "run", "Run the whole appliance in the foreground."),
-        ("demo", "demo.demo", "demo", "The same with generated backends, without root."),
+        ("demo", "demo.demo", "demo", "Run the appliance with generated backends, without root."),
         ("check", "check", "check", "Validate a configuration and print every error."),
         ("import", "import_files", "import_files", "Turn haproxy.cfg and keepalived.conf into YAML."),
-        ("completion", "completion.completion", "completion", "Print the script by which a shell completes."),
+        ("completion", "completion.completion", "completion", "Print the completion script of a shell."),
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
-        ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
+        ("reload", "reload", "reload", "Apply the configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
-        ("top", "top.top", "top", "Show what happens now, live: rates, sessions, queues, checks, errors."),
+        ("top", "top.top", "top", "Show live figures: rates, sessions, queues, checks, errors."),
         ("why", "why", "why", "Explain the state of a server, pool, frontend or virtual IP."),
-        ("alive", "status.alive", "alive", "Say whether it serves: for health checks of containers."),
-        ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
+        (
+            "alive",
+            "status.alive",
+            "alive",
+            "Report whether the appliance serves: for health checks of containers.",
+        ),
+        ("drain", "server_states", "drain", "Send servers no new connections; open ones continue."),
         ("ready", "server_states", "ready", "Let the checks of servers decide again."),
         ("maint", "server_states", "maint", "Take servers out of service."),
-        ("weight", "server_states", "weight", "Give servers another share of the connections."),
+        ("weight", "server_states", "weight", "Change the weight of servers."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
-        ("events", "events", "events", "Show what happened, and why, from before the last restart too."),
+        ("events", "events", "events", "Show what happened and why, also before the last restart."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
-        ("upgrade", "upgrade", "upgrade", "Have this release take over from the one that runs."),
-        ("leave", "leave", "leave", "Give the virtual IPs away, and wait for their connections to end."),
+        ("upgrade", "upgrade", "upgrade", "Replace the running release with this one."),
+        (
+            "leave",
+            "leave",
+            "leave",
+            "Hand the virtual IPs to other nodes, and wait until their connections have ended.",
+        ),
         (
             "discover",
             "discover.discover",
             "discover",
-            "Show what the cluster's API has shown, and its age.",
+            "Show the servers found in the cluster's API, and how old that is.",
         ),
         ("support", "support.support", "support", "Write one archive for a ticket, without secrets."),
         ("guest", "guest", "guest", "Apply and show the properties of a virtual machine."),
@@ -151,7 +161,7 @@ class Appliance(click.Group):
     default=Paths().state,
     show_default=True,
     show_envvar=True,
-    help="What outlives a reboot.",
+    help="Directory of what outlives a reboot.",
 )
 @click.option(
     "--haproxy",
@@ -159,15 +169,15 @@ class Appliance(click.Group):
     multiple=True,
     envvar=HAPROXY_VARIABLE,
     show_envvar=True,
-    help="A haproxy.cfg, or a directory of them, to obey beside the configuration, or without any; may be "
-    "given again, as HAProxy's -f.",
+    help="A haproxy.cfg, or a directory of them, to use beside the configuration or instead of it; "
+    "can be repeated, as HAProxy's -f.",
 )
 @click.option(
     "--keepalived",
     type=click.Path(path_type=Path, readable=False),
     envvar=KEEPALIVED_VARIABLE,
     show_envvar=True,
-    help="A keepalived.conf to obey, likewise.",
+    help="A keepalived.conf to use in the same way.",
 )
 @click.option(
     "--reload-socket",
@@ -176,7 +186,7 @@ class Appliance(click.Group):
     multiple=True,
     envvar=RELOAD_SOCKETS_VARIABLE,
     show_envvar=True,
-    help="A further socket that takes the line `reload`, from the first moment on; may be given again.",
+    help="Another socket that accepts the line `reload`, from the start on; can be repeated.",
 )
 @click.version_option(appliance.__version__, prog_name="appliance", message="%(prog)s %(version)s")
 @click.pass_context
@@ -192,8 +202,8 @@ def main(
 ) -> None:
     """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together.
 
-    Every option may stand before a command or behind it: appliance status --runtime-dir DIR. Of one that is
-    given twice the later counts.
+    Every option may stand before a command or behind it: appliance status --runtime-dir DIR. If an option is
+    given twice, the last one counts.
     """
     paths = Paths(
         config=config,

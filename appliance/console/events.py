@@ -35,9 +35,11 @@ class SinceType(click.ParamType[float]):
 
 
 @click.command(epilog="Example: appliance events --since 1h --follow")
-@click.option("--since", type=SinceType(), metavar="TIME", help="Only those of the last 30m, 12h, 2d ...")
-@click.option("--limit", type=click.IntRange(min=1), default=_LIMIT, show_default=True, help="The newest N.")
-@click.option("--follow", is_flag=True, help="Go on with what happens from now on, until Ctrl-C.")
+@click.option("--since", type=SinceType(), metavar="TIME", help="Only events of the last 30m, 12h, 2d ...")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=_LIMIT, show_default=True, help="Number of newest events."
+)
+@click.option("--follow", is_flag=True, help="Print new events as they happen, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --follow a line for each event.")
 @click.pass_obj
 def events(paths: Paths, *, since: float | None, limit: int, follow: bool, as_json: bool) -> None:

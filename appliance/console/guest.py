@@ -25,10 +25,12 @@ def guest() -> None:
 
 @guest.command(epilog="Example: sudo appliance guest apply --overwrite && sudo appliance reload")
 @click.option(
-    "--overwrite", is_flag=True, help="Take the configuration of the properties; keep an edited one beside."
+    "--overwrite",
+    is_flag=True,
+    help="Use the configuration of the properties; keep an edited one under another name.",
 )
 @click.option(
-    "--keep", is_flag=True, help="Stay with an edited configuration, though the properties have changed."
+    "--keep", is_flag=True, help="Keep an edited configuration even if the properties have changed."
 )
 @click.option(
     "--root",
@@ -38,11 +40,11 @@ def guest() -> None:
 )
 @click.pass_obj
 def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
-    """Write host name, network, time servers, SSH keys and configuration as the properties say.
+    """Apply the properties: host name, network, time servers, SSH keys and configuration.
 
-    Runs at every start of the machine, before the network. Problems in properties are told here, on the
-    console and by `appliance status`; they do not fail it, because the machine has to start. Exits 1 when
-    it cannot write what it should.
+    Runs at every start of the machine, before the network. Problems in properties are reported here, on the
+    console and by `appliance status`; the command does not fail because of them, as the machine has to start.
+    Exits 1 if it cannot write a file.
     """
     if overwrite and keep:
         raise click.UsageError("--overwrite and --keep exclude each other")
@@ -64,7 +66,7 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
 def show(paths: Paths, *, as_json: bool) -> None:
     """Show the properties that were given, where they came from, and what is wrong with them.
 
-    Exits 1 when there are problems, or nothing was applied since the machine started.
+    Exits 1 if there are problems, or if nothing was applied since the machine started.
 
     JSON: origin (vmware, credential, iso, remembered, none), applied_at (Unix seconds), properties,
     problems (message, key, line and column in the configuration), notes, login_keys (how many keys open it).
@@ -119,13 +121,13 @@ def _print(report: GuestReport) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("/run/issue.d/appliance.issue"),
     show_default=True,
-    help="Where agetty reads what it shows above its login prompt.",
+    help="File that agetty shows above its login prompt.",
 )
 @click.pass_obj
 def console(paths: Paths, *, once: bool, issue: Path) -> None:
-    """Keep what a virtual machine's console shows: addresses, state, problems and what to do about them.
+    """Update what a virtual machine's console shows: addresses, state, problems and next steps.
 
-    Runs until it is ended. The file is written, and agetty told, only when something has changed.
+    Runs until it is stopped. Writes the file and notifies agetty only when something has changed.
     """
     from appliance.console.screen import screen  # noqa: PLC0415  # the boot waits for `apply`, which starts faster without
 

@@ -23,25 +23,28 @@ from appliance.translation.translation import HttpSections
 @click.argument("haproxy", required=False, type=click.Path(path_type=Path))
 @click.argument("keepalived", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write the YAML there, not to standard output."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the YAML to this file, not to standard output.",
 )
 @click.option(
-    "--report", type=click.Path(path_type=Path), help="Write the report there, not to standard error."
+    "--report", type=click.Path(path_type=Path), help="Write the report to this file, not to standard error."
 )
-@click.option("--json", "as_json", is_flag=True, help="The report as JSON; the keys are stable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON; the keys are stable.")
 @click.option(
     "--http",
     type=click.Choice(get_args(HttpSections)),
     default="refuse",
     show_default=True,
-    help="HAProxy's sections that read HTTP: an error each, or they are left out, for HAProxy to go on with.",
+    help="Sections that read HTTP: refuse each as an error, or leave them to HAProxy.",
 )
 @click.option(
     "--rest",
     type=click.Path(path_type=Path),
-    help="With --http skip: write there the haproxy.cfg with which HAProxy goes on.",
+    help="With --http skip: write the haproxy.cfg that is left for HAProxy to this file.",
 )
-@click.option("--force", is_flag=True, help="Also where there is a file already.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @click.pass_obj
 def import_files(  # noqa: PLR0913  # each option is one
     paths: Paths,
@@ -55,18 +58,18 @@ def import_files(  # noqa: PLR0913  # each option is one
     rest: Path | None,
     force: bool,
 ) -> None:
-    """Print the configuration that HAPROXY (a haproxy.cfg) and KEEPALIVED (a keepalived.conf) amount to.
+    """Translate HAPROXY (a haproxy.cfg) and KEEPALIVED (a keepalived.conf) into a configuration.
 
-    Each entry has the line that it came from as a comment. The report says of every line whether it was kept,
-    changed, ignored or refused, and why; then what could be better than it was there. Either file will do:
-    appliance --keepalived FILE import. HAPROXY may be a directory, as for `haproxy -f`; several are
-    appliance --haproxy A --haproxy B import.
+    A comment names the source line of each entry. The report lists every line as kept, changed, ignored or
+    refused, with the reason, and then proposes improvements. One file is enough: appliance --keepalived FILE
+    import. HAPROXY may be a directory, as for `haproxy -f`; for several files: appliance --haproxy A
+    --haproxy B import.
 
-    With --http skip sections that read HTTP are left to HAProxy: the report says which, where nobody listens
-    without it, and what `mode tcp` would lose in them.
+    With --http skip, sections that read HTTP are left to HAProxy. The report lists them, the addresses on
+    which nothing listens without HAProxy, and what they would lose with `mode tcp`.
 
-    Exits 0 when no line is refused and `appliance check` accepts the YAML, else 1; 2 where a file cannot be
-    read or is there already.
+    Exits 0 if no line is refused and `appliance check` accepts the YAML, else 1; 2 if a file cannot be read,
+    or the output already exists.
 
     JSON: ok, counts, lines (file, line, column, text, outcome, reason), problems (as those of check),
     left (section, name, file, line, addresses), proposals (name, message, file, line, example).

@@ -24,22 +24,25 @@ _LOOK_AGAIN: Final = 0.5
 
 
 @click.command(epilog="Example: appliance leave --wait && systemctl stop appliance")
-@click.option("--wait", "waits", is_flag=True, help="Return when no connection of a virtual IP is left here.")
+@click.option(
+    "--wait", "waits", is_flag=True, help="Wait until no connection of a virtual IP is left on this node."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     default=None,
     metavar="SECONDS",
-    help="How long to wait for that; as long as `linger: { longest: ... }` by default.",
+    help="How long to wait; by default as long as `linger: { longest: ... }`.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) -> None:
-    """Give all virtual IPs of this node to others, and take part again after the next `appliance reload`.
+    """Hand all virtual IPs of this node to other nodes, until the next `appliance reload`.
 
-    With `linger` in the configuration connections go on here until they end by themselves, and --wait returns
-    when that is so: then this node can be stopped, and nobody notices. Where no other node could lead their
-    packets here, it says so first. Exits 1 when nobody answers, or connections are left after the time.
+    With `linger` in the configuration, connections stay on this node until they end, and --wait returns when
+    the last one has ended: the node can then be stopped, and nobody notices. If no other node can forward
+    their packets to this one, a warning comes first. Exits 1 if the programs do not answer, or connections
+    are left after the timeout.
 
     JSON: ok, connections (that are left), errors.
     """

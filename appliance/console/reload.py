@@ -46,27 +46,27 @@ class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there
     help="How long to wait for the answer.",
 )
 @click.option(
-    "--force", "forced", is_flag=True, help="Also where it puts a virtual IP of this node into fault."
+    "--force", "forced", is_flag=True, help="Reload even if that puts a virtual IP of this node into fault."
 )
 @click.option(
     "--dry-run",
     "rehearsed",
     is_flag=True,
-    help="Show what it would change, and what refuses it; change nothing.",
+    help="Show what a reload would change, and what would refuse it; change nothing.",
 )
 @click.pass_context
 def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, rehearsed: bool) -> None:
-    """Make the appliance obey its configuration as it is now.
+    """Apply the configuration as it is now.
 
-    A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
-    that is asked for while another runs is answered when its own turn is done. The file is the one that the
-    appliance was started with: another --config is refused.
+    A configuration with errors changes nothing: the command prints all of them and exits with code 1. A
+    reload that is requested while another one runs waits for its turn. The appliance reads the file that it
+    was started with; another --config is refused.
 
-    With --dry-run every program prepares the change and forgets it again, so that all that would refuse a
-    reload is told: new ports are bound for a moment, and new workers start and end without a client.
+    With --dry-run, every program prepares the change and discards it, so that everything that would refuse a
+    reload is reported: new ports are bound for a moment, and new workers start and exit without a client.
 
-    What is refused for now, as a program went away or somebody else has a port, is tried again by itself for
-    some minutes; the exit code is 1 all the same. What is wrong in the files is not.
+    A reload that is refused for a passing reason (a program went away, another process has a port) is retried
+    automatically for some minutes; the exit code is 1 nevertheless. Errors in the files are not retried.
 
     JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
     ok and errors (message, path, line, column, and source where that is not the YAML), with configuration

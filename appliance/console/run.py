@@ -56,35 +56,35 @@ _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
     metavar="NAME",
     envvar=drop_privileges.USER_VARIABLE,
     show_envvar=True,
-    help="Whom to become where it is started as root.  [default: appliance, where there is such a user; "
-    "else root, without the rights that no program needs]",
+    help="User to run as when started by root.  [default: appliance if that user exists, else root "
+    "without the rights that no program needs]",
 )
 @click.option(
     "--take-over/--no-take-over",
     default=None,
-    help="Whether to take the place of an appliance that runs in this runtime directory.  [default: yes, but "
-    "not where it is started in a terminal]",
+    help="Whether to take over from an appliance that runs in this runtime directory.  [default: yes,"
+    " unless started from a terminal]",
 )
 @click.pass_obj
 def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     """Run the whole appliance in the foreground.
 
-    Where one runs in this runtime directory already, that one is asked to make way: this one takes its
-    sockets, sessions, virtual IPs and verdicts over, and the other one ends. So an upgrade is to start the
-    new release, and the way back to start the former one. If this one cannot start (its configuration is
-    refused, a program of it does not come up), the other one goes on, and this one ends with exit code 3.
+    If an appliance already runs in this runtime directory, the new one takes over its sockets, sessions,
+    virtual IPs and verdicts, and the old one exits. To upgrade, start the new release; to go back, start the
+    former one. If the new one cannot start (its configuration is rejected, a program does not come up), the
+    old one continues, and the new one exits with code 3.
 
-    Started as root it becomes an ordinary user, and each program has the capabilities that it needs and no
-    others. The runtime and state directories are to be writable for this user alone.
+    Started as root, it switches to an ordinary user, and each program gets only the capabilities that it
+    needs. The runtime and state directories must be writable for this user alone.
 
-    TERM or Ctrl-C stops it in order, within the drain time; a second one at once. After USR1 sessions end by
-    themselves, without a deadline. With errors in the
-    configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
-    every error and ends with exit code 1.
+    TERM or Ctrl-C stops it within the drain time; a second signal stops it at once. USR1 stops it when the
+    last session has ended, without a deadline. If the configuration has errors, it starts with the
+    configuration that was accepted last, and logs that; without one, it prints every error and exits with
+    code 1.
 
-    With --haproxy, --keepalived, --reload-socket or `source` somebody else writes the files, and may want the
-    reload socket first: then it waits for the first good ones, serves nothing until they are there, and
-    `appliance status` says what it waits for.
+    With --haproxy, --keepalived, --reload-socket or `source`, another program writes the files and may need
+    the reload socket first. The appliance then waits for the first valid files and serves nothing until they
+    exist; `appliance status` shows what it waits for.
     """
     # Blocked signals stay pending over execve(2): supervisord, which can end what an earlier one left, gets
     # them.

@@ -43,10 +43,10 @@ def _command(name: str, effect: str, explanation: str) -> click.Command:
 @click.option("--json", "as_json", is_flag=True, help='Print a list of {"pool", "server", "weight"}.')
 @click.pass_obj
 def weight(paths: Paths, *, servers: tuple[str, ...], weight: str, as_json: bool) -> None:
-    """Give servers another share of the connections, in place of the configured weight.
+    """Set a weight for servers in place of the configured one.
 
-    N is 0 (no new connections) to 256, N% a part of the configured weight; 100% gives the configured weight
-    back. Kept over reloads and restarts.
+    N is 0 (no new connections) to 256, N% a part of the configured weight; 100% restores the configured
+    weight. Survives reloads and restarts.
     """
     wanted = [_named(each, _known(paths)) for each in dict.fromkeys(servers)]
     for pool, server in wanted:
@@ -104,7 +104,7 @@ def _hint(text: str, known: frozenset[str]) -> str:
 drain: Final[Callable[..., object]] = _command(
     "drain",
     "drain: no new connections, those it has go on",
-    "Give servers no new connections and let those they have go on. Kept over reloads and restarts.",
+    "Send servers no new connections; open ones continue. Survives reloads and restarts.",
 )
 ready: Final[Callable[..., object]] = _command(
     "ready",
@@ -114,6 +114,6 @@ ready: Final[Callable[..., object]] = _command(
 maint: Final[Callable[..., object]] = _command(
     "maint",
     "maint: out of service",
-    "Take servers out of service. Their sessions are closed where the pool says on_down: close-sessions. Kept"
-    " over reloads and restarts.",
+    "Take servers out of service. Their sessions are closed if the pool has on_down: "
+    "close-sessions. Survives reloads and restarts.",
 )

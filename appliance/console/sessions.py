@@ -70,9 +70,9 @@ def _inside(client: str, network: Network) -> bool:
 
 
 _server = click.option(
-    "--server", metavar="POOL/SERVER", help="Only those to this server.", shell_complete=server_names
+    "--server", metavar="POOL/SERVER", help="Only connections to this server.", shell_complete=server_names
 )
-_source = click.option("--source", type=NetworkType(), help="Only those of this client, or network.")
+_source = click.option("--source", type=NetworkType(), help="Only connections of this client or network.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -82,7 +82,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 )
 @_server
 @click.option(
-    "--frontend", metavar="NAME", help="Only those that came in here.", shell_complete=frontend_names
+    "--frontend", metavar="NAME", help="Only connections of this frontend.", shell_complete=frontend_names
 )
 @_source
 @_json
@@ -93,8 +93,8 @@ def sessions(
     """List the connections, or end some of them with `sessions kill`.
 
     JSON: a list of id, frontend, client, server, age, idle, bytes_in, bytes_out, phase; seconds and bytes.
-    What the kernel does not tell of a connection that it forwards is null, and it has remaining, seconds
-    until the kernel forgets it where no packet comes.
+    For a connection that the kernel forwards, values that the kernel does not report are null, and remaining
+    is the seconds until the kernel forgets it if it stays idle.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -115,9 +115,9 @@ def sessions(
 def kill(
     ctx: click.Context, *, ids: tuple[str, ...], server: str | None, source: Network | None, as_json: bool
 ) -> None:
-    """End connections: by ID, all those to a server, or all those of a client or network.
+    """End connections: by ID, all to a server, or all of a client or network.
 
-    Prints how many there were; exits 1 when there were none. JSON: killed.
+    Prints how many were ended; exits 1 if there were none. JSON: killed.
     """
     if sum(map(bool, (ids, server, source))) != 1:
         raise click.UsageError("Give one of ID, --server and --source.")

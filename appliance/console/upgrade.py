@@ -25,25 +25,24 @@ _START: Final = "`systemctl start appliance`, where it does not run"
 
 @click.command(epilog="Example: appliance upgrade lb-appliance-0.2.0.tar.gz && appliance status")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--back", is_flag=True, help="Have the release take over that started before this one.")
+@click.option("--back", is_flag=True, help="Return to the release that ran before this one.")
 @click.option("--sha256", "checksum", metavar="HEX", help="The checksum of FILE, where FILE.sha256 has none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
 def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None, as_json: bool) -> None:
-    """Have this release take over from the one that runs, with everything that is open.
+    """Replace the running release with this one; everything that is open continues.
 
-    The supervisord that runs starts `appliance run` of the release whose command this is, in its own service:
-    for systemd the service goes on with another main process. That one takes listeners, sessions, virtual
-    IPs, verdicts and what you said of servers over, and the former one ends. The way back is the same
-    command of the former release. For root; for its owner too where the appliance runs without rights that
-    an ordinary user lacks.
+    The running supervisord starts `appliance run` of the release that this command belongs to, in its own
+    service: for systemd, the service gets another main process. The new release takes over listeners,
+    sessions, virtual IPs, verdicts and the states that operators have set for servers, and the former one
+    exits. To go back, run the same command of the former release. Requires root; the owner of an appliance
+    that runs without special rights may do it too.
 
-    With FILE, an archive of `make dist`, that release is installed below /opt first: compared with its
-    checksum, each part with its hash, without a network. It starts from then on, also after a reboot, when it
-    is in charge, and is removed where it could not. --back is the way to the one before.
+    With FILE, an archive of `make dist`, that release is installed below /opt first, without a network: FILE
+    is verified by its checksum, each part by its hash. Once in charge, it is the one that starts after a
+    reboot, too; if it cannot take over, it is removed. --back returns to the release before.
 
-    Waits for the outcome. Exits 0 when the release is in charge, and 1 when it is not: then the one that ran
-    goes on as before.
+    Waits for the outcome. Exits 0 if the release is in charge, else 1; the release that ran continues then.
 
     JSON: ok, version and pid (of what is in charge now), or errors.
     """

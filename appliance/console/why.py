@@ -34,7 +34,7 @@ _DAY: Final = 86400.0
 @click.option(
     "--kind",
     type=click.Choice([each.value for each in Kind]),
-    help="What NAME is, where it is the name of several things.",
+    help="Kind of NAME, if several things have that name.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
@@ -42,8 +42,8 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
     """Explain a server, pool, frontend or virtual IP: its state, who decided it, and what would change it.
 
     NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, or an address of one of
-    these: 10.0.0.200, 10.0.0.34:6443, :9445; or the name of a warning or error in the log. It changes
-    nothing, and works while programs are down. What was before is of the kept events of a day.
+    these: 10.0.0.200, 10.0.0.34:6443, :9445; or the name of a warning or error in the log. Changes nothing,
+    and works while programs are down. The history comes from the kept events of one day.
 
     JSON: kind, name, state, since (Unix seconds), decided_by (check, operator, configuration, discovery,
     limit, program, other-program, election, track, interface, peer, sync-group, nobody), answer, reasons,

@@ -55,14 +55,14 @@ class StopSignal:
     type=click.IntRange(-8000, 40000),
     default=0,
     show_default=True,
-    help="Added to every port of the demo, where another program has one of them.",
+    help="Number to add to every port of the demo, if another program uses one of them.",
 )
 def demo(*, port_offset: int) -> None:
     """Run the whole appliance with generated backends: three TLS masters and two routers.
 
-    Needs no root and no configuration. Prints what to try in a second terminal and shows what happens in this
-    one: as a live table, or as lines where it is no terminal. Ctrl-C ends it and leaves nothing behind; a
-    second one ends it at once.
+    Needs neither root nor a configuration. Prints commands to try in a second terminal, and shows the status
+    as a live table, or as lines if the output is not a terminal. Ctrl-C ends it and leaves nothing behind; a
+    second Ctrl-C ends it at once.
     """
     console = Console(highlight=False)
     stop = StopSignal()

@@ -25,13 +25,13 @@ _TIMEOUT: Final = 10.0
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; the keys are stable.")
 @click.pass_obj
 def discover(paths: Paths, *, as_json: bool) -> None:
-    """Show where servers are found in the cluster's API, what was found, its age, and the last errors.
+    """Show the sources of servers in the cluster's API, what was found, its age, and the last errors.
 
-    Exits 0 when every source can be read and no server is held that the API does not show any more, else 1.
+    Exits 0 if every source can be read and no server is held that the API no longer lists, else 1.
 
     JSON: installed (whether the bootstrap is complete), problems, not_kept (files), and sources, each with
     name, pools, servers (name, host, held), seen_at, changed_at, hold (why servers are held), proxy, and
-    resources (what, server, seen_at, error, failed_at). Moments are Unix seconds, null for never.
+    resources (what, server, seen_at, error, failed_at). Times are Unix seconds, null for never.
     """
     if not _is_configured(paths):
         nothing = "No pool discovers its servers."

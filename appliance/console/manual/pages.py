@@ -18,7 +18,7 @@ _STATUS: Final = (
 _FILES: Final = (
     ("/etc/appliance/appliance.yaml", "The configuration: see appliance.yaml(5)."),
     ("/run/appliance/", "Sockets, boards and the accepted configuration."),
-    ("/var/lib/appliance/", "What outlives a reboot."),
+    ("/var/lib/appliance/", "Directory of what outlives a reboot."),
 )
 
 

@@ -32,11 +32,11 @@ _LOOPBACK: Final = {"::": "localhost", "0.0.0.0": "127.0.0.1"}  # noqa: S104  # 
 )
 @click.pass_obj
 def alive(paths: Paths, *, timeout: float) -> None:
-    """Say whether it serves: exit code 0 or 1.
+    """Report by the exit code whether the appliance serves: 0 or 1.
 
-    It asks over HTTP for the endpoint that answers `respond: /haproxy_ready`, or whichever it has that needs
-    no pool. Without any it asks each program whether it is there. Servers that are down are no reason to
-    restart the appliance, and do not matter here; nor does a first configuration that is still to come.
+    Requests the endpoint of `respond: /haproxy_ready` over HTTP, or any other endpoint that needs no pool. If
+    there is none, it asks each program. Servers that are down are no reason to restart the appliance and do
+    not matter here, nor does a first configuration that is still awaited.
     """
     require_access(paths.runtime)
     snapshot = _accepted(paths)

@@ -28,11 +28,10 @@ def current_status(paths: Paths) -> Status:
 def status(paths: Paths, *, as_json: bool) -> None:
     """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
 
-    Exits 0 when every program that the configuration needs runs, every pool in use has a server up, no
-    frontend is at its max_connections, every reload socket is listened on, the last reload was not refused,
-    all files could be written, no virtual IP is in fault or conflict, and nothing is wrong with the
-    properties of a virtual machine, else 1: each line with `!` is a reason. Works when any program is down,
-    supervisord too.
+    Exits 0 if every program that the configuration needs runs, every pool in use has a server up, no frontend
+    is at its max_connections, every reload socket is open, the last reload was accepted, all files could be
+    written, no virtual IP is in fault or conflict, and the properties of a virtual machine are valid; else 1.
+    Each line that begins with `!` is a reason. Works while programs are down, supervisord included.
 
     JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
     programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,

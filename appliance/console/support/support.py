@@ -38,17 +38,17 @@ class Outcome:
 @click.option("--json", "as_json_", is_flag=True, help="Print the file and what became of each part as JSON.")
 @click.pass_obj
 def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
-    """Write one archive (tar.gz) with all that a ticket needs: FILE, or one named by host and time.
+    """Write an archive (tar.gz) for a support ticket: FILE, or a file named by host and time.
 
     Status, events, the configuration and the last snapshots, versions, processes with their limits, nftables'
     rules, addresses, routes, links, boards, and the end of the log where it is a file. Passwords, keys,
-    tokens, arguments of commands and addresses of webhooks are replaced by `***`, everywhere; no environment
-    is in it. Names, addresses and ports are: look before you send it.
+    tokens, arguments of commands and addresses of webhooks are replaced by `***`, everywhere; environment
+    variables are left out. Names, addresses and ports are in it: check it before you send it.
 
-    The file is for its owner alone, and never written over. What cannot be had is named with the reason,
-    here and in the archive's `parts.json`. Changes nothing; as root it sees more.
+    Only its owner can read the file, and an existing file is never overwritten. Missing parts are listed with
+    the reason, here and in `parts.json` of the archive. Changes nothing; collects more if run as root.
 
-    JSON: file, and parts, each with name, missing (why, or null) and cut.
+    JSON: file, and parts, each with name, missing (the reason, or null) and cut.
     """
     now = time.time()
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))

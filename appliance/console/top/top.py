@@ -33,13 +33,13 @@ _LONGEST: Final = 3600.0
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Between two samples.",
 )
 @click.option("--view", type=click.Choice([each.value for each in View]), help="The view to begin with.")
-@click.option("--sort", metavar="COLUMN", help="By what to sort: a name of --json, such as new_per_second.")
+@click.option("--sort", metavar="COLUMN", help="Column to sort by: a key of --json, such as new_per_second.")
 @click.option("--filter", "words", default="", metavar="WORDS", help="Show only rows with all these words.")
-@click.option("--once", is_flag=True, help="Print one look as text, after one interval, and end.")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.option("--once", is_flag=True, help="Print one sample as text after one interval, and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one sample as JSON.")
 @click.pass_obj
 def top(  # one for each option
     paths: Paths,
@@ -51,13 +51,13 @@ def top(  # one for each option
     once: bool,
     as_json: bool,
 ) -> None:
-    """Show what happens now: connections and bytes a second, sessions, queues, checks, errors, virtual IPs.
+    """Show live figures: connections and bytes per second, sessions, queues, checks, errors, virtual IPs.
 
-    Keys: ? shows all of them. It changes nothing, and goes on while programs are down or restart. With --once
-    it needs no terminal; exit code 0, whatever is found.
+    Press ? for the keys. Changes nothing, and continues while programs are down or restart. --once needs no
+    terminal, and always exits with code 0.
 
-    JSON: at (Unix seconds), seconds (between the looks), verdict, and for each view a list of its rows; rates
-    are a second, null where they are not known.
+    JSON: at (Unix seconds), seconds (between two samples), verdict, and for each view a list of its rows;
+    rates are per second, null if unknown.
     """
     require_access(paths.runtime)
     state = _state(view, sort, words)

@@ -46,12 +46,11 @@ def vip() -> None:
 def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     """Show states, priorities with their parts, the routers that are heard, timers and transitions.
 
-    Exits 0 when nothing is wrong with what is shown, 1 when something is: a fault, a conflict, two active
-    routers, a capability that is missing, or no answer.
+    Exits 1 for a fault, a conflict, two active routers, a missing capability, or no answer; else 0.
 
     JSON: missing (capabilities), realtime, late_wakeups, latest_wakeup_s, and routers, each with name, state,
     since, priority, base, parts, fault_reasons, addresses, held, heard, timers, transitions, conflicts,
-    routes, route_troubles, yielded, counters, drops. Moments are Unix seconds, durations seconds.
+    routes, route_troubles, yielded, counters, drops. Times are Unix seconds, durations seconds.
     """
     configured = _configured(paths)
     if name is not None:
@@ -75,16 +74,16 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
 
 @vip.command(epilog="Example: appliance vip move api")
 @click.argument("name", metavar="NAME", shell_complete=virtual_ip_names)
-@click.option("--force", "forced", is_flag=True, help="Move it though `linger` cannot keep its connections.")
+@click.option("--force", "forced", is_flag=True, help="Move it even if `linger` cannot keep its connections.")
 @_json
 @click.pass_obj
 def move(paths: Paths, *, name: str, forced: bool, as_json: bool) -> None:
-    """Hand a virtual IP and its sync group over, without a moment in which nobody holds it.
+    """Hand a virtual IP and its sync group over to another node, without a gap.
 
-    This node goes on serving until the successor is heard. Afterwards it does not take the virtual IP back,
-    whatever its priority, until the successor is gone or `appliance vip reclaim` is called. Exits 1 when this
-    node is not active, when `linger` is configured and connections would end all the same, or when nobody has
-    taken over in time: then everything is as before.
+    This node serves until the successor advertises. Afterwards it does not take the virtual IP back, whatever
+    its priority, until the successor is gone or `appliance vip reclaim` is run. Exits 1 if this node is not
+    active, if `linger` is configured but connections would end nevertheless, or if no node has taken over in
+    time; nothing has changed then.
 
     JSON: name, ok, successor, errors.
     """

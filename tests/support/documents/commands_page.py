@@ -9,7 +9,7 @@ from appliance.console.command import main
 
 _HEAD: Final = """# Every command
 
-What `--help` says of each (made of it: `make pages`). Exit codes: 0 ok, 1 the answer is no, 2 misuse.
+The output of `--help` of each command (generated: `make pages`). Exit codes: 0 success, 1 failure or refusal, 2 usage error.
 """
 _WIDTH: Final = 100
 
