@@ -56,7 +56,7 @@ _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
     metavar="NAME",
     envvar=drop_privileges.USER_VARIABLE,
     show_envvar=True,
-    help="User to run as when started by root.  [default: appliance if that user exists, else root "
+    help="User to run as when started by root.  [default: the user appliance if it exists, else root "
     "without the rights that no program needs]",
 )
 @click.option(

@@ -21,7 +21,7 @@ _ROWS: Final = {
     "files of one configuration": MOST_FILES,
     "names that the patterns": MOST_NAMES,
     "binds of a group": MOST_BINDS,
-    "Nodes that the labels": MOST_OBJECTS,
+    "objects of one kind": MOST_OBJECTS,
 }
 
 
