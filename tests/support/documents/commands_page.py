@@ -9,7 +9,8 @@ from appliance.console.command import main
 
 _HEAD: Final = """# Every command
 
-The output of `--help` of each command (generated: `make pages`). Exit codes: 0 success, 1 failure or refusal, 2 usage error.
+The output of `--help` of each command (generated: `make pages`).
+Exit codes: 0 success, 1 failure or refusal, 2 usage error.
 """
 _WIDTH: Final = 100
 
