@@ -47,7 +47,7 @@ class DiscoverCommands:
             installed=program.found.installed,
             sources=tuple(_source(each, program.snapshot) for each in program.sources),
             problems=program.problems(),
-            not_kept=program.handing_over.not_kept,
+            not_kept=program.delivery.not_kept,
         )
         return good(**status_answer.encode(status))
 

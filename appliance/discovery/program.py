@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.discovery.node_addresses import address_choice
 from appliance.core.discovery.verdicts import Records, verdicts
-from appliance.discovery.handing_over import HandingOver
+from appliance.discovery.delivery import Delivery
 from appliance.discovery.reports import DiscoveryReports
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
@@ -40,7 +40,7 @@ class DiscoverProgram:
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.snapshot: Snapshot | None = None
         self.reports = DiscoveryReports(log)
-        self.handing_over = HandingOver(paths, self.reports)
+        self.delivery = Delivery(paths, self.reports)
         self.sources: list[WatchedSource] = []
         self.found = found_files.read(paths)
         self._paths = paths
@@ -78,8 +78,8 @@ class DiscoverProgram:
         """Return what is wrong, for the operator."""
         wall = time.time()
         found = [why for each in self.sources for why in each.problems(wall)]
-        if self.handing_over.trouble:
-            found.append(f"discover: what was found is not in the pools: {self.handing_over.trouble}")
+        if self.delivery.trouble:
+            found.append(f"discover: what was found is not in the pools: {self.delivery.trouble}")
         return tuple(found)
 
     def _watch(self, snapshot: Snapshot, source: Source, *, bootstrap: bool) -> WatchedSource:
@@ -147,12 +147,12 @@ class DiscoverProgram:
         if snapshot is None:
             return
         self._decide(snapshot, self._records())
-        self.handing_over.keep(self.found)
+        self.delivery.keep(self.found)
         if with_found(snapshot, self.found, before=snapshot) == snapshot:
-            self.handing_over.done()
+            self.delivery.done()
         elif self.found != self._handed or time.monotonic() >= self._again_at:
             handed = self.found
-            done = self.handing_over.hand_over()
+            done = self.delivery.deliver()
             self._handed, self._again_at = handed, time.monotonic() + (_AGAIN if done else 0.0)
 
     def _decide(self, snapshot: Snapshot, records: Records) -> None:

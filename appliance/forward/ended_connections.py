@@ -9,7 +9,7 @@ import gevent
 
 from appliance.core.forwarding.numbers import MARK
 from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
-from appliance.net.packets.prods import Prods
+from appliance.net.packets.challenge_acks import ChallengeAcks
 
 _WHOLE: Final = 0xFFFFFFFF
 _TRIES: Final = 40  # of deleting what leaves a flowtable
@@ -31,9 +31,9 @@ def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
             forget(conntrack, mark, _WHOLE, offloaded=any(each.offloaded for each in found[mark]))
             gevent.sleep(0)
     ended = dict.fromkeys(owners.values(), 0)
-    with Prods(mark=MARK) as prods:
+    with ChallengeAcks(mark=MARK) as acks:
         for mark in sorted(found):
-            ended[owners[mark ^ MARK]] += _reset(prods, [each for each in found[mark] if each.open])
+            ended[owners[mark ^ MARK]] += _reset(acks, [each for each in found[mark] if each.open])
             gevent.sleep(0)
     return ended
 
@@ -47,8 +47,8 @@ def end_each(connections: Sequence[TrackedConnection]) -> int:
                 there.append(each)
             if not count % _AT_ONCE:
                 gevent.sleep(0)
-    with Prods(mark=MARK) as prods:
-        _reset(prods, [each for each in there if each.open])
+    with ChallengeAcks(mark=MARK) as acks:
+        _reset(acks, [each for each in there if each.open])
     return len(there)
 
 
@@ -87,15 +87,15 @@ def _all_of(numbers: Iterable[int]) -> tuple[int, int]:
     return MARK | first, mask
 
 
-def _reset(prods: Prods, connections: Collection[TrackedConnection]) -> int:
+def _reset(acks: ChallengeAcks, connections: Collection[TrackedConnection]) -> int:
     """Have both ends of each speak, which are reset then; return how many there are. Raises OSError."""
     for count, each in enumerate(connections, 1):
         client, server = each.client, each.server
-        prods.open_for(client.source)
+        acks.open_for(client.source)
         with contextlib.suppress(OSError):  # one end cannot be reached: the other one matters as much
-            prods.prod((client.destination, client.destination_port), (client.source, client.source_port))
+            acks.provoke((client.destination, client.destination_port), (client.source, client.source_port))
         with contextlib.suppress(OSError):
-            prods.prod((server.destination, server.destination_port), (server.source, server.source_port))
+            acks.provoke((server.destination, server.destination_port), (server.source, server.source_port))
         if not count % _AT_ONCE:
             gevent.sleep(0)
     return len(connections)

@@ -13,8 +13,8 @@ from appliance.core.checks.checked_servers import Key
 from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
-from appliance.net.files import operator_words, state_files
-from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError, Said, Vocabulary
+from appliance.net.files import operator_overrides, state_files
+from appliance.net.files.operator_overrides import STATES, WEIGHTS, OperatorOverridesError, Said, Vocabulary
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 
@@ -68,8 +68,8 @@ class KeptWords(Generic[Said]):
     def load(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, Said]:
         """Return what the file says; where it cannot be read, what the board's `records` say."""
         try:
-            return operator_words.load(self._path, self._words)
-        except OperatorWordsError as error:
+            return operator_overrides.load(self._path, self._words)
+        except OperatorOverridesError as error:
             self._reports.log.error(  # noqa: TRY400  # a damaged file is no bug: there is no traceback to see
                 self._events.unreadable,
                 reason=str(error),
@@ -84,9 +84,9 @@ class KeptWords(Generic[Said]):
         """Write what is said of all servers."""
         path = str(self._path)
         try:
-            operator_words.save(self._path, self._words, said)
+            operator_overrides.save(self._path, self._words, said)
             self._reports.not_kept.pop(path, None)
-        except OperatorWordsError as error:
+        except OperatorOverridesError as error:
             self._reports.not_kept[path] = str(error).removeprefix(f"{path}: ")
             self._reports.log.error(self._events.not_kept, reason=str(error))  # noqa: TRY400  # no bug
 

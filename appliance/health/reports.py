@@ -7,7 +7,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
 from appliance.core.checks.server_health import HealthEvent
 from appliance.health.health_events import HealthEvents
-from appliance.model.operator_events import Tell, untold
+from appliance.model.operator_events import Tell, tell_nobody
 from appliance.model.program_names import HEALTH
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Log
@@ -23,7 +23,7 @@ class HealthReports:
     `not_kept` are the files that cannot be written now, with the reasons: `status` tells them too.
     """
 
-    def __init__(self, log: FilteringBoundLogger, tell: Tell = untold) -> None:
+    def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
         self.log = log
         self._events = HealthEvents(tell)
         self.not_kept: dict[str, str] = {}

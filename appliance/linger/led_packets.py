@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from appliance.core.linger import rules
+from appliance.core.linger import ruleset
 from appliance.linger.own_connections import named
 from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.netlink.connection_room import connection_times
@@ -37,7 +37,7 @@ class LedPackets:
         self._nftables: Nftables | None = None
         self._guard = RulesGuard(connect=connect)
         self._made: dict[int, _Rules] = {}
-        self._put: dict[int, tuple[rules.Elements, float]] = {}
+        self._put: dict[int, tuple[ruleset.Elements, float]] = {}
         self._left_alone: dict[int, float] = {}
 
     @property
@@ -50,7 +50,7 @@ class LedPackets:
         family: int,
         *,
         entrances: Entrances,
-        elements: rules.Elements,
+        elements: ruleset.Elements,
         port: int,
         longest: float,
     ) -> bool:
@@ -66,7 +66,7 @@ class LedPackets:
         if is_fresh(self._put.get(family), elements, now):
             return True
         try:
-            self._open().run_text(rules.refresh(FAMILIES[family], elements))
+            self._open().run_text(ruleset.refresh(FAMILIES[family], elements))
         except NftablesError as error:
             del self._made[family]
             if family not in self._put or not error.is_because(errno.ENOENT):
@@ -91,7 +91,7 @@ class LedPackets:
             self._made.pop(family, None)
             self._put.pop(family, None)
             with contextlib.suppress(NftablesError):  # it is not there
-                self._open().run(delete_table(FAMILIES[family], rules.TABLE))
+                self._open().run(delete_table(FAMILIES[family], ruleset.TABLE))
 
     def close(self) -> None:
         """End the connections; the tables stay, their guards do not."""
@@ -100,23 +100,23 @@ class LedPackets:
         if nftables is not None:
             nftables.close()
 
-    def _make(self, family: int, wanted: _Rules, elements: rules.Elements) -> None:
+    def _make(self, family: int, wanted: _Rules, elements: ruleset.Elements) -> None:
         if self._made.get(family) == wanted:
             return
         entrances, port, longest = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
-        script = rules.make(word, entrances, port=port, longest=longest, times=connection_times())
+        script = ruleset.make(word, entrances, port=port, longest=longest, times=connection_times())
         rebuilt = family in self._put
         if rebuilt:
             # Packets come already, and until they are led they are answered by a reset.
             del self._put[family]
-            script += "\n" + rules.refresh(word, elements)
+            script += "\n" + ruleset.refresh(word, elements)
         self._open().run_text(script)
         if known and not rebuilt:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
-            for each in named(word, elements.addresses, table=rules.TABLE):
+            for each in named(word, elements.addresses, table=ruleset.TABLE):
                 self._open().run_text(each)
         self._made[family] = wanted
 
@@ -129,7 +129,7 @@ class LedPackets:
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
         """Return what a chain holds, None where it is not there."""
         try:
-            return self._open().run(list_chain(family, rules.TABLE, chain))
+            return self._open().run(list_chain(family, ruleset.TABLE, chain))
         except NftablesError as error:
             if error.is_because(errno.ENOENT):
                 return None

@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.linger.hops import hops
 from appliance.core.linger.informed import informed
 from appliance.core.linger.nodes import Keeper, Nodes
-from appliance.core.linger.rules import TABLE, Elements
+from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.core.linger.unheard import Elsewhere, unheard
@@ -73,12 +73,12 @@ class Lingerer:
         self._led = LedPackets()
         self._room = RoomWatch()
         self._settled = Settled()
-        self._beyond = ""
+        self._segment_trouble = ""
         self._news = Event()
         self._count_due = float("-inf")
         self._reported_at = float("-inf")
         self._tried_at = float("-inf")
-        self._unheard = ""
+        self._report_trouble = ""
         self._strangers = ""
         self._unguarded = ""
         self._removed = False
@@ -111,7 +111,7 @@ class Lingerer:
             self.served = {}
             if self.reports is not None:
                 self.reports.send(self._reported)
-            self._quietly(self._forget_all)
+            self._try(self._forget_all)
         self._close_reports()
         self._led.close()
         self.segments.close()
@@ -145,9 +145,9 @@ class Lingerer:
                 log=self.log,
             )
         except OSError as error:
-            self._unheard = f"no reports on port {settings.port}: {error.strerror or error}"
+            self._report_trouble = f"no reports on port {settings.port}: {error.strerror or error}"
         else:
-            self._unheard = ""
+            self._report_trouble = ""
 
     def _close_reports(self) -> None:
         reports, self.reports, self._tried_at = self.reports, None, float("-inf")
@@ -156,7 +156,7 @@ class Lingerer:
 
     def _adopt(self) -> None:
         """Go on with the addresses of an earlier run; those that are not configured any more go."""
-        with self._noting():
+        with self._noting_errors():
             found = self._kept.present(self.routers)
             now = time.monotonic()
             mine = sorted(found & self.routers.keys())
@@ -184,14 +184,14 @@ class Lingerer:
         self._room.look(self.log, now)
         interfaces, before = indexes(self._places), self.served
         active = self._active()
-        self._doubt_the_dead(active)
+        self._expire_dead_nodes(active)
         keepers = self.nodes.keepers(interfaces, now)
-        with self._noting():
+        with self._noting_errors():
             if self._settings is not None:
                 self._listen(self._settings, now)
             self._keep(active, interfaces)
             if self.snapshot is not None:
-                self._beyond = self.segments.trouble(self.snapshot, now)
+                self._segment_trouble = self.segments.trouble(self.snapshot, now)
             changes = after(
                 before,
                 active=active,
@@ -239,7 +239,7 @@ class Lingerer:
             return frozenset(each.address for each in self.served.values() if each.active)
         return active
 
-    def _doubt_the_dead(self, active: frozenset[str]) -> None:
+    def _expire_dead_nodes(self, active: frozenset[str]) -> None:
         """Wait no longer for a node of which `vrrp` says that it has died: clients are told by a reset."""
         come = {each for each in active if each not in self.served or not self.served[each].active}
         if come:
@@ -346,16 +346,16 @@ class Lingerer:
     # Troubles
 
     @contextlib.contextmanager
-    def _noting(self) -> Iterator[None]:
+    def _noting_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, NftablesError) as error:
             self._note(str(error))
         else:
-            self._note(self._unheard or self._beyond or self._strangers)
+            self._note(self._report_trouble or self._segment_trouble or self._strangers)
 
-    def _quietly(self, do: Callable[[], None]) -> None:
-        with self._noting():
+    def _try(self, do: Callable[[], None]) -> None:
+        with self._noting_errors():
             do()
 
     def _note(self, trouble: str) -> None:

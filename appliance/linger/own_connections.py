@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from appliance.core.linger import rules
+from appliance.core.linger import ruleset
 from appliance.net.netlink.socket_connections import SocketConnections, both_ways
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.nftables.nftables_transaction import Family
@@ -13,7 +13,7 @@ def named(family: Family, addresses: Iterable[str], *, table: str) -> Iterator[s
     listed = SocketConnections()
     try:
         for address in addresses:
-            if script := rules.own(family, both_ways(listed.at(address)), table=table):
+            if script := ruleset.own(family, both_ways(listed.at(address)), table=table):
                 yield script
     except OSError as error:
         raise NftablesError(f"the connections of this machine cannot be listed: {error}") from error

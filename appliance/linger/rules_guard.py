@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 
-from appliance.core.linger import rules
+from appliance.core.linger import ruleset
 from appliance.linger.own_connections import named
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
@@ -19,7 +19,7 @@ class RulesGuard:
         self._connect = connect
         self._table = OwnedTable(connect=connect)
         self._made: dict[Family, tuple[Entrances, float]] = {}
-        self._put: dict[Family, tuple[rules.Elements, float]] = {}
+        self._put: dict[Family, tuple[ruleset.Elements, float]] = {}
 
     @property
     def missing(self) -> str:
@@ -27,7 +27,7 @@ class RulesGuard:
         return self._table.refused
 
     def follow(
-        self, family: Family, *, entrances: Entrances, elements: rules.Elements, longest: float
+        self, family: Family, *, entrances: Entrances, elements: ruleset.Elements, longest: float
     ) -> None:
         """Have the guard lead packets as `elements` say; called again and again."""
         now = time.monotonic()
@@ -36,7 +36,7 @@ class RulesGuard:
         if is_fresh(self._put.get(family), elements, now):
             return
         self._put.pop(family, None)
-        if self._table.write(rules.refresh(family, elements, table=rules.GUARD)):
+        if self._table.write(ruleset.refresh(family, elements, table=ruleset.GUARD)):
             self._put[family] = elements, now
 
     def close(self) -> None:
@@ -50,11 +50,11 @@ class RulesGuard:
         wanted = entrances, longest
         if self._made.get(family) == wanted:
             return True
-        if not self._table.write(rules.guard(family, entrances, longest=longest)):
+        if not self._table.write(ruleset.guard(family, entrances, longest=longest)):
             return False
         self._put.pop(family, None)
         try:
-            written = all(self._table.write(each) for each in named(family, addresses, table=rules.GUARD))
+            written = all(self._table.write(each) for each in named(family, addresses, table=ruleset.GUARD))
         except NftablesError as error:
             self._table.put_off(str(error))
             return False
@@ -63,7 +63,7 @@ class RulesGuard:
         return written
 
 
-def is_fresh(put: tuple[rules.Elements, float] | None, elements: rules.Elements, now: float) -> bool:
+def is_fresh(put: tuple[ruleset.Elements, float] | None, elements: ruleset.Elements, now: float) -> bool:
     """Say whether elements that were put into a table, and when, need not be put there again."""
-    renewed = rules.RENEWED_SETTLED if elements.settled else rules.RENEWED
+    renewed = ruleset.RENEWED_SETTLED if elements.settled else ruleset.RENEWED
     return put is not None and put[0] == elements and now - put[1] < renewed

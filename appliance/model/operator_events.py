@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Severity(StrEnum):
+class EventSeverity(StrEnum):
     """How much an event matters: INFO is good or expected, CRITICAL is that clients are not served."""
 
     INFO = "info"
@@ -54,11 +54,11 @@ class EventKind(StrEnum):
     TAKE_OVER_FAILED = "take-over-failed"
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> EventSeverity:
         """How much an event of this kind matters."""
         if self in _CRITICAL:
-            return Severity.CRITICAL
-        return Severity.WARNING if self in _WARNING else Severity.INFO
+            return EventSeverity.CRITICAL
+        return EventSeverity.WARNING if self in _WARNING else EventSeverity.INFO
 
 
 _CRITICAL: Final = frozenset({EventKind.POOL_EMPTY, EventKind.SPLIT_BRAIN})
@@ -104,5 +104,5 @@ Tell = Callable[[OperatorEvent], None]
 """Whoever is told of events. It never waits, and never raises."""
 
 
-def untold(_: OperatorEvent) -> None:
+def tell_nobody(_: OperatorEvent) -> None:
     """Tell nobody."""

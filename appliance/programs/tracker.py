@@ -22,14 +22,14 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import TRACKER
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
-from appliance.net.commands.notify_commands import NotifyCommands
-from appliance.net.commands.notify_fifos import NotifyFifos
-from appliance.net.commands.script_leftovers import end_leftovers
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
+from appliance.net.scripts.notify_commands import NotifyCommands
+from appliance.net.scripts.notify_fifos import NotifyFifos
+from appliance.net.scripts.script_leftovers import end_leftovers
 from appliance.net.starting.accepted_log import PAUSE, AcceptedLog
 from appliance.tracker.check_of_kind import check_of
 from appliance.tracker.track_follower import TrackFollower

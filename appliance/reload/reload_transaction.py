@@ -24,7 +24,7 @@ from appliance.core.programs import needed
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview
-from appliance.model.operator_events import Tell, untold
+from appliance.model.operator_events import Tell, tell_nobody
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD, VRRP
 from appliance.model.snapshot import diff
@@ -68,7 +68,7 @@ class ReloadTransaction:
         accepted: Snapshot,
         clients: ProgramClients,
         log: FilteringBoundLogger,
-        tell: Tell = untold,
+        tell: Tell = tell_nobody,
     ) -> None:
         self.accepted = accepted
         self._paths = paths

@@ -134,7 +134,7 @@ class Pages:
         )
 
     def _status(self, _: Environment) -> Response:
-        body = self._figures.page("status", lambda each: bytes(each.status.json()))
+        body = self._figures.page("status", lambda each: each.status.json())
         return Response(type="application/json", body=body)
 
     def _page(self, _: Environment) -> Response:

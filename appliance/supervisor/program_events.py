@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from supervisor import events
 from supervisor.process import Subprocess
 
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell, untold
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDOUT, output
 
@@ -44,7 +44,7 @@ TROUBLE: Final = (
 class ProgramEvents:
     """Logs what happens to programs, and remembers the last line that each wrote, for the reason."""
 
-    def __init__(self, log: FilteringBoundLogger, tell: Tell = untold) -> None:
+    def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
         self._log = log
         self._tell = tell
         self._last_lines: dict[str, str] = {}

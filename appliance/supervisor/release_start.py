@@ -40,7 +40,7 @@ def start(command: Sequence[str], *, environment: Mapping[str, str], refusals: i
         os.set_inheritable(refusals, True)  # noqa: FBT003  # its only parameter
         for number in EXIT_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        capabilities.hand_over(capabilities.EVERYTHING | capabilities.OTHER_USERS)
+        capabilities.grant(capabilities.EVERYTHING | capabilities.OTHER_USERS)
         os.execve(words[0], words, given)  # noqa: S606  # no shell is the point
     except OSError as error:
         os.write(refusals, f"{words[0]}: {error.strerror}".encode())

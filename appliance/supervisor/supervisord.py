@@ -161,7 +161,7 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         """
         late = _OBEYED_LATE if python.module_of(argv) == _VRRP else ()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, set(EXIT_SIGNALS) - set(late))
-        capabilities.hand_over(capabilities.used_by(argv) if starts_as_ours(filename, argv, env) else ())
+        capabilities.grant(capabilities.used_by(argv) if starts_as_ours(filename, argv, env) else ())
         os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
 
     def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import gevent
 
-from appliance.net.commands.account import Account, UnknownUserError, account
-from appliance.net.commands.command import Command
+from appliance.net.scripts.account import Account, UnknownUserError, account
+from appliance.net.scripts.command import Command
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 

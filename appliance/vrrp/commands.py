@@ -14,12 +14,12 @@ from appliance.model.program_names import VRRP
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.net.commands.machine_needs import objection
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.control.loop_control_server import Handler
 from appliance.net.files import snapshots
+from appliance.net.loop.background_work import BackgroundWork
 from appliance.net.loop.loop import Loop
-from appliance.net.loop.off_the_loop import OffTheLoop
+from appliance.net.scripts.machine_needs import objection
 from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.vrrp.program import VrrpProgram
 from appliance.vrrp.status import router_status, takeover_state
@@ -95,7 +95,7 @@ class VrrpCommands:
             return self._prepared(snapshot, ())
         answer = DeferredAnswer()
         # A directory service may be far, a file system may hang, and the loop does not wait for it.
-        OffTheLoop(
+        BackgroundWork(
             self._loop,
             lambda: (*_unknown(users), *_missing(commands)),
             lambda objections: answer.resolve(self._prepared(snapshot, objections)),

@@ -7,7 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands, fifo_line
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
-from appliance.model.operator_events import Tell, untold
+from appliance.model.operator_events import Tell, tell_nobody
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_events import entered_event, split_event
@@ -43,7 +43,7 @@ class RouterReports:
         *,
         run: Callable[[RunCommand | WriteLine], None],
         touch: Callable[[], None],
-        tell: Tell = untold,
+        tell: Tell = tell_nobody,
     ) -> None:
         self.log = log
         self.lateness = LateWakeups()

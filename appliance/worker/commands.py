@@ -23,7 +23,7 @@ from appliance.worker.relay.tcp import OptionsRefused
 from appliance.worker.worker import Worker
 
 _SOON: Final = 2.0
-"""Seconds of lingering that `settle` waits for; one that lingers longer is none of its business."""
+"""Seconds of late accepting that `settle` waits for; it does not wait for a longer time."""
 
 _PHASES: Final[Mapping[WorkerPhase, WorkerStatusPhase]] = {
     WorkerPhase.READY: "ready",
@@ -42,7 +42,7 @@ def commands(worker: Worker) -> Mapping[str, Handler]:
         "move": lambda call: _move(worker, call.question),
         **ArrivingSessions(worker).handlers(),
         "settle": lambda _: _settle(worker),
-        "let-go": lambda _: _done(worker.close_lingering),
+        "let-go": lambda _: _done(worker.close_late_listeners),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
         "check": lambda call: _with_snapshot(worker.paths, call.question.integer("snapshot"), worker.check),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
@@ -59,9 +59,9 @@ def _done(action: Callable[[], None]) -> Answer:
 
 
 def _drain(worker: Worker, question: Question) -> Answer:
-    linger = question.places("linger")
-    seconds = question.number("linger_s") if linger else 0.0
-    worker.drain(question.number("deadline"), linger=linger, linger_s=seconds)
+    late = question.places("linger")
+    seconds = question.number("linger_s") if late else 0.0
+    worker.drain(question.number("deadline"), late=late, late_s=seconds)
     return good()
 
 
@@ -76,7 +76,9 @@ def _move(worker: Worker, question: Question) -> Answer:
 
 def _settle(worker: Worker) -> Answer:
     """Answer once it has closed the listeners that it still accepts on for a moment."""
-    while worker.phase is WorkerPhase.DRAINING and worker.acceptors.descriptors and worker.lingers < _SOON:
+    while (
+        worker.phase is WorkerPhase.DRAINING and worker.acceptors.descriptors and worker.accepts_late < _SOON
+    ):
         gevent.sleep(0.02)
     return good()
 

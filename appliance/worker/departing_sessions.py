@@ -20,11 +20,11 @@ from appliance.net.control.control_client import ControlUnavailable
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.moving_sessions import MOST_SESSIONS
 from appliance.wire.lines.worker_arguments import WorkerArguments
-from appliance.worker.hand_over import HandOver
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.traffic import Traffic
 from appliance.worker.session_ids import SessionIds
+from appliance.worker.session_transfer import SessionTransfer
 
 _PAUSE: Final = 0.05
 """Seconds between two looks for sessions whose connect has ended meanwhile."""
@@ -128,7 +128,7 @@ class DepartingSessions:
         """Move sessions to one worker until a batch has failed: the next ones would stand still in vain."""
         generation = self._generation
         path = self._paths.worker_control(self._arguments.program, generation, index)
-        way = HandOver(path, self._ids, on_left=self._count, log=self._log)
+        way = SessionTransfer(path, self._ids, on_left=self._count, log=self._log)
         try:
             while left and generation == self._generation:
                 batch = _batch(left, lambda each: each.number not in self._refused and fits(each))
@@ -141,7 +141,7 @@ class DepartingSessions:
     def _count(self, left: int) -> None:
         self._moved += left
 
-    def _move(self, batch: list[Session], way: HandOver, index: int) -> bool:
+    def _move(self, batch: list[Session], way: SessionTransfer, index: int) -> bool:
         """Offer a batch to a worker, and go on with what it does not take; say whether it has answered."""
         refused, settling, reason = self._refused, self._settling, ""  # another order makes others
         for each in batch:

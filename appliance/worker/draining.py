@@ -11,21 +11,21 @@ class Draining:
         self._accept_until = 0.0
         self._leave_at = 0.0
 
-    def begin(self, deadline: float, *, linger: float, now: float, wall: float) -> None:
-        """Drain until `deadline`, and go on to accept for `linger` seconds; `wall` is now in Unix seconds.
+    def begin(self, deadline: float, *, late: float, now: float, wall: float) -> None:
+        """Drain until `deadline`, and go on to accept for `late` seconds; `wall` is now in Unix seconds.
 
         From here on only the monotonic clock counts: a wall clock that is set later neither cuts sessions
         early nor keeps them.
         """
         self.deadline = deadline
         self._cut_at = now + (deadline - wall)
-        self._accept_until = now + linger
+        self._accept_until = now + late
 
     def is_over(self, now: float) -> bool:
         """Whether the deadline has passed: the sessions that are left are to be ended."""
         return now >= self._cut_at
 
-    def lingers(self, now: float) -> float:
+    def accepts_late(self, now: float) -> float:
         """Return for how many seconds it still accepts."""
         return max(0.0, self._accept_until - now)
 

@@ -109,29 +109,29 @@ class Worker:
         self.publish()
 
     def drain(
-        self, deadline: float, *, linger: frozenset[tuple[str, int]] = frozenset(), linger_s: float = 0.0
+        self, deadline: float, *, late: frozenset[tuple[str, int]] = frozenset(), late_s: float = 0.0
     ) -> None:
         """Accept no more, and end with the last session or at the deadline (Unix seconds, as of now).
 
-        On listeners at the addresses in `linger`, which are closed with this worker, it goes on to accept for
-        `linger_s` seconds: a client whose handshake is under way would be reset.
+        On listeners at the addresses in `late`, which are closed with this worker, it goes on to accept for
+        `late_s` seconds: a client whose handshake is under way would be reset.
         """
-        stays = self.phase is not WorkerPhase.READY and linger_s > 0
+        stays = self.phase is not WorkerPhase.READY and late_s > 0
         self.phase = WorkerPhase.DRAINING
         self.traffic.hub_ticks = 1  # greenlets move the sessions, and wait for them
-        self.draining.begin(deadline, linger=linger_s, now=time.monotonic(), wall=time.time())
-        self.acceptors.close(keep=linger if stays else frozenset())
+        self.draining.begin(deadline, late=late_s, now=time.monotonic(), wall=time.time())
+        self.acceptors.close(keep=late if stays else frozenset())
         self.publish()
         self._end_when_drained()
 
-    def close_lingering(self) -> None:
+    def close_late_listeners(self) -> None:
         """Close the listeners that were accepted on after the drain began."""
         self.acceptors.close()
 
     @property
-    def lingers(self) -> float:
+    def accepts_late(self) -> float:
         """Return for how many seconds it still accepts while it drains."""
-        return self.draining.lingers(time.monotonic()) if self.acceptors.descriptors else 0.0
+        return self.draining.accepts_late(time.monotonic()) if self.acceptors.descriptors else 0.0
 
     def leave(self, patience: float) -> None:
         """Drain, unless another master adopts this worker within `patience` seconds."""
@@ -250,8 +250,8 @@ class Worker:
         if self.traffic.live and self.draining.is_over(time.monotonic()):
             self.log.warning("drain-cut", sessions=len(self.traffic.live))
             self.traffic.end_all(EndReason.DRAIN_CUT)
-        if self.acceptors.descriptors and not self.lingers:
-            self.close_lingering()
+        if self.acceptors.descriptors and not self.accepts_late:
+            self.close_late_listeners()
         if not self.traffic.live and not self.acceptors.descriptors:
             self.done.set()
 

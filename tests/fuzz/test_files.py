@@ -30,13 +30,13 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import told
-from appliance.net.files import operator_words, report_file, snapshots, take_over_note
+from appliance.net.files import operator_overrides, report_file, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
+from appliance.net.files.operator_overrides import STATES, WEIGHTS, OperatorOverridesError
 from appliance.net.releases.archive import ArchiveRefused, unpack
 from appliance.proxy.generation_numbers import GenerationNumbers
+from appliance.wire.checksummed_json import checksummed
 from appliance.wire.lines.control import AnswerProblem
-from appliance.wire.seal import seal
 
 pytestmark = pytest.mark.sockets
 
@@ -156,26 +156,28 @@ def targets(root: Path) -> dict[str, Target]:
             seeds=(accepted, encode(given.snapshot(virtual_routers=(given.virtual_router(),)))),
             errors=(SnapshotError,),
             words=WORDS,
-            mend=seal,
+            mend=checksummed,
         ),
         Target(
             name="operator-states",
-            run=feed(root / "states.json", lambda path: operator_words.load(path, STATES)),
+            run=feed(root / "states.json", lambda path: operator_overrides.load(path, STATES)),
             seeds=(
-                content(root / "states.json", lambda path: operator_words.save(path, STATES, states)),
+                content(root / "states.json", lambda path: operator_overrides.save(path, STATES, states)),
                 b"{}",
             ),
-            errors=(OperatorWordsError,),
+            errors=(OperatorOverridesError,),
             words=WORDS,
-            mend=seal,
+            mend=checksummed,
         ),
         Target(
             name="operator-weights",
-            run=feed(root / "weights.json", lambda path: operator_words.load(path, WEIGHTS)),
-            seeds=(content(root / "weights.json", lambda path: operator_words.save(path, WEIGHTS, weights)),),
-            errors=(OperatorWordsError,),
+            run=feed(root / "weights.json", lambda path: operator_overrides.load(path, WEIGHTS)),
+            seeds=(
+                content(root / "weights.json", lambda path: operator_overrides.save(path, WEIGHTS, weights)),
+            ),
+            errors=(OperatorOverridesError,),
             words=(*WORDS, b'"50%"', b'"256"', b'"-1"', b'"%"'),
-            mend=seal,
+            mend=checksummed,
         ),
         Target(
             name="degraded-note",

@@ -27,12 +27,12 @@ from appliance.model.byte_pattern import LONGEST, byte_pattern
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.snapshot.pools import CheckStep, SendProxy
 from appliance.wire import (
+    checksummed_json,
     exposition,
     history_ring,
     linger_report,
     ovf_environment,
     proxy_protocol,
-    seal,
     sockaddr,
 )
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
@@ -282,9 +282,9 @@ def proxy_header(data: bytes) -> None:
 
 def unsealed(data: bytes) -> None:
     """Demand that what is sealed is found as it was, however often."""
-    content = seal.unseal(data)
+    content = checksummed_json.verified(data)
     if content.endswith(b"}"):
-        assert seal.unseal(seal.seal(content)) == content
+        assert checksummed_json.verified(checksummed_json.checksummed(content)) == content
 
 
 def address(data: bytes) -> None:
@@ -790,10 +790,10 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
-        name="seal",
+        name="checksummed-json",
         run=unsealed,
-        seeds=(seal.seal(b'{"a":1}'), seal.seal(b"{}"), b'{"a":1}'),
-        errors=(seal.SealError,),
+        seeds=(checksummed_json.checksummed(b'{"a":1}'), checksummed_json.checksummed(b"{}"), b'{"a":1}'),
+        errors=(checksummed_json.ChecksumError,),
         words=(b'"sha256":"', b'"}'),
     ),
     Target(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.core.linger.hops import Hops
-from appliance.core.linger.rules import GUARD, RENEWED, TABLE, Elements
+from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
 from appliance.linger.led_packets import LedPackets
 from appliance.net.nftables.nftables import Nftables, NftablesError
 

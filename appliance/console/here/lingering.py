@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from appliance.core.linger import rules
+from appliance.core.linger import ruleset
 from appliance.core.linger.segment import objection, off_segment
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
@@ -45,7 +45,7 @@ def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Find
     for version in sorted({each.family for each in snapshot.virtual_routers}):
         try:
             with closing(connect()) as nftables:
-                nftables.try_text(rules.trial(_FAMILIES[version]))
+                nftables.try_text(ruleset.trial(_FAMILIES[version]))
         except NftablesError as error:
             message = (
                 f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"

@@ -13,10 +13,10 @@ from appliance.model.messages.problems import Finding
 from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs, notify_needs
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.commands.machine_needs import objection
 from appliance.net.netlink.connection_room import connection_room
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables import flowtables, forwarding
+from appliance.net.scripts.machine_needs import objection
 
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import time
 
 import click
+import msgspec
 
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.program_questions import interrupt_quietly
@@ -42,7 +43,7 @@ def status(paths: Paths, *, as_json: bool) -> None:
     require_access(paths.runtime)
     now = current_status(paths)
     if as_json:
-        print_json(now.json())
+        print_json(msgspec.Raw(now.json()))
     else:
         print_table(tables(now, supervisorctl=paths.supervisorctl))
     if not now.ok:

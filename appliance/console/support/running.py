@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from rich.console import Console
 
 from appliance.console.status.status import current_status
@@ -32,7 +33,7 @@ _WIDTH: Final = 200
 
 def running_parts(paths: Paths) -> Iterator[Part]:
     """Yield what there is in the runtime directory, and what answers there."""
-    yield Part(name="status.json", made=lambda: as_json(current_status(paths).json()))
+    yield Part(name="status.json", made=lambda: as_json(msgspec.Raw(current_status(paths).json())))
     yield Part(name="status.txt", made=partial(_status_text, paths))
     yield Part(name="supervisor.json", made=partial(_supervised, paths))
     for path in sorted(paths.runtime.glob("[!.]*.control")):

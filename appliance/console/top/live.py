@@ -15,8 +15,8 @@ from gevent.socket import wait_read
 from appliance.console.top.looking import Looker
 from appliance.console.top.terminal import Screen, opened
 from appliance.core.top.layout import Scene, lines, shown
+from appliance.core.top.sample import Sample
 from appliance.core.top.screen_state import ScreenState, pressed
-from appliance.core.top.sight import Sight
 
 
 class _Event(Enum):
@@ -26,7 +26,7 @@ class _Event(Enum):
     ENDED = "ended"
 
 
-_Happening = Sight | str | BaseException | _Event
+_Happening = Sample | str | BaseException | _Event
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -48,7 +48,7 @@ def run(looker: Looker, state: ScreenState, *, interval: float) -> None:
 
 
 def _show(screen: Screen, looker: Looker, state: ScreenState, events: "Queue[_Happening]") -> None:
-    scene = Scene(sight=None, state=state, explain=looker.explain, moment=looker.moment)
+    scene = Scene(sample=None, state=state, explain=looker.explain, moment=looker.moment)
     while not scene.state.ended:
         screen.draw(lines(scene, screen.size))
         happening = events.get()
@@ -62,8 +62,8 @@ def _show(screen: Screen, looker: Looker, state: ScreenState, events: "Queue[_Ha
             case str():
                 now = pressed(scene.state, happening, shown(scene, screen.size))
                 scene = replace(scene, state=now)
-            case Sight() if not scene.state.paused:
-                scene = replace(scene, sight=happening)
+            case Sample() if not scene.state.paused:
+                scene = replace(scene, sample=happening)
 
 
 def _look_always(looker: Looker, events: "Queue[_Happening]", interval: float) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from appliance.core.status.assessment import assess
 from appliance.core.top.rates import Rates, counters, looked
-from appliance.core.top.sight import Sight
+from appliance.core.top.sample import Sample
 from appliance.core.top.views import View
 from appliance.core.why.explanation import Evidence, Explanation, Kind
 from appliance.core.why.history import REMEMBERED
@@ -35,7 +35,7 @@ class Looker:
         self._rates: Rates | None = None
         self._evidence: Evidence | None = None
 
-    def look(self) -> Sight:
+    def look(self) -> Sample:
         """Return what is there now, whatever of the appliance runs."""
         observations = observe(self._paths)
         now = time.time()
@@ -52,7 +52,7 @@ class Looker:
                 moment=self.moment,
                 supervisorctl=self._paths.supervisorctl,
             )
-        return Sight(status=status, rates=self._rates)
+        return Sample(status=status, rates=self._rates)
 
     def explain(self, view: View, key: str) -> Sequence[str]:
         """Return the lines that say why a row of a view is as it is."""

@@ -14,10 +14,10 @@ from appliance.console.runtime_access import require_access
 from appliance.console.top import live
 from appliance.console.top.looking import Looker
 from appliance.console.top.terminal import require_terminal
-from appliance.core.status.verdict import verdict
+from appliance.core.status.headline import headline
 from appliance.core.top.layout import Scene, report
+from appliance.core.top.sample import Sample
 from appliance.core.top.screen_state import Place, ScreenState
-from appliance.core.top.sight import Sight
 from appliance.core.top.tables import Order, filtered, ordered
 from appliance.core.top.views import View, column_names, table
 from appliance.model.paths import Paths
@@ -70,12 +70,12 @@ def top(  # one for each option
     looker.look()
     gevent.sleep(interval)
     views = tuple(View) if view is None else (View(view),)
-    sight = looker.look()
+    sample = looker.look()
     if as_json:
-        print_json(_values(sight, looker, state, views))
+        print_json(_values(sample, looker, state, views))
         return
-    scene = Scene(sight=sight, state=state, explain=looker.explain, moment=looker.moment)
-    for line in report(scene, sight, views, text_width()):
+    scene = Scene(sample=sample, state=state, explain=looker.explain, moment=looker.moment)
+    for line in report(scene, sample, views, text_width()):
         click.echo("".join(span.text for span in line).rstrip())
 
 
@@ -94,13 +94,13 @@ def _state(view: str | None, sort: str | None, words: str) -> ScreenState:
 
 
 def _values(
-    sight: Sight, looker: Looker, state: ScreenState, views: tuple[View, ...]
+    sample: Sample, looker: Looker, state: ScreenState, views: tuple[View, ...]
 ) -> Mapping[str, object]:
     """Return the tables as JSON shows them."""
-    said = verdict(sight.status, moment=looker.moment).text
-    found: dict[str, object] = {"at": sight.status.at, "seconds": sight.rates.seconds, "verdict": said}
+    said = headline(sample.status, moment=looker.moment).text
+    found: dict[str, object] = {"at": sample.status.at, "seconds": sample.rates.seconds, "verdict": said}
     for view in views:
-        seen = table(view, sight)
+        seen = table(view, sample)
         rows = ordered(seen, filtered(seen.rows, state.filter), state.order)
         names = [each.name for each in seen.columns]
         found[view.value] = [

@@ -240,7 +240,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         [f"ct mark & {MARK_MASK:#x} != {MARK:#x} return", "fib saddr type local masquerade",
          "ct mark @masked masquerade", f"ct mark . {family} saddr @shared masquerade"],
     )  # fmt: skip
-    # What has the ends of a connection speak (net.packets.prodding) is no connection itself.
+    # What has the ends of a connection speak (net.packets.challenge_acks) is no connection itself.
     yield from _chain(family, "filter", "output", -300, [f"meta mark {MARK:#x} notrack"], name="untracked")
 
 

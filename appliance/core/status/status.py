@@ -274,9 +274,9 @@ class Status:
     left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)
 
-    def json(self) -> msgspec.Raw:
+    def json(self) -> bytes:
         """Return it as JSON, where a problem is its sentence."""
-        return msgspec.Raw(msgspec.json.encode(self, enc_hook=str))
+        return msgspec.json.encode(self, enc_hook=str)
 
 
 def json_schema() -> dict[str, object]:

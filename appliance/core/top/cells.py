@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from appliance.core.status.headline import result
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import ServerStatus
-from appliance.core.status.verdict import result
 from appliance.core.top.tables import Cell, Style
 from appliance.model.messages.quoting import printable
 from appliance.model.server_states import ServerState

@@ -7,8 +7,8 @@ from typing import Final
 
 from appliance.core.top.headline import serves, title, totals, virtual_ips
 from appliance.core.top.keys import Mode, help_lines
+from appliance.core.top.sample import Sample
 from appliance.core.top.screen_state import ScreenState, Shown, selected
-from appliance.core.top.sight import Sight
 from appliance.core.top.tables import Cell, Order, Row, Style, Table, filtered, ordered, widths
 from appliance.core.top.views import View, table
 
@@ -72,7 +72,7 @@ class Scene:
     `explain` gives the lines about the row of a view; `moment` writes a time (Unix seconds).
     """
 
-    sight: Sight | None
+    sample: Sample | None
     state: ScreenState
     explain: Callable[[View, str], Sequence[str]]
     moment: Callable[[float], str]
@@ -82,20 +82,20 @@ def lines(scene: Scene, terminal: Terminal) -> tuple[Line, ...]:
     """Return the lines of the screen: as many as the terminal has, none wider than it."""
     if terminal.width < LEAST_WIDTH or terminal.height < LEAST_HEIGHT:
         made: list[Line] = [(Span(text="too small"),)]
-    elif scene.sight is None:
+    elif scene.sample is None:
         made = [(Span(text="appliance top: looking ..."),)]
     else:
-        made = _screen(scene, scene.sight, terminal)
+        made = _screen(scene, scene.sample, terminal)
     blank: list[Line] = [()] * max(0, terminal.height - len(made))
     return tuple(_fitted(line, terminal) for line in (*made, *blank)[: terminal.height])
 
 
 def shown(scene: Scene, terminal: Terminal) -> Shown:
     """Return what keys refer to."""
-    if scene.sight is None:
+    if scene.sample is None:
         return Shown()
-    seen, rows = _rows(scene.sight, scene.state)
-    room = terminal.height - len(_above(scene, scene.sight, terminal)) - 1
+    seen, rows = _rows(scene.sample, scene.state)
+    room = terminal.height - len(_above(scene, scene.sample, terminal)) - 1
     if scene.state.mode is Mode.TEXT:
         return Shown(page=max(1, room), lines=len(_text(scene, terminal)))
     return Shown(
@@ -106,27 +106,27 @@ def shown(scene: Scene, terminal: Terminal) -> Shown:
     )
 
 
-def report(scene: Scene, sight: Sight, views: Sequence[View], width: int) -> Iterator[Line]:
+def report(scene: Scene, sample: Sample, views: Sequence[View], width: int) -> Iterator[Line]:
     """Yield the lines of a report: the head, and each of some views whole."""
     wide = Terminal(width=width, height=1)
-    yield from (_fitted(line, wide) for line in _head(scene, sight))
+    yield from (_fitted(line, wide) for line in _head(scene, sample))
     for view in views:
         place = replace(scene.state.place, view=view)
-        seen, rows = _rows(sight, replace(scene.state, place=place))
+        seen, rows = _rows(sample, replace(scene.state, place=place))
         if seen.rows:
             yield ()
             yield from (_fitted(line, wide) for line in _table(seen, rows, scene.state.order, wide, None))
 
 
-def _screen(scene: Scene, sight: Sight, terminal: Terminal) -> list[Line]:
-    head = _above(scene, sight, terminal)
+def _screen(scene: Scene, sample: Sample, terminal: Terminal) -> list[Line]:
+    head = _above(scene, sample, terminal)
     room = terminal.height - len(head) - 1
     if scene.state.mode is Mode.TEXT:
         text = _text(scene, terminal)[scene.state.first_line :]
         body: list[Line] = [(Span(text=each),) for each in text[:room]]
         hint = _TEXT_HINT
     else:
-        seen, rows = _rows(sight, scene.state)
+        seen, rows = _rows(sample, scene.state)
         position = selected(scene.state, tuple(row.key for row in rows))
         first = max(0, position - (room - 1) + 1)
         page = rows[first : first + room - 1]
@@ -136,21 +136,21 @@ def _screen(scene: Scene, sight: Sight, terminal: Terminal) -> list[Line]:
     return [*head, *body, _bottom(scene.state, hint)]
 
 
-def _above(scene: Scene, sight: Sight, terminal: Terminal) -> list[Line]:
+def _above(scene: Scene, sample: Sample, terminal: Terminal) -> list[Line]:
     """Return the lines above the table, which a low terminal needs more."""
     views = [] if scene.state.mode is Mode.TEXT else [_views(scene.state)]
-    return [*_head(scene, sight), *views][: max(1, terminal.height - LEAST_HEIGHT)]
+    return [*_head(scene, sample), *views][: max(1, terminal.height - LEAST_HEIGHT)]
 
 
-def _head(scene: Scene, sight: Sight) -> list[Line]:
-    words, style = serves(sight, moment=scene.moment)
+def _head(scene: Scene, sample: Sample) -> list[Line]:
+    words, style = serves(sample, moment=scene.moment)
     stands = (Span(text="  PAUSED", style=Style.WARNING),) if scene.state.paused else ()
     made: list[Line] = [
-        (Span(text=title(sight, moment=scene.moment), style=Style.STRONG), *stands),
+        (Span(text=title(sample, moment=scene.moment), style=Style.STRONG), *stands),
         (Span(text=words, style=style),),
-        (Span(text=totals(sight)),),
+        (Span(text=totals(sample)),),
     ]
-    if said := virtual_ips(sight):
+    if said := virtual_ips(sample):
         made.append((Span(text=said),))
     return made
 
@@ -183,8 +183,8 @@ def _text(scene: Scene, terminal: Terminal) -> list[str]:
     return folded
 
 
-def _rows(sight: Sight, state: ScreenState) -> tuple[Table, tuple[Row, ...]]:
-    seen = table(state.view, sight, pool=state.place.pool)
+def _rows(sample: Sample, state: ScreenState) -> tuple[Table, tuple[Row, ...]]:
+    seen = table(state.view, sample, pool=state.place.pool)
     return seen, ordered(seen, filtered(seen.rows, state.words), state.order)
 
 

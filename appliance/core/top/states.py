@@ -5,7 +5,7 @@ from typing import Final
 
 from appliance.core.status.status import ProgramState, ProgramStatus, VirtualIpStatus
 from appliance.core.top.cells import last_check, number, rate, seconds, since, state, text
-from appliance.core.top.sight import Sight
+from appliance.core.top.sample import Sample
 from appliance.core.top.tables import Cell, Column, Row, Style
 from appliance.core.top.traffic import each_server
 
@@ -25,10 +25,10 @@ CHECKS: Final = (
 )
 
 
-def checks(sight: Sight, pool: str | None) -> Iterator[Row]:
+def checks(sample: Sample, pool: str | None) -> Iterator[Row]:
     """Yield a row for the checks of each server, or of those of one pool."""
-    for key, in_pool, server in each_server(sight.status, pool):
-        check, now = server.check, sight.status.at
+    for key, in_pool, server in each_server(sample.status, pool):
+        check, now = server.check, sample.status.at
         yield Row(
             key=key,
             cells=(
@@ -38,7 +38,7 @@ def checks(sight: Sight, pool: str | None) -> Iterator[Row]:
                 seconds(check.duration if check else None),
                 since(check.ended_at if check else None, now),
                 number(check.streak if check else None),
-                rate(sight.rates.of("server", in_pool.name, server.name, "checks_failed"), bad=True),
+                rate(sample.rates.of("server", in_pool.name, server.name, "checks_failed"), bad=True),
                 number(check.failed if check else None),
                 number(server.downs),
                 text(check.detail if check else ""),
@@ -58,10 +58,10 @@ VIPS: Final = (
 )
 
 
-def virtual_ips(sight: Sight) -> Iterator[Row]:
+def virtual_ips(sample: Sample) -> Iterator[Row]:
     """Yield a row for each virtual IP."""
-    for each in sight.status.virtual_ips:
-        yield Row(key=each.name, cells=_vip(each, sight.status.at))
+    for each in sample.status.virtual_ips:
+        yield Row(key=each.name, cells=_vip(each, sample.status.at))
 
 
 def _vip(each: VirtualIpStatus, now: float) -> tuple[Cell, ...]:
@@ -90,9 +90,9 @@ PROGRAMS: Final = (
 )
 
 
-def programs(sight: Sight) -> Iterator[Row]:
+def programs(sample: Sample) -> Iterator[Row]:
     """Yield a row for each program."""
-    for each in sight.status.programs:
+    for each in sample.status.programs:
         yield Row(key=each.name, cells=_program(each))
 
 

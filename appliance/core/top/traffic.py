@@ -6,7 +6,7 @@ from typing import Final
 from appliance.core.status.status import FrontendStatus, PoolStatus, ServerStatus, Status
 from appliance.core.top.cells import amount, last_check, number, rate, since, state, text
 from appliance.core.top.rates import Rates, summed
-from appliance.core.top.sight import Sight
+from appliance.core.top.sample import Sample
 from appliance.core.top.tables import Cell, Column, Row, Style
 from appliance.model.end_reasons import EndReason
 
@@ -40,11 +40,11 @@ FRONTENDS: Final = (
 )
 
 
-def frontends(sight: Sight, pool: str | None) -> Iterator[Row]:
+def frontends(sample: Sample, pool: str | None) -> Iterator[Row]:
     """Yield a row for each frontend, or for those of one pool."""
-    for each in sight.status.frontends:
+    for each in sample.status.frontends:
         if pool in (None, *each.pools):
-            yield Row(key=f"{each.program}/{each.name}", cells=_frontend(each, sight.rates), pool=each.pool)
+            yield Row(key=f"{each.program}/{each.name}", cells=_frontend(each, sample.rates), pool=each.pool)
 
 
 def _frontend(each: FrontendStatus, rates: Rates) -> tuple[Cell, ...]:
@@ -81,11 +81,11 @@ POOLS: Final = (
 )
 
 
-def pools(sight: Sight, pool: str | None) -> Iterator[Row]:
+def pools(sample: Sample, pool: str | None) -> Iterator[Row]:
     """Yield a row for each pool, or for one."""
-    for each in sight.status.pools:
+    for each in sample.status.pools:
         if pool in (None, each.name):
-            yield Row(key=each.name, cells=_pool(each, sight.rates), pool=each.name)
+            yield Row(key=each.name, cells=_pool(each, sample.rates), pool=each.name)
 
 
 def _pool(pool: PoolStatus, rates: Rates) -> tuple[Cell, ...]:
@@ -126,10 +126,10 @@ SERVERS: Final = (
 )
 
 
-def servers(sight: Sight, pool: str | None) -> Iterator[Row]:
+def servers(sample: Sample, pool: str | None) -> Iterator[Row]:
     """Yield a row for each server, or for those of one pool."""
-    for key, in_pool, server in each_server(sight.status, pool):
-        yield Row(key=key, cells=_server(key, in_pool, server, sight))
+    for key, in_pool, server in each_server(sample.status, pool):
+        yield Row(key=key, cells=_server(key, in_pool, server, sample))
 
 
 def each_server(status: Status, pool: str | None) -> Iterator[tuple[str, PoolStatus, ServerStatus]]:
@@ -139,9 +139,9 @@ def each_server(status: Status, pool: str | None) -> Iterator[tuple[str, PoolSta
             yield from ((f"{each.name}/{server.name}", each, server) for server in each.servers)
 
 
-def _server(key: str, pool: PoolStatus, server: ServerStatus, sight: Sight) -> tuple[Cell, ...]:
+def _server(key: str, pool: PoolStatus, server: ServerStatus, sample: Sample) -> tuple[Cell, ...]:
     def per_second(name: str) -> float | None:
-        return sight.rates.of("server", pool.name, server.name, name)
+        return sample.rates.of("server", pool.name, server.name, name)
 
     return (
         text(f"{key} (backup)" if server.backup else key),
@@ -153,7 +153,7 @@ def _server(key: str, pool: PoolStatus, server: ServerStatus, sight: Sight) -> t
         last_check(server),
         amount(per_second("bytes_in")),
         amount(per_second("bytes_out")),
-        since(server.since, sight.status.at),
+        since(server.since, sample.status.at),
         number(server.effective_weight if server.effective_weight is not None else server.weight),
         text(server.address),
     )
@@ -167,10 +167,10 @@ ERRORS: Final = (
 )
 
 
-def errors(sight: Sight) -> Iterator[Row]:
+def errors(sample: Sample) -> Iterator[Row]:
     """Yield a row for each reason for which a connection has ended."""
     for reason in EndReason:
-        count = sight.status.ended.get(reason.value, 0)
+        count = sample.status.ended.get(reason.value, 0)
         if not count:
             continue
         error = reason not in GOOD_ENDS
@@ -178,17 +178,17 @@ def errors(sight: Sight) -> Iterator[Row]:
         cells = (
             text(reason.value, style),
             text("error" if error else "no"),
-            rate(sight.rates.of("ended", reason.value), bad=error),
+            rate(sample.rates.of("ended", reason.value), bad=error),
             number(count),
         )
         yield Row(key=reason.value, cells=cells)
 
 
-def error_rate(sight: Sight) -> float | None:
+def error_rate(sample: Sample) -> float | None:
     """Return how many connections a second end otherwise than they should, None before the second look."""
     rates = [
-        sight.rates.of("ended", reason.value) or 0.0
+        sample.rates.of("ended", reason.value) or 0.0
         for reason in EndReason
-        if reason not in GOOD_ENDS and reason.value in sight.status.ended
+        if reason not in GOOD_ENDS and reason.value in sample.status.ended
     ]
-    return sum(rates) if rates or any(rate is not None for rate in sight.rates.per_second.values()) else None
+    return sum(rates) if rates or any(rate is not None for rate in sample.rates.per_second.values()) else None

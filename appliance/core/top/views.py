@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from appliance.core.top.sight import Sight
+from appliance.core.top.sample import Sample
 from appliance.core.top.states import CHECKS, PROGRAMS, VIPS, checks, programs, virtual_ips
 from appliance.core.top.tables import Column, Row, Table
 from appliance.core.top.traffic import ERRORS, FRONTENDS, POOLS, SERVERS, errors, frontends, pools, servers
@@ -23,25 +23,25 @@ class View(StrEnum):
     PROGRAMS = "programs"
 
 
-_Rows = Callable[[Sight, str | None], Iterator[Row]]
+_Rows = Callable[[Sample, str | None], Iterator[Row]]
 
 _TABLES: Final[Mapping[View, tuple[tuple[Column, ...], _Rows]]] = {
     View.FRONTENDS: (FRONTENDS, frontends),
     View.POOLS: (POOLS, pools),
     View.SERVERS: (SERVERS, servers),
     View.CHECKS: (CHECKS, checks),
-    View.ERRORS: (ERRORS, lambda sight, _: errors(sight)),
-    View.VIPS: (VIPS, lambda sight, _: virtual_ips(sight)),
-    View.PROGRAMS: (PROGRAMS, lambda sight, _: programs(sight)),
+    View.ERRORS: (ERRORS, lambda sample, _: errors(sample)),
+    View.VIPS: (VIPS, lambda sample, _: virtual_ips(sample)),
+    View.PROGRAMS: (PROGRAMS, lambda sample, _: programs(sample)),
 }
 
 
 # Each key draws the screen anew, mostly of the look that is shown already.
 @lru_cache(maxsize=4)
-def table(view: View, sight: Sight, *, pool: str | None = None) -> Table:
+def table(view: View, sample: Sample, *, pool: str | None = None) -> Table:
     """Return the table of a view; where a `pool` is given, what is of pools is of that one."""
     columns, rows = _TABLES[view]
-    return Table(columns=columns, rows=tuple(rows(sight, pool)))
+    return Table(columns=columns, rows=tuple(rows(sample, pool)))
 
 
 def column_names(view: View) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from appliance.model.config.values.field_types import (
     written,
 )
 from appliance.model.config.values.units import duration
-from appliance.model.operator_events import Severity
+from appliance.model.operator_events import EventSeverity
 from appliance.model.snapshot.notify import Form
 
 
@@ -36,7 +36,7 @@ class NotifyTargetSection(Section):
     """Where RFC 5424 messages go: udp://HOST:PORT, tcp://..., tls://..., or a socket: /dev/log."""
     ca: FilePath | None = Field(default=None, examples=["/etc/appliance/log-server-ca.pem"])
     """File of authorities that judge a tls:// or https:// server; by default those of the machine."""
-    severity: WorstFirst = Field(default=Severity.INFO)
+    severity: WorstFirst = Field(default=EventSeverity.INFO)
     """Least severity that is told: info, warning or critical."""
     events: EventKinds = Field(default=(), examples=[["vip-active", "split-brain"]])
     """Events that are told, of those that are severe enough; none given is all of them."""

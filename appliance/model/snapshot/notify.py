@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from appliance.model.operator_events import EventKind, Severity
+from appliance.model.operator_events import EventKind, EventSeverity
 
-_RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
+_RANK: Final = {EventSeverity.INFO: 0, EventSeverity.WARNING: 1, EventSeverity.CRITICAL: 2}
 
 
 class Form(StrEnum):
@@ -26,7 +26,7 @@ class NotifyTarget:
     """
 
     name: str
-    severity: Severity
+    severity: EventSeverity
     timeout: float
     form: Form = Form.JSON
     command: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from appliance.model.snapshot.found_servers import (
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.seal import SealError, seal, unseal
+from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
 
 def read(paths: Paths) -> FoundServers:
@@ -55,11 +55,11 @@ def damaged(paths: Paths) -> Iterator[tuple[Path, str]]:
 def _read(path: Path) -> FoundServers | None:
     try:
         data = state_files.read(path)
-        return None if data is None else decode(unseal(data))
-    except (FileUnusable, SealError, FoundServersError) as error:
+        return None if data is None else decode(verified(data))
+    except (FileUnusable, ChecksumError, FoundServersError) as error:
         raise FoundServersError(f"{path}: {error}") from error
 
 
 def _write(path: Path, found: FoundServers) -> None:
     state_files.clear_way(path)
-    write_atomically(path, seal(encode(found)))
+    write_atomically(path, checksummed(encode(found)))

@@ -21,8 +21,8 @@ from appliance.net.files import readers, state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process.collection import no_collection
+from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 from appliance.wire.lines.control import ControlError
-from appliance.wire.seal import SealError, seal, unseal
 
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
@@ -30,7 +30,7 @@ _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker ma
 
 @no_collection()
 def _decoded(data: bytes) -> Snapshot:
-    return decode(unseal(data))
+    return decode(verified(data))
 
 
 _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
@@ -41,7 +41,7 @@ def read(path: Path, decoded: Callable[[bytes], Snapshot] = _decoded) -> Snapsho
     try:
         data = state_files.read(path)
         return None if data is None else decoded(data)
-    except (FileUnusable, SealError, SnapshotError) as error:
+    except (FileUnusable, ChecksumError, SnapshotError) as error:
         raise SnapshotError(f"{path}: {error}") from error
 
 
@@ -165,7 +165,7 @@ def _numbers(paths: Paths) -> list[int]:
 
 def _write(path: Path, snapshot: Snapshot) -> None:
     """Write a snapshot, unless the file has it already: then a full file system does not matter."""
-    data = seal(encode(snapshot))
+    data = checksummed(encode(snapshot))
     with contextlib.suppress(FileUnusable):
         if state_files.read(path) == data:
             return
@@ -185,7 +185,7 @@ def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
         if is_open:
-            write_atomically(path, seal(encode(shown)), mode=readers.file_mode(paths.runtime))
+            write_atomically(path, checksummed(encode(shown)), mode=readers.file_mode(paths.runtime))
 
 
 def readable(path: Path) -> Snapshot | None:

@@ -73,7 +73,7 @@ def renounce() -> None:
     kept = EVERYTHING | OTHER_USERS
     bound(kept)
     _checked(prctl(ProcessOption.SET_SECUREBITS, _NO_ROOT_FOR_GOOD))
-    hand_over(kept)
+    grant(kept)
 
 
 def bound(kept: Collection[Capability] = EVERYTHING) -> None:
@@ -113,7 +113,7 @@ def carry() -> None:
     _set(effective=0, permitted=held, inheritable=held)
 
 
-def hand_over(wanted: Collection[Capability]) -> None:
+def grant(wanted: Collection[Capability]) -> None:
     """Have these capabilities, as far as they are permitted, and no others, also after the next exec.
 
     A capability can be ambient only while it is permitted and inheritable, so the sets are set first.

@@ -76,7 +76,7 @@ def become(
             f"started as root without the right to become user {name}: "
             f"add the capabilities SETUID and SETGID, or start as that user (--user {name})"
         ) from error
-    capabilities.hand_over(capabilities.EVERYTHING)
+    capabilities.grant(capabilities.EVERYTHING)
     os.environ.update(HOME=user.pw_dir, USER=name, LOGNAME=name)
 
 

@@ -15,19 +15,23 @@ import msgspec
 from appliance.core.events.alerts import alerts, summary
 from appliance.core.events.notify_queue import Batch
 from appliance.model.config.values.notify_addresses import webhook_url
-from appliance.model.operator_events import OperatorEvent, Severity
+from appliance.model.operator_events import EventSeverity, OperatorEvent
 from appliance.model.snapshot.notify import Form, NotifyTarget
-from appliance.net.commands.account import UnknownUserError, account
-from appliance.net.commands.command import Command, Ending
 from appliance.net.probing.answer import status_line
 from appliance.net.probing.peer import FloodError, Stream
+from appliance.net.scripts.account import UnknownUserError, account
+from appliance.net.scripts.command import Command, Ending
 from appliance.reload.notifying.secret_files import SecretFiles, SecretUnusable
 from appliance.reload.notifying.syslog_streams import send
 from appliance.reload.notifying.tls_streams import authorities, connected, stream
 from appliance.wire import syslog
 from appliance.wire.http.http_response import ResponseError
 
-_SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
+_SEVERITIES: Final[Mapping[EventSeverity, int]] = {
+    EventSeverity.CRITICAL: 2,
+    EventSeverity.WARNING: 4,
+    EventSeverity.INFO: 6,
+}
 _PORTS: Final = {"http": 80, "https": 443}
 _OK: Final = range(200, 300)
 
@@ -73,7 +77,7 @@ def _run(target: NotifyTarget, batch: Batch) -> None:
     """Run the command for each event, one after the other; one that fails is not run again."""
     told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
     if batch.left_out:
-        told.insert(0, ("left-out", Severity.WARNING.value, "", _left_out(batch)))
+        told.insert(0, ("left-out", EventSeverity.WARNING.value, "", _left_out(batch)))
     endings: list[Ending] = []
     for words in told:
         try:
@@ -167,7 +171,7 @@ def _message(event: OperatorEvent, host: str) -> bytes:
 
 def _summary_message(batch: Batch, host: str) -> bytes:
     return syslog.encode(
-        severity=_SEVERITIES[Severity.WARNING],
+        severity=_SEVERITIES[EventSeverity.WARNING],
         when=batch.events[0].when,
         host=host,
         program="reload",

@@ -13,9 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from appliance.core.history import series
 from appliance.core.history.series import Series
+from appliance.core.status.headline import headline, result
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
-from appliance.core.status.verdict import result, verdict
 from appliance.model.operator_events import OperatorEvent
 from appliance.model.server_states import ServerState
 from appliance.stats.access import WebAccess
@@ -42,7 +42,7 @@ def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, no
         status=status,
         notice=notice,
         home=HOME,
-        verdict=verdict(status, moment=partial(_moment, now=status.at)),
+        verdict=headline(status, moment=partial(_moment, now=status.at)),
         process=figures.process,
         uptime=duration_text(figures.process.uptime),
         draining=[each for each in status.generations if each.phase is GenerationPhase.DRAINING],

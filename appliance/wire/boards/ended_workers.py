@@ -19,7 +19,7 @@ from appliance.wire.boards.worker_board import (
     WorkerBoard,
     summed,
 )
-from appliance.wire.seal import SealError, seal, unseal
+from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
 _REMEMBERED: Final = 256
 """Workers that the file names: as many may end between two looks of a reader."""
@@ -93,14 +93,14 @@ def kept(
 
 def encode(ended: EndedWorkers) -> bytes:
     """Return the content of the file."""
-    return seal(msgspec.json.encode(ended))
+    return checksummed(msgspec.json.encode(ended))
 
 
 def decode(data: bytes) -> EndedWorkers:
     """Return what `encode` was given; raises EndedWorkersError."""
     try:
-        return msgspec.json.decode(unseal(data), type=EndedWorkers)
-    except (SealError, ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        return msgspec.json.decode(verified(data), type=EndedWorkers)
+    except (ChecksumError, ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise EndedWorkersError(str(error)) from error
 
 

@@ -34,7 +34,7 @@ cdef class Side(Pollable):
     cdef public bint shut
 
     cpdef watch(self)
-    cpdef hear_of_room(self)
+    cpdef watch_writable(self)
     cpdef pause(self)
     cpdef on_events(self, unsigned int events)
     cpdef note(self, unsigned int events)

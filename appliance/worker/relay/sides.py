@@ -116,7 +116,7 @@ class Side(Pollable):
             self.hears_room = not self.relays or self.other.held() > 0
             self.traffic.poller.register(self.fd, self, ALL if self.hears_room else INCOMING)
 
-    def hear_of_room(self) -> None:
+    def watch_writable(self) -> None:
         """Ask for an event when there is room for what is held for this side; most never need one."""
         if self.registered and not self.hears_room:
             self.hears_room = True
@@ -279,13 +279,13 @@ class Side(Pollable):
             self.session.side_failed(other)
             return
         if pipe.held > 0:
-            other.hear_of_room()
+            other.watch_writable()
 
     def hold(self, rest: memoryview) -> None:
         """Keep what the other side has not taken; nothing is read until it has."""
         self.full_reads = 0
         self.backlog = rest
-        self.other.hear_of_room()
+        self.other.watch_writable()
 
     def on_writable(self) -> None:
         """Give the other side what is held, and read again once it has taken all."""

@@ -15,8 +15,8 @@ from appliance.core.top.cells import rate_text, size_text
 from appliance.core.top.keys import Mode
 from appliance.core.top.layout import ASCII, UNICODE, Line, Scene, Terminal, lines, report, shown
 from appliance.core.top.rates import counters, looked
+from appliance.core.top.sample import Sample
 from appliance.core.top.screen_state import Place, ScreenState, Shown
-from appliance.core.top.sight import Sight
 from appliance.core.top.tables import Order, Style
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, column_names, table
@@ -85,22 +85,22 @@ def status(total: int, *, cut: int = 0, current: int = 3) -> Status:
     return assess(found, NOW)
 
 
-def sight(*statuses: Status) -> Sight:
+def sample(*statuses: Status) -> Sample:
     """Return what is seen at the last of some looks, two seconds apart."""
     rates = None
     for number, each in enumerate(statuses):
         rates = looked(rates, counters(each), 2.0 * number)
     assert rates is not None
-    return Sight(status=statuses[-1], rates=rates)
+    return Sample(status=statuses[-1], rates=rates)
 
 
-SIGHT = sight(status(1000, cut=2), status(1500, cut=8))
+SIGHT = sample(status(1000, cut=2), status(1500, cut=8))
 
 
-def scene(seen: Sight | None = SIGHT, **state: object) -> Scene:
+def scene(seen: Sample | None = SIGHT, **state: object) -> Scene:
     """Return what is to be seen."""
     return Scene(
-        sight=seen,
+        sample=seen,
         state=ScreenState(**state),
         explain=lambda view, key: (f"{view} {key} is so.", "", f"- {'because ' * 30}"),
         moment=lambda at: f"<{at:g}>",
@@ -130,15 +130,15 @@ def test_the_head():
 
 def test_nothing_is_known_before_the_second_look():
     """Rates are - then; and before the first one there is nothing at all."""
-    seen = page(scene(sight(status(7))))
+    seen = page(scene(sample(status(7))))
     assert "new/s -  errors/s -" in seen
     assert page(scene(None)).startswith("appliance top: looking")
     assert shown(scene(None), Terminal(width=80, height=24)) == Shown()
     empty = assess(observations(snapshot="no file", workers=(), answers={}, supervised="no"), NOW)
-    nothing = page(scene(sight(empty, empty)))
+    nothing = page(scene(sample(empty, empty)))
     assert "no configuration" in nothing
     assert "vips:" not in nothing
-    assert error_rate(sight(empty, empty)) is None
+    assert error_rate(sample(empty, empty)) is None
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_views(view: View, parts: list[str]):
 
 def test_a_full_frontend_and_one_without_ends():
     """What is full stands out."""
-    full = sight(status(10, current=10))
+    full = sample(status(10, current=10))
     row = table(View.FRONTENDS, full).rows[0]
     assert row.cells[0].style is Style.BAD
 
@@ -226,7 +226,7 @@ def test_a_report():
     assert not any("q quit" in each for each in made)
     nothing = [text(line) for line in report(scene(filter="no such row"), SIGHT, (View.ERRORS,), 200)]
     assert nothing[-1].startswith("reason")
-    empty = sight(assess(observations(snapshot="no file", workers=(), answers={}, supervised="no"), NOW))
+    empty = sample(assess(observations(snapshot="no file", workers=(), answers={}, supervised="no"), NOW))
     assert len(list(report(scene(empty), empty, (View.ERRORS,), 200))) == 3
 
 

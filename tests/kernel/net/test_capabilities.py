@@ -19,7 +19,7 @@ import os, sys
 from appliance.net.privileges import capabilities
 from appliance.net.process import python
 if os.fork() == 0:
-    capabilities.hand_over(capabilities.used_by(python.command(sys.argv[1])))
+    capabilities.grant(capabilities.used_by(python.command(sys.argv[1])))
     os.execv("/bin/cat", ["cat", "/proc/self/status"])
 os.wait()
 """

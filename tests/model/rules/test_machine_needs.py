@@ -6,7 +6,7 @@ import pytest
 from support.values.snapshots import frontend, redirect, snapshot, virtual_router
 from support.vrrp.tracks import track
 
-from appliance.model.operator_events import Severity
+from appliance.model.operator_events import EventSeverity
 from appliance.model.rules.machine_needs import (
     MachineNeed,
     MachineNeedKind,
@@ -62,7 +62,7 @@ def test_interfaces_and_commands_are_needed():
 def test_who_is_told_needs_commands_files_and_sockets():
     """The command of one, the secrets of another, and a local socket of syslog; a server is nothing here."""
     targets = [
-        NotifyTarget(name=name, severity=Severity.INFO, timeout=1.0, **given)
+        NotifyTarget(name=name, severity=EventSeverity.INFO, timeout=1.0, **given)
         for name, given in {
             "pager": {"command": ("/bin/page", "now")},
             "chat": {"webhook_file": "/etc/url", "token_file": "/etc/token"},

@@ -20,7 +20,7 @@ from support.values.snapshots import (
     virtual_router,
 )
 
-from appliance.model.operator_events import Severity
+from appliance.model.operator_events import EventSeverity
 from appliance.model.snapshot.diff import Absent, ConfigChange, apply, changed, diff
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
@@ -72,7 +72,7 @@ def test_every_difference_is_told(old: Snapshot, new: Snapshot):
 
 def test_who_is_told_is_named_in_a_change():
     """A target of `notify` that comes, or that is told otherwise, is a change by its name."""
-    ops = NotifyTarget(name="ops", severity=Severity.INFO, timeout=10.0, syslog="/dev/log")
+    ops = NotifyTarget(name="ops", severity=EventSeverity.INFO, timeout=10.0, syslog="/dev/log")
     one, other = replace(OLD, notify=(ops,)), replace(OLD, notify=(replace(ops, timeout=5.0),))
     assert changed(OLD, one) == ("notify.ops",)
     assert changed(one, other) == ("notify.ops",)

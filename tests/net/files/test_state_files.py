@@ -20,7 +20,7 @@ from appliance.net.boards import heartbeats
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.net.files import lock_files, operator_words, snapshots, state_files
+from appliance.net.files import lock_files, operator_overrides, snapshots, state_files
 from appliance.net.files.degraded import (
     Degraded,
     clear_degraded,
@@ -28,7 +28,7 @@ from appliance.net.files.degraded import (
     read_degraded,
     write_degraded,
 )
-from appliance.net.files.operator_words import STATES, OperatorWordsError
+from appliance.net.files.operator_overrides import STATES, OperatorOverridesError
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.proxy.generation_numbers import GenerationNumbers
@@ -71,18 +71,18 @@ def test_a_snapshot_that_is_lost_is_found_in_its_copies(paths: Paths, damage: st
 def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, damage: str):
     """No server is taken out of maint by a flipped bit without a word."""
     path, states = tmp_path / "operator-states.json", {("masters", "a"): AdminState.MAINT}
-    operator_words.save(path, STATES, states)
+    operator_overrides.save(path, STATES, states)
     SPOILS[damage](path)
     if damage == "dangling":
-        assert operator_words.load(path, STATES) == {}
+        assert operator_overrides.load(path, STATES) == {}
     elif damage == "cut-by-one":  # the end of the last line alone
-        with pytest.raises(OperatorWordsError):
-            operator_words.load(path, STATES)
+        with pytest.raises(OperatorOverridesError):
+            operator_overrides.load(path, STATES)
     else:
-        with pytest.raises(OperatorWordsError, match=str(path)):
-            operator_words.load(path, STATES)
-    operator_words.save(path, STATES, states)
-    assert operator_words.load(path, STATES) == states
+        with pytest.raises(OperatorOverridesError, match=str(path)):
+            operator_overrides.load(path, STATES)
+    operator_overrides.save(path, STATES, states)
+    assert operator_overrides.load(path, STATES) == states
 
 
 @every_damage

@@ -25,10 +25,10 @@ from support.run import tools
 from support.values.certificates import issue
 
 from appliance.core.events.notify_queue import Batch
-from appliance.model.operator_events import EventKind, OperatorEvent, Severity
+from appliance.model.operator_events import EventKind, EventSeverity, OperatorEvent
 from appliance.model.snapshot.notify import Form, NotifyTarget
-from appliance.net.commands.command import Command
 from appliance.net.files import state_files
+from appliance.net.scripts.command import Command
 from appliance.reload.notifying import delivery, notifier
 from appliance.reload.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.reload.notifying.notifier import Notifier
@@ -67,7 +67,7 @@ def syslogd() -> Iterator[Rsyslog]:
 
 def target(**given: object) -> NotifyTarget:
     """Return who is told, in one way."""
-    return NotifyTarget(**{"name": "ops", "severity": Severity.INFO, "timeout": 10.0, **given})
+    return NotifyTarget(**{"name": "ops", "severity": EventSeverity.INFO, "timeout": 10.0, **given})
 
 
 def test_a_webhook_gets_json(webhook: Webhook, tmp_path: Path):
@@ -153,7 +153,7 @@ def test_a_disk_that_hangs_stops_nobody_else(
 @pytest.mark.needs("rsyslogd")
 @pytest.mark.parametrize("way", ["udp", "tcp", "socket"])
 def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
-    """Severity, host, program, kind and structured data are what was said, over each transport."""
+    """EventSeverity, host, program, kind and structured data are what was said, over each transport."""
     address = str(syslogd.socket) if way == "socket" else f"{way}://127.0.0.1:{syslogd.port}"
     deliver(target(syslog=address), Batch(events=(EVENT,), left_out=3), "lb-1", SecretFiles())
     told = syslogd.wait_for("server-down")
@@ -404,7 +404,7 @@ def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
     slow, good = Webhook(), target(name="good", webhook=webhook.url)
     slow.stalls = True
     telling = Notifier(structlog.get_logger())
-    pager = target(name="pager", webhook=webhook.url, severity=Severity.CRITICAL)
+    pager = target(name="pager", webhook=webhook.url, severity=EventSeverity.CRITICAL)
     telling.obey((target(name="slow", webhook=slow.url), good, pager))
     telling.tell(EVENT)
     wait_until(lambda: slow.posted and webhook.posted, what="both were asked", sleep=gevent.sleep)
@@ -420,7 +420,7 @@ def test_only_the_events_that_are_named_are_told(webhook: Webhook):
     """Of these only those that are severe enough, too."""
     telling = Notifier(structlog.get_logger())
     kinds = (EventKind.SERVER_DOWN, EventKind.SERVER_UP)
-    telling.obey((target(webhook=webhook.url, events=kinds, severity=Severity.WARNING),))
+    telling.obey((target(webhook=webhook.url, events=kinds, severity=EventSeverity.WARNING),))
     for kind in (EventKind.SERVER_UP, EventKind.POOL_EMPTY, EventKind.SERVER_DOWN):
         telling.tell(OperatorEvent(when=2.0, kind=kind, subject="masters/m0"))
     wait_until(lambda: webhook.posted, what="it is told", sleep=gevent.sleep)

@@ -22,7 +22,7 @@ from appliance.model.config.values import (
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
-from appliance.model.operator_events import EventKind, Severity
+from appliance.model.operator_events import EventKind, EventSeverity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
 from appliance.model.snapshot.notify import Form
@@ -151,7 +151,7 @@ SyslogAddress = Annotated[
     str, PlainValidator(notify_addresses.syslog_address), _pattern(notify_addresses.SYSLOG_PATTERN)
 ]
 WebhookForm = Annotated[Form, _Word]
-WorstFirst = Annotated[Severity, _Word]
+WorstFirst = Annotated[EventSeverity, _Word]
 EventKinds = Annotated[tuple[Annotated[EventKind, _Word], ...], _Listed]
 SocketPath = Annotated[str, PlainValidator(names.socket_path), _pattern("^/")]
 SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]

@@ -8,8 +8,8 @@ from gevent.threadpool import ThreadPool
 from support.processes.greenlets import until
 from support.processes.processes import alive
 
-from appliance.net.commands import notify_commands
-from appliance.net.commands.notify_commands import NotifyCommands
+from appliance.net.scripts import notify_commands
+from appliance.net.scripts.notify_commands import NotifyCommands
 from appliance.wire.lines.tracker_lines import CommandEnded, RunCommand
 
 pytestmark = pytest.mark.programs

@@ -8,9 +8,9 @@ from support.values.observations import NOW, observations, supervised
 from support.values.snapshots import check, pool, server, snapshot
 
 from appliance.core.status.assessment import assess
+from appliance.core.status.headline import Headline, Level, headline
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import DegradedStart, ProgramState, VirtualIpStatus
-from appliance.core.status.verdict import Level, Verdict, verdict
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 
@@ -33,10 +33,10 @@ VIRTUAL_IP = VirtualIpStatus(
 )
 
 
-def judged(found: Observations, *virtual_ips: VirtualIpStatus) -> Verdict:
+def judged(found: Observations, *virtual_ips: VirtualIpStatus) -> Headline:
     """Return the verdict; moments are their seconds."""
     status = replace(assess(found, NOW), virtual_ips=virtual_ips)
-    return verdict(status, moment=lambda at: f"{at:.0f}s")
+    return headline(status, moment=lambda at: f"{at:.0f}s")
 
 
 def said(found: Observations) -> str:
@@ -73,7 +73,7 @@ def up(*names: str, in_pool: str = "masters") -> list[object]:
 
 def test_all_is_well():
     """Then it says no more."""
-    assert judged(observations()) == Verdict(level=Level.WELL, first="Serving.", others=())
+    assert judged(observations()) == Headline(level=Level.OK, first="Serving.", others=())
 
 
 def test_a_server_that_is_down():
@@ -113,7 +113,7 @@ def test_several_in_maintenance():
 def test_a_proxy_without_workers():
     """It serves nobody, whatever its servers do; other problems are told as `status` tells them."""
     words = judged(observations(workers=()))
-    assert words.level is Level.ILL
+    assert words.level is Level.CRITICAL
     assert words.text == "Not serving. Proxy-api is running: no worker of it accepts connections."
 
 
@@ -123,7 +123,7 @@ def test_a_pool_without_servers():
         health=boards.health_board(boards.health(verdict=HealthVerdict.DOWN, result=CheckResult.L4CON))
     )
     words = judged(found)
-    assert words.level is Level.ILL
+    assert words.level is Level.CRITICAL
     assert words.text.startswith("Not serving. Pool pool has no server up. 1 of 1 servers of pool is down")
     assert words.text.count("no server up") == 1
 
@@ -161,18 +161,18 @@ def test_virtual_ips_alone(state: str | None, first: str):
 @pytest.mark.parametrize(
     ("changes", "level"),
     [
-        ({}, Level.WELL),
-        ({"active": True, "active_peer": None}, Level.WELL),
-        ({"active": None, "active_peer": None, "state": None}, Level.WELL),
-        ({"active_peer": None, "state": "fault"}, Level.ILL),
+        ({}, Level.OK),
+        ({"active": True, "active_peer": None}, Level.OK),
+        ({"active": None, "active_peer": None, "state": None}, Level.OK),
+        ({"active_peer": None, "state": "fault"}, Level.CRITICAL),
     ],
 )
 def test_virtual_ips(changes: dict[str, object], level: Level):
     """One that nobody holds as far as is heard is an alarm; where vrrp does not answer that is unknown."""
     words = judged(observations(), replace(VIRTUAL_IP, **changes))
-    lost = Verdict(
-        level=Level.ILL,
+    lost = Headline(
+        level=Level.CRITICAL,
         first="Serving, but nobody holds a virtual IP.",
         others=("Virtual IP api is held by no router that is heard here.",),
     )
-    assert words == (lost if level is Level.ILL else Verdict(level=level, first="Serving.", others=()))
+    assert words == (lost if level is Level.CRITICAL else Headline(level=level, first="Serving.", others=()))

@@ -22,15 +22,15 @@ _NAMED = 3
 
 
 class Level(StrEnum):
-    """How much of an operator's attention is asked for; ILL is that clients notice."""
+    """How much of an operator's attention is asked for; CRITICAL is that clients notice."""
 
-    WELL = "well"
+    OK = "well"
     ATTENTION = "attention"
-    ILL = "ill"
+    CRITICAL = "ill"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Headline:
     """What there is to say: whether it serves, then a sentence for each thing that is not as it should be."""
 
     level: Level
@@ -43,7 +43,7 @@ class Verdict:
         return " ".join((self.first, *self.others))
 
 
-def verdict(status: Status, *, moment: Moment) -> Verdict:
+def headline(status: Status, *, moment: Moment) -> Headline:
     """Return the verdict on a status."""
     serves = _serves(status)
     lost = [each for each in status.virtual_ips if _is_lost(each)]
@@ -54,8 +54,8 @@ def verdict(status: Status, *, moment: Moment) -> Verdict:
         *_problems(status),
         *_degraded(status, moment),
     )
-    level = Level.ILL if lost or not serves else Level.ATTENTION if others else Level.WELL
-    return Verdict(level=level, first=_first(serves=serves, reached=not lost), others=others)
+    level = Level.CRITICAL if lost or not serves else Level.ATTENTION if others else Level.OK
+    return Headline(level=level, first=_first(serves=serves, reached=not lost), others=others)
 
 
 def result(check: CheckStatus) -> str:

@@ -7,7 +7,7 @@ from appliance.core.top.rates import Rates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sight:
+class Sample:
     """One look: the status, and the rates since the look before. No two looks are equal."""
 
     status: Status

@@ -11,7 +11,7 @@ _PATIENCE = 180.0  # seconds for an answer: another reload may be under way
 _FAILURES = 3  # in a row that are told
 
 
-class HandingOver:
+class Delivery:
     """`not_kept` are files that cannot be written, with the reason; `trouble` is why pools lack servers."""
 
     def __init__(self, paths: Paths, reports: DiscoveryReports) -> None:
@@ -22,7 +22,7 @@ class HandingOver:
         self._reports = reports
         self._kept: FoundServers | None = None
 
-    def hand_over(self) -> bool:
+    def deliver(self) -> bool:
         """Have what was written taken; return whether that was done. It waits for the answer."""
         try:
             answer = ask(self._paths.control("reload"), Question(command="discovered"), timeout=_PATIENCE)

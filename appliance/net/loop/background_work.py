@@ -10,7 +10,7 @@ from appliance.net.loop.loop import Loop
 _Result = TypeVar("_Result")
 
 
-class OffTheLoop(Generic[_Result]):
+class BackgroundWork(Generic[_Result]):
     """Runs `work` in a thread of its own, then calls `done` with its result from the loop.
 
     `work` must not raise, and must not touch what the loop uses. The thread tells its end by closing a pipe,

@@ -17,8 +17,8 @@ from gevent.event import Event
 
 from appliance.model.messages.quoting import masked
 from appliance.model.messages.redaction import redacted, scrubbed
-from appliance.net.commands.account import Account
-from appliance.net.commands.start_command import start_command
+from appliance.net.scripts.account import Account
+from appliance.net.scripts.start_command import start_command
 
 GRACE: Final = 0.5
 """Seconds between TERM and KILL for a command whose time is up."""

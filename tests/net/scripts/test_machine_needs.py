@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind
-from appliance.net.commands.machine_needs import objection
+from appliance.net.scripts.machine_needs import objection
 
 pytestmark = pytest.mark.sockets
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind
-from appliance.net.commands.command_path import COMMAND_PATH
+from appliance.net.scripts.command_path import COMMAND_PATH
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
+from appliance.net.loop.background_work import BackgroundWork
 from appliance.net.loop.loop import Loop
-from appliance.net.loop.off_the_loop import OffTheLoop
 
 pytestmark = pytest.mark.sockets
 
@@ -18,7 +18,7 @@ def test_the_result_is_told_in_the_loop():
         told.append((worker, threading.get_ident()))
         loop.stop()
 
-    OffTheLoop(loop, threading.get_ident, done)
+    BackgroundWork(loop, threading.get_ident, done)
     loop.run()
     loop.close()
     ((worker, teller),) = told

@@ -17,12 +17,12 @@ from appliance.model.server_weights import OperatorWeight, operator_weight
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.seal import SealError, seal, unseal
+from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
 Said = TypeVar("Said")
 
 
-class OperatorWordsError(Exception):
+class OperatorOverridesError(Exception):
     """The file cannot be read, written or understood."""
 
 
@@ -35,25 +35,27 @@ class Vocabulary(Generic[Said]):
 
 
 def load(path: Path, words: Vocabulary[Said]) -> dict[Key, Said]:
-    """Return what was said, nothing when there is no file; raises OperatorWordsError."""
+    """Return what was said, nothing when there is no file; raises OperatorOverridesError."""
     try:
         data = state_files.read(path)
-        return {} if data is None else _decoded(unseal(data), words)
-    except (FileUnusable, SealError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-        raise OperatorWordsError(f"{path}: {error}") from error
+        return {} if data is None else _decoded(verified(data), words)
+    except (FileUnusable, ChecksumError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
+        raise OperatorOverridesError(f"{path}: {error}") from error
 
 
 def save(path: Path, words: Vocabulary[Said], said: Mapping[Key, Said]) -> None:
-    """Replace the file in one step (atomic_write); raises OperatorWordsError."""
+    """Replace the file in one step (atomic_write); raises OperatorOverridesError."""
     by_pool: dict[str, dict[str, str]] = {}
     for pool, server in sorted(said):
         by_pool.setdefault(pool, {})[server] = words.write(said[pool, server])
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         state_files.clear_way(path)
-        write_atomically(path, seal(msgspec.json.format(msgspec.json.encode(by_pool), indent=2)) + b"\n")
+        write_atomically(
+            path, checksummed(msgspec.json.format(msgspec.json.encode(by_pool), indent=2)) + b"\n"
+        )
     except OSError as error:
-        raise OperatorWordsError(f"{path}: {error.strerror or error}") from error
+        raise OperatorOverridesError(f"{path}: {error.strerror or error}") from error
 
 
 def _decoded(data: bytes, words: Vocabulary[Said]) -> dict[Key, Said]:

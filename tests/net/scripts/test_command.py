@@ -14,8 +14,8 @@ from support.processes.greenlets import until
 from support.processes.processes import alive
 from support.processes.waiting import wait_until
 
-from appliance.net.commands.account import Account, UnknownUserError, account
-from appliance.net.commands.command import Command, Ending
+from appliance.net.scripts.account import Account, UnknownUserError, account
+from appliance.net.scripts.command import Command, Ending
 
 pytestmark = pytest.mark.programs
 
@@ -134,8 +134,8 @@ def test_without_the_right_to_change_the_user_it_says_so():
     if not nobody.possible():
         pytest.skip("no mount namespaces here")
     program = (
-        "from appliance.net.commands.command import Command\n"
-        "from appliance.net.commands.account import account\n"
+        "from appliance.net.scripts.command import Command\n"
+        "from appliance.net.scripts.account import account\n"
         "print(Command(['true'], account('root', timeout=10), sweep=True).wait(10).detail)\n"
         "print(Command(['true'], account(None, timeout=10), sweep=True).wait(10).detail)"
     )
@@ -220,8 +220,8 @@ def test_it_dies_with_the_process_that_started_it(tmp_path: Path):
     user = "nobody" if os.geteuid() == 0 else None
     program = (
         "import sys\n"
-        "from appliance.net.commands.command import Command\n"
-        "from appliance.net.commands.account import account\n"
+        "from appliance.net.scripts.command import Command\n"
+        "from appliance.net.scripts.account import account\n"
         f"who = account({user!r}, timeout=10)\n"
         f"c = Command(['sleep', '60'], who, sweep=True); open({str(pid_file)!r}, 'w').write(str(c.pid))\n"
         "c.wait(60)"

@@ -24,7 +24,7 @@ _PATIENCE: Final = 5.0
 """Seconds for an answer; meanwhile a batch stands still."""
 
 
-class HandOver:
+class SessionTransfer:
     """The way to the worker whose control socket is at `path`; `on_left` is told how many have left by it."""
 
     def __init__(

@@ -10,8 +10,8 @@ from typing import Final
 
 import gevent
 
-from appliance.net.commands.account import UnknownUserError, account
-from appliance.net.commands.command import Command
+from appliance.net.scripts.account import UnknownUserError, account
+from appliance.net.scripts.command import Command
 from appliance.wire.lines.tracker_lines import CommandEnded, RunCommand
 
 MOST_WAITING: Final = 64

@@ -17,7 +17,7 @@ _ANYWHERE: Final = 0x5F3C_1A77
 """A sequence number: it hardly ever is within a window, and where it is, the acknowledgement of 0 is not."""
 
 
-class Prods:
+class ChallengeAcks:
     """Raw sockets whose packets have the mark `mark`, each opened when it is first used."""
 
     def __init__(self, *, mark: int) -> None:
@@ -39,7 +39,7 @@ class Prods:
         """Open the socket for an address, where it is not open; raises OSError: EPERM without CAP_NET_RAW."""
         self._socket(address)
 
-    def prod(self, source: tuple[str, int], destination: tuple[str, int]) -> None:
+    def provoke(self, source: tuple[str, int], destination: tuple[str, int]) -> None:
         """Have `destination` answer `source`, with whom it has a connection; raises OSError."""
         packet = bare_acknowledgement(*source, *destination, sequence=_ANYWHERE)
         self._socket(destination[0]).sendto(packet, (destination[0], 0))

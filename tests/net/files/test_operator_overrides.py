@@ -8,7 +8,7 @@ import pytest
 
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
-from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError, load, save
+from appliance.net.files.operator_overrides import STATES, WEIGHTS, OperatorOverridesError, load, save
 
 pytestmark = pytest.mark.sockets
 
@@ -46,7 +46,7 @@ def test_what_is_no_weight_is_the_one_error(tmp_path: Path, text: str):
     """The file is set aside for it, by whoever reads it."""
     path = tmp_path / "weights.json"
     path.write_text(json.dumps({"pool": {"a": text}}))
-    with pytest.raises(OperatorWordsError, match=r"weights\.json"):
+    with pytest.raises(OperatorOverridesError, match=r"weights\.json"):
         load(path, WEIGHTS)
 
 
@@ -55,12 +55,12 @@ def test_a_file_that_says_something_else_is_the_one_error(tmp_path: Path, conten
     """Broken JSON, another shape and an unknown state name the file."""
     path = tmp_path / "states.json"
     path.write_bytes(content)
-    with pytest.raises(OperatorWordsError, match=r"states\.json"):
+    with pytest.raises(OperatorOverridesError, match=r"states\.json"):
         load(path, STATES)
 
 
 def test_a_directory_that_cannot_be_written_is_the_one_error(tmp_path: Path):
     """The operator hears that the state could not be kept."""
     (tmp_path / "file").touch()
-    with pytest.raises(OperatorWordsError, match="file"):
+    with pytest.raises(OperatorOverridesError, match="file"):
         save(tmp_path / "file" / "states.json", STATES, SAID)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.linger import rules
+from appliance.core.linger import ruleset
 from appliance.core.linger.hops import Hops
 from appliance.wire.nftables.nftables_transaction import Family
 
@@ -14,7 +14,7 @@ NOTHING = Hops(direct={}, led={})
 @pytest.mark.parametrize("family", list(Family))
 def test_rules_of_each_interface(family: Family):
     """Every interface has its rules, and nothing is flushed but the rules themselves."""
-    script = rules.make(
+    script = ruleset.make(
         family, [("eth0", "eth0"), ("vrrp4.2.42", "eth0")], port=29446, longest=3600.0, times={}
     )
     for interface in ("eth0", "vrrp4.2.42"):
@@ -27,14 +27,14 @@ def test_rules_of_each_interface(family: Family):
 
 def test_a_trial_touches_nothing_of_ours():
     """It has a table of its own, as the kernel would compare ours with it."""
-    assert "table ip lb_linger_trial" in rules.trial(Family.IPV4)
-    assert "lb_linger " not in rules.trial(Family.IPV4)
+    assert "table ip lb_linger_trial" in ruleset.trial(Family.IPV4)
+    assert "lb_linger " not in ruleset.trial(Family.IPV4)
 
 
 @pytest.mark.parametrize("family", list(Family))
 def test_connections_that_have_ended_are_forgotten_soon(family: Family):
     """New ones get time-outs of our own, before any rule for what is none of ours; our own ones too."""
-    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
+    script = ruleset.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
     assert f"l3proto {family.value}; policy = {{ close: 1, time_wait: 2 }}" in script
     begun = script.index('== syn ct timeout set "ended"')
     assert script.index("daddr != @served return") < begun < script.index("ct state { new, invalid }")
@@ -47,7 +47,7 @@ def test_connections_that_have_ended_are_forgotten_soon(family: Family):
 @pytest.mark.parametrize("family", list(Family))
 def test_what_keeps_virtual_ips_here_needs_no_room(family: Family):
     """Advertisements and reports are not tracked in either direction, before conntrack sees them."""
-    script = rules.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
+    script = ruleset.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
     for chain in ("untracked_in", "untracked_out"):
         assert f"add rule {family} lb_linger {chain} meta l4proto 112 notrack" in script
         assert f"add rule {family} lb_linger {chain} udp dport 29446 notrack" in script
@@ -58,8 +58,8 @@ def test_what_keeps_virtual_ips_here_needs_no_room(family: Family):
 def test_the_guard_is_the_same_behind_the_rules(family: Family):
     """It belongs to us, begins anew, comes after the rules, and leaves time-outs and tracking to them."""
     entrances = [("eth0", "eth0"), ("vrrp4.2.42", "eth0")]
-    guard = rules.guard(family, entrances, longest=3600.0)
-    made = rules.make(family, entrances, port=29446, longest=3600.0, times={})
+    guard = ruleset.guard(family, entrances, longest=3600.0)
+    made = ruleset.make(family, entrances, port=29446, longest=3600.0, times={})
     owned = f"add table {family} lb_linger_guard {{ flags owner; }}"
     assert guard.splitlines()[:3] == [owned, f"delete table {family} lb_linger_guard", owned]
     assert "hook prerouting priority -159" in guard
@@ -77,14 +77,14 @@ def test_elements_are_renewed():
     hops = Hops(
         direct={"192.0.2.100": "192.0.2.1"}, led={(bytes.fromhex("020000000001"), "192.0.2.100"): "192.0.2.2"}
     )
-    elements = rules.Elements(
+    elements = ruleset.Elements(
         addresses=("192.0.2.100",),
         hops=hops,
         nodes=frozenset({bytes.fromhex("020000000001")}),
         settled=frozenset({"192.0.2.100"}),
     )
-    script = rules.refresh(Family.IPV4, elements)
-    guard = rules.refresh(Family.IPV4, elements, table=rules.GUARD)
+    script = ruleset.refresh(Family.IPV4, elements)
+    guard = ruleset.refresh(Family.IPV4, elements, table=ruleset.GUARD)
     assert guard == script.replace("lb_linger", "lb_linger_guard")
     assert script.splitlines() == [
         "flush set ip lb_linger served",
@@ -102,13 +102,13 @@ def test_elements_are_renewed():
 
 def test_nothing_to_lead():
     """Without nodes and addresses everything is emptied."""
-    nothing = rules.Elements(addresses=(), hops=NOTHING, nodes=frozenset(), settled=frozenset())
-    script = rules.refresh(Family.IPV6, nothing)
+    nothing = ruleset.Elements(addresses=(), hops=NOTHING, nodes=frozenset(), settled=frozenset())
+    script = ruleset.refresh(Family.IPV6, nothing)
     assert [line.split()[0] for line in script.splitlines()] == ["flush"] * 5
 
 
 def test_connections_from_before():
     """They are named by both ends; where there are none, nothing is to be done."""
-    script = rules.own(Family.IPV4, [("192.0.2.9", 4711, "192.0.2.100", 443)])
+    script = ruleset.own(Family.IPV4, [("192.0.2.9", 4711, "192.0.2.100", 443)])
     assert script == "add element ip lb_linger ours { 192.0.2.9 . 4711 . 192.0.2.100 . 443 }"
-    assert rules.own(Family.IPV4, []) == ""
+    assert ruleset.own(Family.IPV4, []) == ""

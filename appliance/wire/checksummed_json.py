@@ -11,26 +11,26 @@ _SEAL: Final = re.compile(rb',?"sha256":"([^"]*)"}\s*\Z')
 _LONGEST: Final = 100  # bytes of the end of a file in which the seal is
 
 
-class SealError(Exception):
+class ChecksumError(Exception):
     """The content has changed since the seal was made."""
 
 
-def seal(content: bytes) -> bytes:
+def checksummed(content: bytes) -> bytes:
     """Return a JSON object with its seal."""
     body = content.rstrip().removesuffix(b"}")
     comma = b"" if body.rstrip() == b"{" else b","
     return body + comma + b'"sha256":"' + _digest(body) + b'"}'
 
 
-def unseal(data: bytes) -> bytes:
-    """Return the object without its seal, or as it is where it has none; raises SealError."""
+def verified(data: bytes) -> bytes:
+    """Return the object without its checksummed, or as it is where it has none; raises ChecksumError."""
     end = data[-_LONGEST:]
     found = _SEAL.search(end)
     if found is None:
         return data
     body = data[: len(data) - len(end) + found.start()]
     if _digest(body) != found[1]:
-        raise SealError("not what was written there")
+        raise ChecksumError("not what was written there")
     return body + b"}"
 
 

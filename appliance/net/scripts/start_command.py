@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from appliance.net.commands.account import Account
-from appliance.net.commands.command_path import COMMAND_PATH
-from appliance.net.commands.script_leftovers import mark
 from appliance.net.process.prctl import die_with
+from appliance.net.scripts.account import Account
+from appliance.net.scripts.command_path import COMMAND_PATH
+from appliance.net.scripts.script_leftovers import mark
 
 _MOST_DESCRIPTORS: Final = 1 << 30
 _UNCATCHABLE: Final = frozenset({signal.SIGKILL, signal.SIGSTOP})
