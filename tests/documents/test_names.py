@@ -37,6 +37,8 @@ _FOREIGN_OPTIONS: Final = {
     "--processes",
     "--unit",
     "--resolve",
+    "--append",
+    "--groups",
     "--cap-add",
     "--cap-drop",
     "--read-only",
@@ -44,7 +46,7 @@ _FOREIGN_OPTIONS: Final = {
     "--kill-whom",
     "--signal",
 }
-"""Of useradd, ss, journalctl, systemctl, curl and podman."""
+"""Of useradd, usermod, ss, journalctl, systemctl, curl and podman."""
 
 _NO_EVENTS: Final = {
     *("proxy-api", "proxy-ingress", "kube-api", "machine-config", "kube-apiserver", "api-int"),
