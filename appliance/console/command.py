@@ -3,7 +3,7 @@
 A subcommand is imported when it is asked for, because most of them need far less than all of them together:
 `appliance vr-ids` in a shell loop must not wait for the validator of configurations to load.
 
-Exit codes: 0 ok, 1 the answer is no, 2 misuse, 130 interrupted.
+Exit codes: 0 ok, 1 failure or refusal, 2 usage error, 130 interrupted.
 """
 
 import os

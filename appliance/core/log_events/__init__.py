@@ -1,1 +1,1 @@
-"""What each warning and error of the log means, and what an operator does about it."""
+"""What each warning and error in the log means, and what an operator does about it."""

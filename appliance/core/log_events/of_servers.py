@@ -1,100 +1,100 @@
-"""Events of servers: of the programs `health`, `discover` and `stats`, and of who is told."""
+"""Events of servers: from the programs `health`, `discover` and `stats`, and from notifications."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.core.log_events.log_event import NOTHING, REPORT, SEE_SUPPORT, LogEvent
+from appliance.core.log_events.log_event import REPORT, SEE_SUPPORT, LogEvent
 
 EVENTS: Final[Mapping[str, LogEvent]] = {
     "access-denied": LogEvent(
-        "somebody asked for the page or the metrics with a wrong password",
-        "if `client` is yours, give it what `stats.auth` says; else narrow `stats.allow`",
+        "a client sent a wrong password for the page or the metrics",
+        "if `client` is yours, give it the password of `stats.auth`; else narrow `stats.allow`",
     ),
     "api-failed": LogEvent(
-        "the cluster's API does not answer `discover` as it should: pools keep the servers they have",
-        "`appliance discover` shows what it asks; see the token's rights, the address, and `detail`",
+        "the cluster's API does not answer `discover` as expected: pools keep their servers",
+        "`appliance discover` shows the requests; check the token's rights, the address, and `detail`",
     ),
     "ca-file-kept": LogEvent(
-        "a file of authorities cannot be read: checks go on with what was read last",
-        "put the file right; it is read again by itself",
+        "a file of CA certificates cannot be read: checks use those that were read last",
+        "fix the file; it is read again automatically",
     ),
-    "check-crashed": LogEvent("a check met a bug; the server keeps its state until the next one", REPORT),
+    "check-crashed": LogEvent("a check hit a bug; the server keeps its state until the next one", REPORT),
     "check-impossible": LogEvent(
-        "this machine cannot make the check, which says nothing of the server: it keeps its state",
-        "read `reason`: descriptors, memory, a file that is missing; `appliance check --here`",
+        "this machine could not run the check, so it has no result: the server keeps its state",
+        "read `reason`: descriptors, memory, a missing file; `appliance check --here`",
     ),
-    "discover-failed": LogEvent(
-        "`discover` met a bug; it goes on, and pools keep the servers they have", REPORT
-    ),
+    "discover-failed": LogEvent("`discover` hit a bug; it continues, and pools keep their servers", REPORT),
     "doubts-not-heard": LogEvent(
-        "workers cannot tell `health` of failed connects: only checks find a server that is down",
-        "see that the runtime directory has room and belongs to the appliance's user",
+        "workers cannot report failed connects to `health`: only checks find a server that is down",
+        "check that the runtime directory has room and belongs to the appliance's user",
     ),
     "found-not-taken": LogEvent(
-        "`reload` did not take the servers that were found: pools keep those they have",
-        "read `reason`; `appliance reload --dry-run` says what refuses it",
+        "`reload` refused the discovered servers: pools keep those they have",
+        "read `reason`; `appliance reload --dry-run` shows the error",
     ),
     "found-not-written": LogEvent(
-        "what was found cannot be kept for the next start",
-        "make room in the state directory, or give the appliance's user the right to write there",
+        "the discovered servers cannot be saved for the next start",
+        "make room in the state directory, or give the appliance's user write permission there",
     ),
     "history-damaged": LogEvent(
-        "the file behind the page's curves was damaged: it was set aside, and they begin anew",
-        f"remove the file of `aside`; look at the disk if it comes again; {SEE_SUPPORT}",
+        "the file behind the page's graphs was damaged: it was set aside, and the graphs start anew",
+        f"remove the file in `aside`, and check the disk; {SEE_SUPPORT}",
     ),
-    "look-failed": LogEvent("`stats` met a bug while it gathered figures; the last ones are shown", REPORT),
-    "notify-crashed": LogEvent("telling a target of `notify` met a bug; it goes on with the next", REPORT),
+    "look-failed": LogEvent("`stats` hit a bug while it collected figures; it shows the last ones", REPORT),
+    "notify-crashed": LogEvent(
+        "a notification to a target of `notify` hit a bug; later ones are sent", REPORT
+    ),
     "notify-failed": LogEvent(
-        "a target of `notify` was not reached, or its command failed; with `again` it is tried again",
-        "read `reason`; see the target's address, its secret files, and whether it listens",
+        "a target of `notify` was not reached, or its command failed; with `again` it is retried",
+        "read `reason`; check the target's address, its secret files, and whether it listens",
     ),
     "operator-state-kept": LogEvent(
-        "a server is in drain or maint because an operator said so before the restart",
-        "`appliance ready POOL/SERVER` when it shall serve again",
+        "a server is in drain or maint because an operator set it before the restart",
+        "`appliance ready POOL/SERVER` when it should serve again",
     ),
     "operator-states-not-kept": LogEvent(
-        "what operators say of servers is forgotten with the next restart of `health`",
-        "make room in the state directory, or give the appliance's user the right to write there",
+        "states that operators set are lost at the next restart of `health`",
+        "make room in the state directory, or give the appliance's user write permission there",
     ),
     "operator-states-unreadable": LogEvent(
-        "the file of drain and maint was damaged: it was set aside, the last known states hold",
-        "compare `appliance status` with what you want; `appliance drain`, `maint` and `ready` say it anew",
+        "the file of drain and maint was damaged: it was set aside, the last known states apply",
+        "compare `appliance status` with what you want; set it with `appliance drain`, `maint` and `ready`",
     ),
     "operator-weight-kept": LogEvent(
-        "a server has another weight than configured because an operator said so before the restart",
-        "`appliance weight POOL/SERVER 100%` gives the configured one back",
+        "a server has a weight that an operator set before the restart, not the configured one",
+        "`appliance weight POOL/SERVER 100%` restores the configured weight",
     ),
     "operator-weights-not-kept": LogEvent(
-        "weights that operators gave are forgotten with the next restart of `health`",
-        "make room in the state directory, or give the appliance's user the right to write there",
+        "weights that operators set are lost at the next restart of `health`",
+        "make room in the state directory, or give the appliance's user write permission there",
     ),
     "operator-weights-unreadable": LogEvent(
-        "the file of weights was damaged: it was set aside, the last known weights hold",
-        "compare `appliance status` with what you want; `appliance weight` says it anew",
+        "the file of weights was damaged: it was set aside, the last known weights apply",
+        "compare `appliance status` with what you want; set it with `appliance weight`",
     ),
-    "publishing-crashed": LogEvent("`health` could not publish for a bug, and starts again", REPORT),
+    "publishing-crashed": LogEvent("`health` hit a bug while it published its results, and restarts", REPORT),
     "server-down": LogEvent(
-        "checks have failed as often as `fall` says: the server gets no new connections",
-        "`appliance why POOL/SERVER` says what the last check saw",
+        "`fall` checks in a row have failed: the server gets no new connections",
+        "`appliance why POOL/SERVER` shows the result of the last check",
     ),
     "server-unreachable": LogEvent(
-        "a server that was down already does not even answer now",
-        "`appliance why POOL/SERVER` says what the last check saw; see whether the machine runs",
+        "a server that was already down no longer answers at all",
+        "`appliance why POOL/SERVER` shows the result of the last check; check whether the machine runs",
     ),
     "servers-held": LogEvent(
-        "the API shows fewer servers than before, in a way that looks like its own fault: they stay",
-        "`appliance discover` says why; it ends by itself, or when the API shows them again",
+        "the API shows fewer servers than before, probably by its own fault: they are kept",
+        "`appliance discover` shows why; it ends by itself, or when the API shows them again",
     ),
     "state-not-kept": LogEvent(
-        "a file of the state directory cannot be written: it is lost with the next start",
-        "make room there, or give the appliance's user the right to write; `reason` names the file",
+        "a file of the state directory cannot be written: its content is lost at the next start",
+        "make room there, or give the appliance's user write permission; `reason` names the file",
     ),
     "stats-socket-failed": LogEvent(
-        "nothing listens at `stats.socket`; it is tried again every second",
-        "do what `error` asks for; remove what is at `path`, or name another one",
+        "`stats` cannot listen on `stats.socket`; it retries every second",
+        "do what `error` asks; remove the file at `path`, or name another one",
     ),
     "stats-socket-not-accepted": LogEvent(
         "the program `stats` has no descriptors left for a connection: it waits",
-        f"close what holds connections to it open; {NOTHING} of the traffic suffers",
+        "stop the program that keeps connections to it open; traffic is not affected",
     ),
 }

@@ -8,39 +8,41 @@ from appliance.core.log_events.log_event import NOTHING, REPORT, LogEvent
 EVENTS: Final[Mapping[str, LogEvent]] = {
     "appliance-taken-over": LogEvent(
         "this appliance has taken over from the one of `version` and `pid`, with all that was open",
-        f"{NOTHING}: it was asked for by a second `appliance run`",
+        f"{NOTHING}: a second `appliance run` requested it",
     ),
     "cannot-be-taken-over": LogEvent(
-        "a second `appliance run` will not find this one: it cannot listen for it",
+        "this appliance cannot listen for a second `appliance run`, which will not find it",
         "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
-    "predecessor-unknown": LogEvent("what `run` has left for supervisord cannot be read", REPORT),
+    "predecessor-unknown": LogEvent(
+        "supervisord cannot read what `run` passed to it about the appliance before", REPORT
+    ),
     "relieved": LogEvent(
-        "the appliance of `version` and `pid` is in charge: this one ends with its last session",
-        f"{NOTHING}: it was asked for by a second `appliance run`",
+        "the appliance of `version` and `pid` is in charge: this one exits with its last session",
+        f"{NOTHING}: a second `appliance run` requested it",
     ),
     "snapshot-not-restored": LogEvent(
-        "what was accepted before a take-over that failed cannot be written again",
-        "make room in the runtime directory, and reload (`appliance reload`)",
+        "the configuration from before a failed take-over cannot be written again",
+        "make room in the runtime directory, then `appliance reload`",
     ),
     "standing-by": LogEvent(
-        "the appliance of `version` and `pid` takes over: this one goes on if that fails",
-        f"{NOTHING}: it was asked for by a second `appliance run`",
+        "the appliance of `version` and `pid` takes over: this one continues if that fails",
+        f"{NOTHING}: a second `appliance run` requested it",
     ),
     "take-over-failed": LogEvent(
-        "an appliance did not come up, and the one that ran before goes on",
-        "read `reason`, and the log of the one that did not come up; then start it again",
+        "an appliance failed to start, and the one that ran before continues",
+        "read `reason`, and the log of the one that failed; then start it again",
     ),
     "upgrade-failed": LogEvent(
-        "the release that was to take over has not asked for it; this one goes on",
-        "read `reason`, put it right, then `appliance upgrade` again",
+        "the new release did not request the take-over; this one continues",
+        "read `reason`, fix the cause, then `appliance upgrade` again",
     ),
     "upgrading": LogEvent(
-        "another release was started by `command`, and is to take over",
-        f"{NOTHING}: it was asked for by `appliance upgrade`, or by SIGUSR2",
+        "another release was started by `command`, and will take over",
+        f"{NOTHING}: `appliance upgrade` or SIGUSR2 requested it",
     ),
     "take-over-not-noted": LogEvent(
-        "`appliance status` will not show what became of a take-over; `appliance events` does",
+        "`appliance status` will not show the result of a take-over; `appliance events` does",
         "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
 }

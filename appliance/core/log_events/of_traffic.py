@@ -1,4 +1,4 @@
-"""Events of proxies, their workers, and of rules that lead connections: `proxy-*`, `forward`, `redirect`."""
+"""Events of proxies, their workers, and rules that redirect connections: `proxy-*`, `forward`, `redirect`."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,119 +12,124 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "raise LimitNOFILE= of the unit or lower `max_connections`; `appliance check --here` compares them",
     ),
     "bind-degraded": LogEvent(
-        "the address is listened on, but not in the way that was asked for",
-        "read `reason`; put the bind or the machine right, then `appliance reload`",
+        "the appliance listens on the address, but not as configured",
+        "read `reason`; fix the bind or the machine, then `appliance reload`",
     ),
     "connections-not-ended": LogEvent(
-        "the kernel goes on with connections to a server that is down",
-        f"clients end them by their own time limits; {SEE_SUPPORT}",
+        "the kernel keeps connections to a server that is down",
+        f"they end by the clients' own timeouts; {SEE_SUPPORT}",
     ),
     "conntrack-fills": LogEvent(
         "the kernel's table of connections is nearly full: it will drop new ones, checks among them",
         connection_room.ADVICE,
     ),
     "drain-cut": LogEvent(
-        "sessions of an old generation were still open when its time was over, and were cut",
-        "raise `drain`, the time that sessions are given after a reload, if clients suffered",
+        "sessions of an old generation were still open at the end of its drain time, and were cut",
+        "raise `drain`, the time that sessions have after a reload, if clients were affected",
     ),
-    "forward-crashed": LogEvent("the program `forward` met a bug and starts again; its rules stay", REPORT),
+    "forward-crashed": LogEvent("the program `forward` hit a bug and restarts; its rules stay", REPORT),
     "flowtable-failed": LogEvent(
         "the kernel or an interface has no flowtables: the rules forward every packet, as without the key",
-        "read `reason`; `appliance check --here` says what the machine lacks, or leave `flowtable` out",
+        "read `reason`; `appliance check --here` shows what the machine lacks, or remove `flowtable`",
     ),
     "forward-failed": LogEvent(
-        "the kernel does not take the rules: `forward: kernel` frontends are led by the last good ones",
-        "read `reason`; `appliance check --here` says what the machine lacks",
+        "the kernel rejects the rules: the last good ones serve frontends with `forward: kernel`",
+        "read `reason`; `appliance check --here` shows what the machine lacks",
     ),
     "forward-not-guarded": LogEvent(
-        "the kernel takes no guard: `nft flush ruleset` of somebody else ends forwarded connections",
-        "read `reason`; Linux 5.12 or newer has owners of tables, else have nobody flush ours",
+        "the kernel cannot protect the rules: another program's `nft flush ruleset` ends forwarded"
+        " connections",
+        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, let no program"
+        " flush our tables",
     ),
     "forward-rules-gone": LogEvent(
-        "somebody has changed or removed the rules of nftables; they are written again",
-        "find who runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
+        "another program has changed or removed the nftables rules; they are written again",
+        "find what runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
     ),
     "frontend-full": LogEvent(
-        "a worker has as many connections as the frontend may: the next clients wait",
-        "`appliance sessions --frontend NAME` shows whose they are; else raise its `max_connections`",
+        "a worker has as many connections as the frontend allows: further clients wait",
+        "`appliance sessions --frontend NAME` shows the clients; else raise its `max_connections`",
     ),
     "generation-adopted": LogEvent(
-        "the master was started anew and took over workers that still served: no connection was lost",
-        f"look before it in the log for why the master ended; {SEE_SUPPORT}",
+        "the master was restarted and took over workers that still served: no connection was lost",
+        f"see the log before it for why the master exited; {SEE_SUPPORT}",
     ),
     "generation-cut": LogEvent(
-        "more generations drained than `max_draining`: the sessions of the oldest were cut",
-        "reload less often, or raise `max_draining` (each costs memory)",
+        "more generations were draining than `max_draining`: the sessions of the oldest were cut",
+        "reload less often, or raise `max_draining` (each generation costs memory)",
     ),
     "generation-failed": LogEvent(
-        "new workers did not become ready: the reload was refused, the old ones serve on",
+        "new workers did not become ready: the reload was refused, the old ones continue to serve",
         "read `reason` and the workers' lines before it; then `appliance reload`",
     ),
-    "internal-error": LogEvent("a worker or a master met a bug; it goes on or is replaced", REPORT),
+    "internal-error": LogEvent("a worker or a master hit a bug; it continues or is replaced", REPORT),
     "listeners-not-received": LogEvent(
-        "a worker that was taken over did not hand its listening sockets; they are bound anew",
-        f"{NOTHING}, unless `appliance status` shows a bind as a problem",
+        "a worker that was taken over did not pass on its listening sockets; they are bound again",
+        f"{NOTHING}, unless `appliance status` shows a problem with a bind",
     ),
     "look-impossible": LogEvent(
-        "`redirect` cannot see what it decides by, and keeps the rules as they are",
-        "read `reason`; `appliance check --here` says what the machine lacks",
+        "`redirect` cannot check its conditions, and keeps the rules as they are",
+        "read `reason`; `appliance check --here` shows what the machine lacks",
     ),
     "master-gone": LogEvent(
-        "a new worker found no master any more and ends",
-        f"{NOTHING}: the next master starts its own; look for why the first one ended",
+        "a new worker found no master any more and exits",
+        f"{NOTHING}: the next master starts its own workers; see why the first one exited",
     ),
     "open-files-low": LogEvent(
         "the limit of open files allows fewer sessions than the configuration",
         "raise LimitNOFILE= of the unit (or --ulimit nofile of the container) and start again",
     ),
     "option-refused": LogEvent(
-        "the kernel refused an option of the connections; they work without it",
-        "remove the key that `option` names, or run a kernel that has it",
+        "the kernel refused a socket option; connections work without it",
+        "remove the key in `option`, or run a kernel that supports it",
     ),
-    "redirect-crashed": LogEvent("the program `redirect` met a bug and starts again", REPORT),
+    "redirect-crashed": LogEvent("the program `redirect` hit a bug and restarts", REPORT),
     "redirect-failed": LogEvent(
-        "the rules of nftables cannot be written: connections go to the other program",
-        "read `reason`; `appliance check --here` says what the machine lacks",
+        "the nftables rules cannot be written: connections go to the other program",
+        "read `reason`; `appliance check --here` shows what the machine lacks",
     ),
     "redirect-not-guarded": LogEvent(
-        "this kernel cannot keep redirected ports from being reached directly",
-        "use a kernel with nft_fib, or close those ports by the machine's firewall",
+        "this kernel cannot block direct connections to redirected ports",
+        "use a kernel with nft_fib, or close those ports in the machine's firewall",
     ),
     "redirect-not-owned": LogEvent(
         "this kernel cannot remove our tables by itself if the program is killed",
-        f"{NOTHING} while it runs; a kernel of 5.12 or newer has table owners",
+        f"{NOTHING} while it runs; Linux 5.12 or newer supports table owners",
     ),
     "redirect-not-withdrawn": LogEvent(
-        "a proxy ends, and the rules that lead to it may still stand for a moment",
+        "a proxy exits, and the rules that redirect to it may remain for a moment",
         "`appliance status` shows the redirect; `{supervisorctl} restart redirect`",
     ),
-    "rollout-event-unexpected": LogEvent("a generation met what its table of states does not have", REPORT),
+    "rollout-event-unexpected": LogEvent(
+        "a generation received an event that its table of states does not have", REPORT
+    ),
     "sessions-lost": LogEvent(
         "a new worker took sessions and then failed: these clients were cut",
-        f"clients connect again; {SEE_SUPPORT}",
+        f"clients reconnect; {SEE_SUPPORT}",
     ),
     "sessions-not-moved": LogEvent(
-        "a new worker could not take sessions now: they go on in the old one, and it is tried again",
+        "a new worker could not take sessions now: they stay in the old one, and it is retried",
         f"{NOTHING}; `appliance status` shows what drains",
     ),
     "worker-died": LogEvent(
-        "a worker process ended: its sessions are lost, another one starts after `again_in` seconds",
-        "read `reason`: signal 9 is often memory (`journalctl -k`); else report what `appliance support` has",
+        "a worker process exited: its sessions are lost, another one starts after `again_in` seconds",
+        "read `reason`: signal 9 often means memory (`journalctl -k`); else report it with"
+        " `appliance support`",
     ),
     "worker-refused": LogEvent(
-        "a worker refused an order of its master, which gives it again or replaces the worker",
+        "a worker refused a command of its master, which repeats it or replaces the worker",
         f"read `reason`; {SEE_SUPPORT}",
     ),
     "worker-silent": LogEvent(
-        "a worker that was taken over does not answer: it keeps its sessions, and gets no orders",
+        "a worker that was taken over does not answer: it keeps its sessions, and gets no commands",
         f"{NOTHING} while it drains; `appliance status` shows it; {SEE_SUPPORT}",
     ),
     "worker-stuck": LogEvent(
-        "a worker did not do in time what it was told to, and is killed",
-        f"look whether the machine has processor time left; {SEE_SUPPORT}",
+        "a worker did not complete a command in time, and is killed",
+        f"check whether the machine has processor time left; {SEE_SUPPORT}",
     ),
     "worker-unreachable": LogEvent(
         "a worker stopped answering its master and is killed; another one starts",
-        f"look whether the machine has processor time left; {SEE_SUPPORT}",
+        f"check whether the machine has processor time left; {SEE_SUPPORT}",
     ),
 }

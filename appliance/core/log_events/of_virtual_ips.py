@@ -1,4 +1,4 @@
-"""Events of virtual IPs: of the program `vrrp`, its tracker, and what earlier runs left in the kernel."""
+"""Events of virtual IPs: of `vrrp`, its tracker, `linger`, and leftovers of earlier runs in the kernel."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,164 +7,170 @@ from appliance.core.log_events.log_event import NOTHING, REPORT, SEE_SUPPORT, Lo
 
 EVENTS: Final[Mapping[str, LogEvent]] = {
     "address-conflict": LogEvent(
-        "another machine answers for a virtual IP, or claims it, though it has not won the election",
-        "find who has the MAC address of `detail` (`ip neigh`, the switch), and take the address from it",
+        "another machine answers for a virtual IP, or claims it, without having won the election",
+        "find the machine with the MAC address in `detail` (`ip neigh`, the switch), and remove the"
+        " address there",
     ),
     "address-foreign": LogEvent(
-        "a virtual IP was on the interface before us: it is used, and left there at the end",
+        "a virtual IP was already on the interface: it is used, and not removed at the end",
         "remove it from the machine's own network configuration",
     ),
     "address-restored": LogEvent(
-        "somebody has removed a virtual IP that is active here; it was put back",
-        "find who did: often NetworkManager or systemd-networkd, that should leave the address alone",
+        "another program removed a virtual IP that is active here; it was added again",
+        "find that program, often NetworkManager or systemd-networkd: it must leave the address alone",
     ),
     "authority-file": LogEvent(
-        "a file of authorities of a track cannot be read: what was read last is used",
-        "put the file right; what is saved is read by itself",
+        "a track's file of CA certificates cannot be read: those that were read last are used",
+        "fix the file; it is read again automatically",
     ),
     "capabilities-missing": LogEvent(
-        "`vrrp` may not do what virtual IPs need: none is held here",
+        "`vrrp` lacks the capabilities that virtual IPs need: none is held here",
         "start it as root, by its unit, or in a container with NET_ADMIN, NET_RAW and host network",
     ),
     "drop": LogEvent(
         "an advertisement of a peer was invalid, for `reason`: it does not count in the election",
         "compare `id`, `version`, `auth`, addresses with the peer's; `appliance vip status NAME` counts them",
     ),
-    "election-unexpected": LogEvent("the election met what its table of states does not have", REPORT),
+    "election-unexpected": LogEvent(
+        "the election received an event that its table of states does not have", REPORT
+    ),
     "interfaces-unread": LogEvent(
-        "the kernel does not tell of interfaces now; it is asked again",
-        "if it stays: `{supervisorctl} restart vrrp`",
+        "the kernel does not list the interfaces now; the request is repeated",
+        "if it persists: `{supervisorctl} restart vrrp`",
     ),
     "late-wakeup": LogEvent(
-        "the machine let `vrrp` wait for the processor: a long wait is a failover",
-        "give the machine more processors or fewer tasks, or `advert` a larger value",
+        "`vrrp` had to wait for the processor: a long wait causes a failover",
+        "give the machine more processors or fewer tasks, or raise `advert`",
     ),
     "leftover-of-another": LogEvent(
-        "an address, route or rule that an earlier run held is not ours now, and another `vrrp` runs here: it"
-        " is left alone",
-        "`ip address del` (`ip route del`, `ip rule del`) it, if no appliance holds it",
+        "an address, route or rule of an earlier run is not ours now, and another `vrrp` runs here: it stays",
+        "if no appliance holds it, remove it: `ip address del`, `ip route del`, `ip rule del`",
     ),
     "leftover-removed": LogEvent(
-        "something that a killed run had left in the kernel was removed", f"{NOTHING}: it is put right"
+        "a leftover of a killed run was removed from the kernel", f"{NOTHING}: this is resolved"
     ),
     "leftover-stays": LogEvent(
-        "something that a killed run had left in the kernel cannot be removed",
-        "read `reason`; remove it by hand: `ip address del`, `ip route del`, `ip rule del`, `ip link del` or"
-        " `nft delete table`",
+        "a leftover of a killed run cannot be removed from the kernel",
+        "read `reason`; remove it yourself: `ip address del`, `ip route del`, `ip rule del`, `ip"
+        " link del` or `nft delete table`",
     ),
     "leftovers-stay": LogEvent(
-        "addresses or routes of a killed run stay on this machine, where nobody advertises them",
-        "start with the capabilities of `missing`, or remove them: `ip address del`, `ip route del`",
+        "addresses or routes of a killed run stay on this machine, which does not advertise them",
+        "start with the capabilities in `missing`, or remove them: `ip address del`, `ip route del`",
     ),
     "leftovers-unknown": LogEvent(
-        "it cannot be seen whether a killed run has left something in the kernel",
-        "look yourself: `ip address`, `ip route show table all proto 112`, `ip rule`, `nft list tables`",
+        "it is unknown whether a killed run left something in the kernel",
+        "check yourself: `ip address`, `ip route show table all proto 112`, `ip rule`, `nft list tables`",
     ),
-    "linger-crashed": LogEvent("the program `linger` met a bug and starts again", REPORT),
+    "linger-crashed": LogEvent("the program `linger` hit a bug and restarts", REPORT),
     "linger-cut": LogEvent(
-        "a virtual IP that had moved away was kept for the longest time: its last connections were ended",
-        "nothing, or a greater `linger.longest`; `connections` is how many there were",
+        "a virtual IP that had moved away was kept for `linger.longest`: its last connections were closed",
+        f"{NOTHING}, or raise `linger.longest`; `connections` is how many there were",
     ),
     "linger-drop": LogEvent(
-        "a report of another node about its connections was not believed, the first one for this reason",
+        "another node's report of its connections was rejected, the first one for this reason",
         "`digest`: give all nodes one `linger.key`; `version`: one release; a hop limit: one segment",
     ),
     "linger-failed": LogEvent(
         "virtual IPs move without their connections: the kernel or the port refuses",
-        "read `reason`; `nft list tables` shows whether nftables works, `ss -ulnp` who has the port",
+        "read `reason`; `nft list tables` shows whether nftables works, `ss -ulnp` which program has"
+        " the port",
     ),
     "linger-not-cut": LogEvent(
-        "connections of a virtual IP that was kept for the longest time could not be ended: the active node"
-        " resets them when their clients send something",
+        "connections of a virtual IP that was kept for `linger.longest` could not be closed: the"
+        " active node resets them when their clients send something",
         "read `reason`; the kernel needs CONFIG_INET_DIAG_DESTROY",
     ),
     "linger-not-guarded": LogEvent(
-        "the kernel takes no guard: `nft flush ruleset` of somebody else ends connections of other nodes",
-        "read `reason`; Linux 5.12 or newer has owners of tables, else have nobody flush ours",
+        "the kernel cannot protect the rules: another program's `nft flush ruleset` ends connections"
+        " of other nodes",
+        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, let no program"
+        " flush our tables",
     ),
     "linger-not-told": LogEvent(
-        "the other nodes could not be told which connections are here",
-        "read `reason`; look at the interface or the route to `node`",
+        "this node cannot report its connections to the other nodes",
+        "read `reason`; check the interface or the route to `node`",
     ),
     "linger-rules-gone": LogEvent(
-        "somebody has removed the rules of nftables that lead packets to other nodes; they are written again",
-        "find who runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
+        "another program has removed the nftables rules that forward packets to other nodes; they"
+        " are written again",
+        "find what runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
     ),
     "netlink-damaged": LogEvent(
-        "the kernel sent messages that cannot be understood; they were left out",
+        "the kernel sent messages that cannot be decoded; they were skipped",
         f"`appliance vip status` shows whether virtual IPs are right; {SEE_SUPPORT}",
     ),
     "predecessor-killed": LogEvent(
-        "an older `vrrp` did not hand over, and was killed; this one goes on in its place",
+        "an older `vrrp` did not hand over, and was killed; this one continues in its place",
         f"{NOTHING}, unless a virtual IP moved: `appliance events`",
     ),
     "predecessor-leaves": LogEvent(
-        "an older `vrrp` was about to end: its virtual IPs may be with a peer for a moment",
+        "an older `vrrp` was about to exit: a peer may hold its virtual IPs for a moment",
         f"{NOTHING}; `appliance vip status` shows who holds them",
     ),
     "predecessor-stays": LogEvent(
-        "an older `vrrp` of another user runs on: two would hold the same addresses",
+        "an older `vrrp` of another user still runs: two would hold the same addresses",
         "end the process `pid` as root, then `{supervisorctl} restart vrrp`",
     ),
     "realtime-given-up": LogEvent(
-        "`vrrp` runs without real-time priority: a busy machine may cost an election",
-        f"it is tried again by itself; {SEE_SUPPORT}",
+        "`vrrp` runs without real-time priority: it may lose an election on a busy machine",
+        f"it is retried automatically; {SEE_SUPPORT}",
     ),
     "realtime-refused": LogEvent(
-        "`vrrp` may not have real-time priority: a busy machine may cost an election",
+        "`vrrp` may not use real-time priority: it may lose an election on a busy machine",
         "give it CAP_SYS_NICE (unit, or --cap-add of the container)",
     ),
     "route-foreign": LogEvent(
-        "somebody else has put a route or rule where one of a virtual IP belongs: theirs is used, and stays",
+        "another program has a route or rule in the place of a virtual IP's: it is used, and stays",
         "remove it from the machine's own network configuration: ours is there 2s later",
     ),
     "route-refused": LogEvent(
-        "the kernel does not take a route or rule of a virtual IP; the addresses are served without it",
-        "read `reason`: mostly nobody reaches the gateway, or the interface is down; it is tried each 2s",
+        "the kernel rejects a route or rule of a virtual IP; the addresses are served without it",
+        "read `reason`: mostly the gateway is unreachable, or the interface is down; it is retried every 2s",
     ),
     "route-restored": LogEvent(
-        "somebody has removed routes or rules of a virtual IP that is active here; they were put back",
-        "find who did: often NetworkManager or systemd-networkd, which should leave foreign ones alone",
+        "another program removed routes or rules of a virtual IP that is active here; they were added again",
+        "find that program, often NetworkManager or systemd-networkd: it must leave them alone",
     ),
-    "router-crashed": LogEvent("a sync group met a bug; the others go on", REPORT),
+    "router-crashed": LogEvent("a sync group hit a bug; the others continue", REPORT),
     "scripts-left": LogEvent(
-        "scripts of an earlier tracker still ran, and were killed",
-        f"{NOTHING}, unless it comes again: then see that track scripts end in time",
+        "scripts of an earlier tracker were still running, and were killed",
+        f"{NOTHING}, unless it recurs: then check that track scripts end in time",
     ),
     "signal-ignored": LogEvent(
-        "somebody sent `vrrp` a signal that means nothing to it", "use `appliance reload`, not signals"
+        "`vrrp` received a signal that has no meaning for it", "use `appliance reload`, not signals"
     ),
     "socket-error": LogEvent(
         "the kernel refused to send or receive for this virtual router, for `reason`",
-        "see whether the interface is up, has an address, and no firewall drops protocol 112",
+        "check that the interface is up and has an address, and that no firewall drops protocol 112",
     ),
     "split-brain": LogEvent(
-        "two nodes are active for one virtual IP: they do not hear each other, or not always",
-        "let protocol 112 to 224.0.0.18 (or the peers) through switch and firewall; `appliance why NAME`",
+        "two nodes are active for one virtual IP: they lose some or all of each other's advertisements",
+        "allow protocol 112 to 224.0.0.18 (or the peers) in switch and firewall; `appliance why NAME`",
     ),
     "stop-cut": LogEvent(
-        "no peer took the virtual IPs over in time: they are nowhere now",
+        "no peer took over the virtual IPs in time: no node holds them now",
         "see why the other node does not hold them: `appliance status` there",
     ),
-    "track-error": LogEvent("a track met a bug: it counts as it did before", REPORT),
+    "track-error": LogEvent("a track hit a bug: its last result stays in effect", REPORT),
     "track-silent": LogEvent(
-        "tracks gave no result in time after the start, and count as `counts_as` says",
-        "see whether what they look at answers: `appliance vip status NAME`",
+        "tracks gave no result in time after the start, and count as `counts_as`",
+        "check whether what they watch answers: `appliance vip status NAME`",
     ),
     "track-down": LogEvent(
-        "something that a virtual IP depends on does not pass: its priority falls, or it cannot be held",
-        "put right what `detail` says; `appliance vip status NAME` shows the track and its weight",
+        "a track of a virtual IP fails: the priority falls, or the virtual IP cannot be held",
+        "fix the cause in `detail`; `appliance vip status NAME` shows the track and its weight",
     ),
     "tracker-ended": LogEvent(
-        "the process that watches tracks ended; another one starts, and results stay until then",
-        f"look before it in the log for why; {SEE_SUPPORT}",
+        "the process that runs the tracks exited; another one starts, and results stay until then",
+        f"see the log before it for why; {SEE_SUPPORT}",
     ),
     "tracker-line": LogEvent(
         "`vrrp` and its tracker did not understand each other",
         "`{supervisorctl} restart vrrp`, if a package was replaced while it ran; else report it",
     ),
     "vrrp-state": LogEvent(
-        "a virtual IP came into fault (level warning) or another state (info), for `cause`",
-        "put `reasons` right; `appliance why NAME` explains the state",
+        "a virtual IP entered fault (level warning) or another state (info), for `cause`",
+        "fix `reasons`; `appliance why NAME` explains the state",
     ),
 }

@@ -7,7 +7,7 @@ _SHORT: Final = 0.8
 _ENOUGH: Final = 0.7
 """Below that it is enough again: a table at the edge is one event."""
 
-ADVICE: Final = "raise `net.netfilter.nf_conntrack_max` (sysctl.d); `ss -s` counts who uses it"
+ADVICE: Final = "raise `net.netfilter.nf_conntrack_max` (sysctl.d); `ss -s` shows what uses it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

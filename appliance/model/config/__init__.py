@@ -1,1 +1,1 @@
-"""The keys of the operator's file: their types, their limits and their words."""
+"""The keys of the operator's file: their types, limits and descriptions."""

@@ -1,4 +1,4 @@
-"""The sections `api` and `ingress`, as in `model.config.configuration`: frontends, in groups."""
+"""The sections `api` and `ingress`, as in `model.config.configuration`: groups of frontends."""
 
 from pydantic import ConfigDict, Field
 
@@ -32,32 +32,32 @@ class FrontendTimeoutsSection(Section):
     """Timeouts towards clients."""
 
     client: Duration | None = Field(default=None, examples=["24h"])
-    """Longest silence of a client (HAProxy's timeout client)."""
+    """Inactivity timeout of a client (HAProxy's timeout client)."""
     client_fin: Duration | None = Field(default=None, examples=["1s"])
-    """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+    """Inactivity timeout of a client after one side has closed (HAProxy's timeout client-fin)."""
     hello: Duration = written("5s", duration)
-    """Longest wait for a TLS ClientHello, with `sni` (HAProxy's tcp-request inspect-delay)."""
+    """Time to wait for a TLS ClientHello, with `sni` (HAProxy's tcp-request inspect-delay)."""
 
 
 class RedirectSection(Section):
-    """Connections to addresses where another program of this node listens, led here by rules of nftables."""
+    """Connections to addresses where another program of this node listens, redirected here by nftables."""
 
     sources: Addresses = Field(
         alias="from", min_length=1, examples=[["10.0.0.200:6443", "[2001:db8::200]:6443"]]
     )
-    """Addresses whose new connections come here: a virtual IP with the port of the API server, say."""
+    """Addresses whose new connections are redirected: for example a virtual IP and the API server's port."""
     when: RedirectCondition = Field(default=RedirectWhen.READY)
-    """ready: workers accept, and a server of the pool is up; accepting: workers accept, whatever is up."""
+    """ready: workers accept and a server of the pool is up; accepting: workers accept."""
     interval: Duration = written("6s", duration)
-    """Time between two looks at that, as in OpenShift. Where no worker accepts, the rules go at once."""
+    """Time between checks of `when`, as in OpenShift. If no worker accepts, the rules are removed at once."""
     rise: int = Field(default=3, ge=1, le=1000)
-    """Good looks in a row after which connections are redirected. 3 as in OpenShift."""
+    """Good checks in a row after which connections are redirected. 3 as in OpenShift."""
     fall: int = Field(default=11, ge=1, le=1000)
-    """Bad looks in a row after which they are not any more. 11 as in OpenShift."""
+    """Bad checks in a row after which redirection stops. 11 as in OpenShift."""
 
 
 class FrontendSection(Section):
-    """Where clients come in. Either `pool` or `respond` says what they get."""
+    """An entry point for clients. Either `pool` or `respond` defines what they get."""
 
     # Required, but by a rule of `frontend_rules`: a frontend without `bind` is still checked for the rest.
     model_config = ConfigDict(json_schema_extra={"required": ["bind"]})
@@ -65,43 +65,43 @@ class FrontendSection(Section):
     bind: Addresses = Field(
         default=(), examples=[["[::]:9445", "192.0.2.10:6443"]], json_schema_extra=not_empty
     )
-    """Addresses to listen on; `[::]` takes IPv4 too. A port below 1024 needs the privilege for it."""
+    """Addresses to listen on; `[::]` accepts IPv4 too. Ports below 1024 need a privilege."""
     pool: str | None = Field(default=None, examples=["masters"])
     """Pool that serves the clients."""
     sni: SniRoutes = Field(default=(), examples=[[{"names": ["*.apps.example.com"], "pool": "routers"}]])
-    """Pools by the server name that a TLS client asks for, the first that fits; others go to `pool`."""
+    """Pools by the server name that a TLS client requests; the first match wins, others go to `pool`."""
     respond: HttpPath | None = Field(default=None, examples=["/haproxy_ready"])
-    """Path that the workers answer themselves with 200 (HAProxy's monitor-uri); instead of a pool."""
+    """Path that the workers themselves answer with 200 (HAProxy's monitor-uri), instead of a pool."""
     needs: str | None = Field(default=None, examples=["masters"])
-    """Pool without which `respond` answers 503: one server up is enough (HAProxy's monitor fail)."""
+    """Pool that needs a server up, else `respond` answers 503 (HAProxy's monitor fail)."""
     allow: Networks = Field(default=(), examples=[["10.0.0.0/24", "2001:db8::/64"]])
-    """Networks that may connect; none given is everybody. Others are closed before anything is read."""
+    """Networks that may connect, by default all. Other connections are closed before anything is read."""
     deny: Networks = Field(default=(), examples=[["10.0.0.66"]])
-    """Networks that may not connect, even where `allow` has them."""
+    """Networks that may not connect, even if `allow` includes them."""
     forward: Forwarding = Field(default=Forward.PROXY)
-    """proxy: workers move the bytes; kernel: rules of nftables do, which costs no processor time here."""
+    """proxy: workers move the bytes; kernel: nftables rules do, which costs no processor time here."""
     masquerade: Masquerading = Field(default=Masquerade.ALWAYS)
-    """Servers see, with `forward: kernel`, always this node's address; auto: the clients', where they can."""
+    """Address that servers see with `forward: kernel`: always this node's; auto: the client's if possible."""
     flowtable: Flowtables = Field(default=Flowtable.NONE)
-    """Established connections with `forward: kernel` pass by its rules: none, software, or hardware."""
+    """Flow offload, with which connections of `forward: kernel` bypass rules: none, software, or hardware."""
     max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
-    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
+    """Concurrent connections, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
     timeouts: FrontendTimeoutsSection = Field(default_factory=FrontendTimeoutsSection)
-    """Timeouts towards clients, where they differ from `defaults`."""
+    """Timeouts towards clients that differ from `defaults`."""
     max_age: LifetimeOrOff = written("off", lifetime_or_off, example="12h")
-    """Longest life of a connection, so that clients spread again over the servers: 1s or more, or `off`."""
+    """Maximum age of a connection, which spreads clients over the servers again: 1s or more, or `off`."""
     max_age_jitter: Percentage = written("10%", percentage)
-    """How far a connection's life may differ from `max_age`, so that they do not all end at once."""
+    """How far the age may differ from `max_age`, so that connections do not all close at once."""
     keepalive: KeepAliveSection | None = Field(default=None, json_schema_extra=or_off)
-    """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
+    """TCP keepalive towards clients (HAProxy's clitcpka), or `off`."""
     tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
     """As in `defaults`, towards clients (HAProxy's tcp-ut on bind)."""
     redirect: RedirectSection | None = None
-    """Brings connections here that are made to another program's port: on a master, to the API server's."""
+    """Redirects connections to another program's port here: on a master, to the API server's."""
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """Return the pools that its clients may be led to, each once."""
+        """Return the pools that its clients may be sent to, each once."""
         return pools_of(self.pool, self.sni)
 
 
@@ -109,6 +109,6 @@ class ProxyGroupSection(Section):
     """The frontends of one proxy program, which has its own processes."""
 
     workers: Workers = Field(default=None, json_schema_extra={"default": "auto"})
-    """Worker processes: a number, or `auto` for one on each processor that the program may use."""
+    """Worker processes: a number, or `auto` for one per processor that the program may use."""
     frontends: dict[Name, FrontendSection] = Field(default_factory=dict)
-    """The frontends by name. A group without any is not started."""
+    """The frontends by name. A group without frontends is not started."""

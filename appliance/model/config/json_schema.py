@@ -12,9 +12,9 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Leaves out what says the same again: titles, and the null of keys that are not given.
+    """Leaves out repetitions: titles, and the null of missing keys.
 
-    A mapping of named things has no other keys than names.
+    A mapping of named things has no keys but names.
     """
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
@@ -34,6 +34,6 @@ class _ForEditors(GenerateJsonSchema):
 
 
 def json_schema() -> Mapping[str, object]:
-    """Return the schema; a file that it accepts may still contradict itself, which only `check` tells."""
+    """Return the schema; a file that it accepts may still contradict itself, which only `check` reports."""
     schema = Config.model_json_schema(schema_generator=_ForEditors)
     return {"$schema": DIALECT, **schema, "title": "appliance.yaml"}

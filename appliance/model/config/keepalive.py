@@ -1,4 +1,4 @@
-"""The section `keepalive`, which frontends, pools and defaults have."""
+"""The section `keepalive` of frontends, pools and defaults."""
 
 from pydantic import Field, model_validator
 
@@ -8,14 +8,14 @@ from appliance.model.config.values.units import keepalive_time
 
 
 class KeepAliveSection(Section):
-    """TCP keepalive of idle connections, which finds peers that are gone; `off` is short for `count: 0`."""
+    """TCP keepalive of idle connections, which detects dead peers; `off` is short for `count: 0`."""
 
     idle: KeepAliveTime = written("60s", keepalive_time)
     """Idle time before the first probe, 1s to 32767s (HAProxy's tcpka-idle)."""
     interval: KeepAliveTime = written("10s", keepalive_time)
     """Time between probes, 1s to 32767s (HAProxy's tcpka-intvl)."""
     count: int = Field(default=3, ge=0, le=MOST_PROBES)
-    """Unanswered probes that end a connection (HAProxy's tcpka-cnt); 0 sends none."""
+    """Unanswered probes after which a connection is closed (HAProxy's tcpka-cnt); 0 sends none."""
 
     @model_validator(mode="before")
     @classmethod

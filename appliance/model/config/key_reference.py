@@ -1,6 +1,6 @@
-"""Every key of the configuration as values: sections in the order in which keys lead to them, and their rows.
+"""Every key of the configuration as values: sections in the order in which keys refer to them, with rows.
 
-Made of the JSON Schema, so of the model itself. References and manual pages are written of it.
+Derived from the JSON Schema, so from the model itself. References and manual pages are generated from it.
 """
 
 import re
@@ -21,7 +21,7 @@ _SHAPES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """One key; `shape` and `default` have values in backticks, `default` is "" where there is none."""
+    """One key; `shape` and `default` have values in backticks, `default` is "" without one."""
 
     key: str
     shape: str
@@ -32,7 +32,7 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySection:
-    """One mapping of keys; `paths` are the places at which it stands, none for the whole file."""
+    """One mapping of keys; `paths` are its places in the file, none for the whole file."""
 
     heading: str
     paths: tuple[str, ...]
@@ -41,7 +41,7 @@ class KeySection:
 
 
 def key_sections(link: str = "{heading}") -> Iterator[KeySection]:
-    """Yield each section once. `link` is how a shape names another section, by its `heading` and `anchor`."""
+    """Yield each section once. `link` formats a reference to another section, with `heading` and `anchor`."""
     schema = json_schema()
     defs: Mapping[str, _Schema] = schema["$defs"]  # type: ignore[assignment]  # JSON
     places: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ def key_sections(link: str = "{heading}") -> Iterator[KeySection]:
 def _found(
     schema: _Schema, path: str, defs: Mapping[str, _Schema], above: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each section that keys lead to, with the path; of one that holds itself the first one."""
+    """Yield each section that keys refer to, with its path; for a recursive section the first path."""
     for key, below in schema.get("properties", {}).items():
         yield from _below(below, f"{path}{key}", defs, above)
     for below in schema.get("patternProperties", {}).values():

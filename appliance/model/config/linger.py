@@ -8,13 +8,13 @@ from appliance.model.config.values.units import duration
 
 
 class LingerSection(Section):
-    """Planned moves of virtual IPs end no connection: the node that had it goes on with those that it has."""
+    """Planned moves of virtual IPs close no connection: the node that held one keeps its connections."""
 
     key: Secret = Field(examples=["file:/etc/appliance/linger.key"])
-    """Key that all nodes share, as in `auth.hmac`: it signs what they report of connections."""
+    """Key that all nodes share, as in `auth.hmac`: it signs their reports of connections."""
     accept: list[Secret] = Field(default_factory=list, max_length=4)
-    """Other keys that are accepted besides `key`, so that it can be rotated."""
+    """Other keys that are accepted besides `key`, to rotate it."""
     longest: Duration = written("24h", duration)
-    """Longest time for which a node goes on with connections of a virtual IP that it has left."""
+    """Maximum time for which a node serves connections of a virtual IP after the move."""
     port: int = Field(default=29446, ge=1, le=65535)
-    """UDP port at which nodes tell each other, the same on all; only from the same segment."""
+    """UDP port for reports between nodes, the same on all; accepted only from the same segment."""

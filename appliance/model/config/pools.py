@@ -48,50 +48,50 @@ from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 
 
 class CheckSection(Section):
-    """A health check. In a server it is laid over the pool's: only what differs is said there."""
+    """A health check. A server's check overrides single keys of the pool's."""
 
     type: Literal["none", "tcp", "tls", "http", "https"] = Field(default="tcp", examples=["https"])
-    """What is checked: tcp connects, tls shakes hands, http and https ask; none checks nothing: always up."""
+    """What is checked: tcp a connect, tls a handshake, http and https a request; none: always up."""
     method: HttpMethod = Field(default="GET")
     """Method of the request (http and https)."""
     path: HttpPath = Field(default="/", examples=["/readyz"])
     """Path of the request (http and https)."""
     host: HostHeader | None = Field(default=None, examples=["api.ocp4.example.com"])
-    """Host header of the request (http and https); the checked address by default."""
+    """Host header of the request (http and https); by default the checked address."""
     expect: ExpectedStatuses = written("200-399", statuses)
     """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
     expect_body: BodyText | None = Field(default=None, examples=["ok"])
-    """Text that the first 16384 bytes of the body must have too (http-check expect string); else unread."""
+    """Text that the body's first 16384 bytes must contain (http-check expect string); by default unread."""
     steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
-    """What is sent and expected, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
+    """Data to send and expect, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
-    """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
+    """Server name in the TLS handshake (tls and https; HAProxy's check-sni); by default none is sent."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
-    """File of CA certificates (tls and https), or none: any certificate will do, as in OpenShift."""
+    """File of CA certificates (tls and https), or none to accept any certificate, as in OpenShift."""
     address: ServerHost | None = Field(default=None, examples=["10.0.0.34"])
-    """Where the check goes, if not to the server's own address (HAProxy's addr)."""
+    """Address to check, if not the server's own (HAProxy's addr)."""
     port: int | None = Field(default=None, ge=1, le=65535, examples=[1936])
-    """Port the check goes to, if not the server's own (HAProxy's port)."""
+    """Port to check, if not the server's own (HAProxy's port)."""
     interval: Duration = written("5s", duration)
     """Time between checks (HAProxy's inter). 5s as in OpenShift; HAProxy's own default is 2s."""
     fast_interval: Duration | None = Field(default=None, examples=["2s"])
-    """Time between checks while a server is neither up nor down for good (fastinter); else `interval`."""
+    """Time between checks while a server's state is in transition (fastinter); by default `interval`."""
     down_interval: Duration | None = Field(default=None, examples=["5s"])
-    """Time between checks of a server that is down (HAProxy's downinter); else `interval`."""
+    """Time between checks of a server that is down (HAProxy's downinter); by default `interval`."""
     timeout: Duration = written("10s", duration)
-    """Time a check may take; connecting only min(timeouts.connect, interval) of it, as in HAProxy."""
+    """Time that a check may take; its connect only min(timeouts.connect, interval), as in HAProxy."""
     rise: int = Field(default=2, ge=1, le=1000, examples=[3])
     """Good checks in a row that bring a server up. 2 as in HAProxy."""
     fall: int = Field(default=3, ge=1, le=1000, examples=[2])
     """Bad checks in a row that take a server down. 3 as in HAProxy."""
     error_limit: int = Field(default=1, ge=0, le=1000, examples=[1])
-    """Failed connects of clients in a row that have a server checked at once (error-limit); 0 is never."""
+    """Failed client connects in a row after which a server is checked at once (error-limit); 0: never."""
     init: Init = Field(default=CheckInit.CHECK)
-    """State until the first check ends, which alone decides then: check (waits), up or down (init-state)."""
+    """State until the first check, which alone decides: check (wait for it), up or down (init-state)."""
     reuse: bool = Field(default=False)
-    """Keep the connection for up to 10 checks or 30s (http and https): spares handshakes on both sides."""
+    """Reuse the connection for up to 10 checks or 30s (http and https), which saves handshakes."""
     send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
-    """PROXY header: none, v1, v2. Else the pool's, but none with an own address or port, as in HAProxy."""
+    """PROXY header: none, v1, v2. Default: the pool's, or none with `address` or `port`, as in HAProxy."""
 
     @model_validator(mode="before")
     @classmethod
@@ -103,29 +103,29 @@ class ServerSection(Section):
     """One member of a pool."""
 
     address: ServerAddressToCome = Field(examples=["10.0.0.34:6443"])
-    """Address or DNS name, and port. A server with a port alone (`:6443`) is left out, with a warning."""
+    """Address or DNS name, and port. A server with only a port (`:6443`) is skipped with a warning."""
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
-    """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""
+    """Share of new connections, relative to the others, 0 to 256; 0 gets no new ones."""
     backup: bool = Field(default=False)
-    """Used only while no other server is up; of several the first that is up, or all by `all_backups`."""
+    """Used only while no other server is up; of several, the first that is up, or all with `all_backups`."""
     max_connections: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
-    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the queue. 0 is no limit."""
+    """Concurrent connections, over all workers (HAProxy's maxconn); more wait in the queue. 0: no limit."""
     check: CheckSection | None = Field(default=None, json_schema_extra=or_false)
-    """What differs from the pool's check; false for a server that is always up."""
+    """Differences from the pool's check; false for a server that is always up."""
 
 
 class DiscoverSection(Section):
     """Servers that the program `discover` finds in the cluster; `masters` is short for `nodes: masters`.
 
-    Exactly one of `nodes` and `routers` is said. A server gets the name of its Node.
+    Exactly one of `nodes` and `routers` is required. A server has the name of its Node.
     """
 
     nodes: LabelSelector | None = Field(default=None, examples=["node-role.kubernetes.io/infra="])
-    """Nodes with these labels, as `kubectl get nodes -l` has them; `masters` is short for OpenShift's."""
+    """Nodes with these labels, as for `kubectl get nodes -l`; `masters` is short for OpenShift's masters."""
     routers: DnsName | None = Field(default=None, examples=["default"])
-    """Nodes on which the routers of this IngressController of OpenShift run and are ready."""
+    """Nodes on which routers of this OpenShift IngressController run and are ready."""
     port: DiscoveredPort | None = Field(default=None, examples=[30443])
-    """Port of the servers: 6443 for masters; http or https (default) is what the IngressController says."""
+    """Port of the servers: 6443 for masters; http or https (default) for the IngressController's port."""
 
     @model_validator(mode="before")
     @classmethod
@@ -134,17 +134,17 @@ class DiscoverSection(Section):
 
 
 class ServersSection(Section):
-    """The servers of a pool by name, and those that are found."""
+    """The servers of a pool by name, and discovered servers."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra=named)
     __pydantic_extra__: dict[Name, ServerSection]
 
     discover: DiscoverSection | None = Field(default=None, examples=["masters"], json_schema_extra=or_masters)
-    """What is found in the cluster, and kept up to date (section kubernetes); so no server has this name."""
+    """Servers to discover in the cluster (section kubernetes). No server can have the name `discover`."""
 
     @property
     def by_name(self) -> Mapping[str, ServerSection]:
-        """The servers that are written by hand."""
+        """The servers that the file lists."""
         return self.__pydantic_extra__
 
 
@@ -152,13 +152,13 @@ class PoolTimeoutsSection(Section):
     """Timeouts towards servers."""
 
     connect: Duration | None = Field(default=None, examples=["10s"])
-    """Time to connect to a server, for each try (HAProxy's timeout connect)."""
+    """Time to connect to a server, per attempt (HAProxy's timeout connect)."""
     queue: Duration | None = Field(default=None, examples=["1m"])
     """Time a connection waits for a server (HAProxy's timeout queue)."""
     server: Duration | None = Field(default=None, examples=["24h"])
-    """Longest silence of a server (HAProxy's timeout server)."""
+    """Inactivity timeout of a server (HAProxy's timeout server)."""
     server_fin: Duration | None = Field(default=None, examples=["1s"])
-    """Longest silence of a server after one side has closed (HAProxy's timeout server-fin)."""
+    """Inactivity timeout of a server after one side has closed (HAProxy's timeout server-fin)."""
 
 
 class PoolSection(Section):
@@ -167,27 +167,27 @@ class PoolSection(Section):
     balance: Algorithm = Field(default=Balance.ROUNDROBIN)
     """How a server is chosen: roundrobin, leastconn, source, hash, first, or random (less busy of two)."""
     hash_on: HashParts = Field(default=("source",), min_length=1, examples=[["source", "destination-port"]])
-    """What `balance: hash` hashes: source, source-port, destination, destination-port."""
+    """Parts that `balance: hash` hashes: source, source-port, destination, destination-port."""
     check: CheckSection | None = Field(default=None, json_schema_extra=or_false)
-    """How servers are checked: by a TCP connection if nothing is said; false for never."""
+    """How servers are checked, by default with a TCP connect; false: never."""
     slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
-    """Time over which a server back from down or maint gets its share (HAProxy's slowstart); default off."""
+    """Time for a server to regain its share after down or maint (HAProxy's slowstart); default off."""
     on_down: WhenDown = Field(default=OnDown.AUTO)
     """Sessions of a server that is down: keep, close-sessions, or auto (keep if it answers, but badly)."""
     all_backups: bool = Field(default=False)
-    """Use all backups that are up at once (option allbackups), not the first alone in the file's order."""
+    """Use all backups that are up (option allbackups), not only the first in the file's order."""
     panic: Percentage = written("0%", percentage)
-    """With fewer servers up than this, all are used: the checks may be at fault. 0% is never."""
+    """If a smaller share of the servers is up, all are used: the checks may be wrong. 0%: never."""
     send_proxy: ProxyHeader = Field(default=SendProxy.NONE)
     """PROXY protocol header to the servers, which must expect it: none, v1 or v2."""
     retries: int | None = Field(default=None, ge=0, le=100, examples=[3])
-    """Further tries to connect, each to another server if there is one (HAProxy's retries, redispatch)."""
+    """Further attempts to connect, to another server if possible (HAProxy's retries, redispatch)."""
     max_queue: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
-    """Connections that may wait for a server (HAProxy's maxqueue); more are refused. 0 is no bound."""
+    """Connections that may wait for a server (HAProxy's maxqueue); more are refused. 0: no limit."""
     timeouts: PoolTimeoutsSection = Field(default_factory=PoolTimeoutsSection)
-    """Timeouts towards servers, where they differ from `defaults`."""
+    """Timeouts towards servers that differ from `defaults`."""
     keepalive: KeepAliveSection | None = Field(default=None, json_schema_extra=or_off)
-    """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
+    """TCP keepalive towards servers (HAProxy's srvtcpka), or `off`."""
     tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
     """As in `defaults`, towards servers (HAProxy's tcp-ut)."""
     servers: ServersSection = Field(default_factory=lambda: ServersSection.model_validate({}))

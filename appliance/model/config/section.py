@@ -1,4 +1,4 @@
-"""What every mapping of the configuration has in common."""
+"""The base of every mapping of the configuration."""
 
 from typing import get_args, get_origin, get_type_hints
 
@@ -13,7 +13,7 @@ def _title(section: type) -> str:
 class Section(BaseModel):
     """A mapping of the file: unknown keys are refused, and nothing is converted silently.
 
-    A key of a mapping with nothing behind it (`servers:` of a template that had none) is an empty mapping.
+    A mapping's key without a value (`servers:` from a template that had none) is an empty mapping.
     """
 
     model_config = ConfigDict(
@@ -36,7 +36,7 @@ class Section(BaseModel):
 
 
 def behind_names(section: type[Section]) -> object:
-    """Return what stands behind the names that a section has beside its own keys; None where it has none."""
+    """Return the type of the values by name that a section has besides its own keys; None without them."""
     if section.model_config.get("extra") != "allow":
         return None
     return get_args(get_type_hints(section, include_extras=True)["__pydantic_extra__"])[1]

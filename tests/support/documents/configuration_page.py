@@ -10,20 +10,20 @@ from appliance.model.loading.loading import load
 
 _HEAD: Final = """# Every key of the configuration
 
-Made of the model that `appliance check` uses (`make pages`): this is what the appliance reads, no more and
-no less. `appliance schema` prints the same as JSON Schema, for editors that complete keys.
-[A first configuration](../configuring.md) has one to start from, and `config/appliance.example.yaml` every
-key in its place. `NAME` stands for a name that you choose: 1 to 63 letters, digits, `.`, `_` and `-`.
+Generated from the model that `appliance check` uses (`make pages`): the appliance reads exactly these keys.
+`appliance schema` prints the same as JSON Schema, for editors that complete keys.
+[A first configuration](../configuring.md) is a starting point, and `config/appliance.example.yaml` shows
+every key in its place. `NAME` stands for a name that you choose: 1 to 63 letters, digits, `.`, `_` and `-`.
 
 - A *duration* is a number and its unit: `300ms`, `5s`, `2m`, `24h`, `1d`. Without a unit it is an error.
 - A *percentage* is a number and `%`.
-- Where the last column begins with **needed**, the key has to be given.
+- If the last column begins with **needed**, the key is required.
 """
 
 _ERRORS: Final = """## Errors
 
-All errors of a file are said at once, each with file, line, column and key. Nothing changes while there is
-one. Some of them, as they are printed, each below what is wrong:
+All errors of a file are reported together, each with file, line, column and key. While there are errors,
+nothing changes. Examples as they are printed, each below the wrong line:
 
 """
 

@@ -25,9 +25,9 @@ _CALLED: Final = tuple(f".{severity}" for severity in _SEVERITIES)
 _AS_ERROR: Final = {"exception": "error", "critical": "error"}
 _HEAD: Final = """# Log events
 
-Each line of the log has one event, a fixed name, and the fields that say what it is about: count and alert
-by the name. `appliance why NAME` says the same of an event of level warning or error as this page. Made of
-the sources (`make pages`).
+Each log line has one event with a fixed name, and fields with the details: count and alert by the name.
+`appliance why NAME` shows what this page says about an event of level warning or error. Generated from the
+sources (`make pages`).
 
 ## Warnings and errors
 
@@ -35,7 +35,7 @@ the sources (`make pages`).
 _REST: Final = """
 ## All events
 
-| event | severity | fields | said by |
+| event | severity | fields | logged by |
 |---|---|---|---|
 """
 

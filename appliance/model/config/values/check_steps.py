@@ -1,6 +1,6 @@
-"""The steps of a check that talks: a list of mappings, each of which sends, or expects, or does both.
+"""The steps of a check that sends data: a list of mappings, each of which sends, expects, or does both.
 
-Messages name keys and never what is sent: it may be a password.
+Messages name keys but never show the data, which may be a password.
 """
 
 import re
@@ -14,10 +14,10 @@ from appliance.model.snapshot.pools import CheckStep
 
 MOST_STEPS: Final = 32
 LONGEST_TEXT: Final = 1024
-"""Bytes of what is sent or expected, at the most."""
+"""Maximum bytes to send or expect."""
 
 MOST_RECEIVED: Final = 16_384
-"""Most that `min_recv` may say: bytes of an answer that are looked at."""
+"""Maximum of `min_recv`: bytes of an answer that are examined."""
 
 LONGEST_COMMENT: Final = 60
 
@@ -45,7 +45,7 @@ def _step(value: Mapping[str, object]) -> CheckStep:
 
 
 def _one_of(value: Mapping[str, object], *keys: str) -> bool:
-    """Return whether one of the keys is said; several are an error."""
+    """Return whether one of the keys is set; several are an error."""
     said = [key for key in keys if key in value]
     if len(said) > 1:
         raise ValueError(f"says `{said[0]}` and `{said[1]}`: leave one of them out, or make two steps of it")
@@ -115,43 +115,43 @@ SCHEMA: Final = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "send": {**_TEXT_SCHEMA, "description": "Text that is sent (tcp-check send)."},
+            "send": {**_TEXT_SCHEMA, "description": "Text to send (tcp-check send)."},
             "send_binary": {
                 **_BINARY_SCHEMA,
-                "description": "Bytes that are sent, in hexadecimal digits (tcp-check send-binary).",
+                "description": "Bytes to send, in hexadecimal digits (tcp-check send-binary).",
             },
             "expect": {
                 **_TEXT_SCHEMA,
-                "description": "Text that the answer must have (tcp-check expect string).",
+                "description": "Text that the answer must contain (tcp-check expect string).",
             },
             "expect_binary": {
                 **_BINARY_SCHEMA,
-                "description": "Bytes that it must have, in hexadecimal digits (tcp-check expect binary).",
+                "description": "Bytes that it must contain, in hexadecimal digits (tcp-check expect binary).",
             },
             "expect_rstring": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": LONGEST_PATTERN,
-                "description": "Regular expression that must be found in it (tcp-check expect rstring).",
+                "description": "Regular expression that must match in it (tcp-check expect rstring).",
             },
             "negate": {
                 "type": "boolean",
                 "default": False,
-                "description": "The answer must not have it (HAProxy's !).",
+                "description": "The answer must not contain it (HAProxy's !).",
             },
             "min_recv": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MOST_RECEIVED,
-                "description": "Bytes after which no more are waited for (min-recv).",
+                "description": "Bytes after which the check stops waiting for more (min-recv).",
             },
             "comment": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": LONGEST_COMMENT,
-                "description": "What the step is about; shown where it fails (comment).",
+                "description": "Purpose of the step, shown if it fails (comment).",
             },
         },
     },
 }
-"""What editors know of it."""
+"""The schema for editors."""

@@ -1,6 +1,6 @@
-"""Which pool takes a client by the server name in its TLS ClientHello: a list, of which the first one counts.
+"""Pools for clients by the server name in their TLS ClientHello: a list whose first match wins.
 
-Case means nothing in names (RFC 4343), and regular expressions are those of `model.byte_pattern`.
+Names are compared without case (RFC 4343), and regular expressions are those of `model.byte_pattern`.
 """
 
 import re
@@ -15,7 +15,7 @@ from appliance.model.snapshot.frontends import SniRoute
 
 MOST_ROUTES: Final = 512
 MOST_NAMES: Final = 4096
-"""Names of all routes of a frontend, at the most."""
+"""Maximum number of names of all routes of a frontend."""
 
 MOST_STATES: Final = 500
 """States of all its regular expressions: a client chooses the name, and what may be looked at is bounded."""
@@ -86,16 +86,16 @@ SCHEMA: Final = {
                 "type": "array",
                 "minItems": 1,
                 "items": {"type": "string", "pattern": r"^(\*\.)?[A-Za-z0-9_.-]+$"},
-                "description": "Names of servers; *.example.com is any that ends in .example.com.",
+                "description": "Server names; *.example.com matches any that ends in .example.com.",
             },
             "regex": {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": LONGEST,
-                "description": "Regular expression that must be found in the name, whatever its case.",
+                "description": "Regular expression that must match in the name, ignoring case.",
             },
-            "pool": {"type": "string", "description": "Pool that takes these clients."},
+            "pool": {"type": "string", "description": "Pool for these clients."},
         },
     },
 }
-"""What editors know of it."""
+"""The schema for editors."""

@@ -10,7 +10,7 @@ from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.virtual_routes import MAIN_TABLE, VirtualRoute, VirtualRule
 
 MOST: Final = 128
-"""Routes, or rules, of a virtual IP: they are set one after another while addresses move."""
+"""Maximum number of routes, or rules, of a virtual IP, which are set one by one while addresses move."""
 
 MOST_TABLE: Final = 2**32 - 1
 LAST_PRIORITY: Final = 32765
@@ -144,32 +144,32 @@ ROUTES_SCHEMA: Final = {
             "to": {
                 "type": "string",
                 "pattern": f"{_NETWORK['pattern']}|^{DEFAULT}$",
-                "description": "Network that it leads to, or default.",
+                "description": "Destination network, or default.",
             },
             "via": {
                 **_ADDRESS,
-                "description": "Gateway; without one the network is on the interface itself.",
+                "description": "Gateway; without it, the network is directly on the interface.",
             },
             "interface": {
                 "type": "string",
                 "pattern": vrrp.INTERFACE_PATTERN,
-                "description": "The virtual IP's if left out; with a gateway, where that is.",
+                "description": "Default: the one that reaches the gateway, else the virtual IP's.",
             },
             "source": {
                 **_ADDRESS,
-                "description": "Address of connections that this machine begins by it (src).",
+                "description": "Source address of connections from this machine (src).",
             },
-            "table": {**_TABLE, "default": MAIN_TABLE, "description": "Number of its routing table."},
-            "metric": {**_TABLE, "description": "Of several routes to a network the least metric counts."},
+            "table": {**_TABLE, "default": MAIN_TABLE, "description": "Number of the routing table."},
+            "metric": {**_TABLE, "description": "Of several routes to a network, the lowest metric wins."},
             "onlink": {
                 "type": "boolean",
                 "default": False,
-                "description": "Whether the gateway is on the interface, whatever the addresses say.",
+                "description": "Whether the gateway is on the interface, regardless of its addresses.",
             },
         },
     },
 }
-"""What editors know of routes."""
+"""The schema of routes for editors."""
 
 RULES_SCHEMA: Final = {
     "type": "array",
@@ -181,16 +181,16 @@ RULES_SCHEMA: Final = {
         "required": ["table", "priority"],
         "anyOf": [{"required": ["from"]}, {"required": ["to"]}],
         "properties": {
-            "from": {**_NETWORK, "description": "Network or address that packets come from."},
-            "to": {**_NETWORK, "description": "Network or address that packets go to."},
-            "table": {**_TABLE, "description": "Number of the routing table that they look in."},
+            "from": {**_NETWORK, "description": "Source network or address of packets."},
+            "to": {**_NETWORK, "description": "Destination network or address of packets."},
+            "table": {**_TABLE, "description": "Number of the routing table for these packets."},
             "priority": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": LAST_PRIORITY,
-                "description": "Rules are asked from the least on; 32766 is that of the table main.",
+                "description": "Rules apply from the lowest number on; 32766 is the table main's.",
             },
         },
     },
 }
-"""What editors know of rules."""
+"""The schema of rules for editors."""
