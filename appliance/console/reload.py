@@ -68,12 +68,12 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
     A reload that is refused for a passing reason (a program went away, another process has a port) is retried
     automatically for some minutes; the exit code is 1 nevertheless. Errors in the files are not retried.
 
-    JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
-    ok and errors (message, path, line, column, and source where that is not the YAML), with configuration
-    and changed where it was accepted and a program does not obey it yet, and with again_in (seconds) where
-    it is tried again. With --dry-run: ok, errors or
-    warnings, changes (path, old, new, takes: live, generation, program or restart; line, column, source),
-    generations (programs with new workers), start and stop (programs).
+    JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or ok
+    and errors (message, path, line, column, and source where that is not the YAML), with configuration and
+    changed if it was accepted and a program does not use it yet, and with again_in (seconds) where it is
+    tried again. With --dry-run: ok, errors or warnings, changes (path, old, new, takes: live, generation,
+    program or restart; line, column, source), generations (programs with new workers), start and stop
+    (programs).
     """
     if rehearsed and forced:
         raise click.UsageError(
@@ -186,7 +186,7 @@ def _print_errors(answer: Answer, paths: Paths) -> None:
     for problem in answer.errors:
         console.print(levelled(located(problem, paths.config), SyslogSeverity.ERROR, STDERR), markup=False)
     number = answer.values.get("generation")
-    refused, step = "Refused: nothing has changed, the appliance goes on as before.", _MEND
+    refused, step = "Refused: nothing has changed.", _MEND
     again_in = answer.values.get("again_in")
     if isinstance(again_in, int | float):
         refused = f"Refused for now: nothing has changed, and it is tried again by itself in {again_in:g} s."

@@ -11,7 +11,7 @@ from appliance.console.manual.roff import example, head, paragraphs, quoted, tag
 
 _STATUS: Final = (
     ("0", "Done, or all is well."),
-    ("1", "The answer is no, or it could not be done: the message says what to do."),
+    ("1", "Failure or refusal: the message says what to do."),
     ("2", "Misuse: the message names what is wrong on the command line."),
     ("130", "Interrupted by Ctrl-C."),
 )

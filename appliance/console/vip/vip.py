@@ -44,7 +44,7 @@ def vip() -> None:
 @_json
 @click.pass_obj
 def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
-    """Show states, priorities with their parts, the routers that are heard, timers and transitions.
+    """Show states, priorities with their parts, the other routers, timers and transitions.
 
     Exits 1 for a fault, a conflict, two active routers, a missing capability, or no answer; else 0.
 

@@ -1,0 +1,48 @@
+"""Phrases of translated English that were replaced once, and are not to come back to what operators read."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.documents.pages import DOCS, ROOT, name_of
+
+pytestmark = pytest.mark.pure
+
+_BETTER: Final = {
+    r"obey(s|ed|ing)?": "use, apply",
+    r"goes? on( as before)?": "continue",
+    r"(is|are|was|were) (told|said)": "is reported, sent, logged, named",
+    r"hears?|(is|are) (not )?heard": "receive",
+    r"somebody( else)?": "another program, process or node; an operator",
+    r"at the most": "at most",
+    r"again and again": "repeatedly",
+    r"that is so|all the same": "nevertheless",
+    r"[Ww]here there (is|are)": "if there is",
+    r"likewise": "also, in the same way",
+    r"anew": "again",
+    r"without end": "for ever",
+    r"who (asks|listens|speaks)": "the client, the program",
+    r"stands? there": "is listed, exists",
+    r"(of|to) one that": "name the noun",
+    r"whom to": "name the noun",
+    r"may everything": "may do everything",
+    r"misuse": "usage error",
+    r"the answer is no": "failure or refusal",
+}
+"""What one does not write, and what one writes."""
+
+_CODE: Final = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
+_PAGES: Final = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+
+
+@pytest.mark.parametrize("path", _PAGES, ids=name_of)
+def test_phrases_stay_away(path: Path):
+    """In running text, not in code. Pages of commands, keys, events and metrics are made of the sources."""
+    text = re.sub(r"\s+", " ", _CODE.sub(" ", path.read_text()))
+    found = {
+        match[0]: better
+        for phrase, better in _BETTER.items()
+        for match in re.finditer(rf"\b({phrase})\b", text)
+    }
+    assert found == {}
