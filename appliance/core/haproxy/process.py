@@ -1,4 +1,4 @@
-"""The appliance as one HAProxy process: what `show info` and the metrics `haproxy_process_*` tell of it.
+"""The appliance as one HAProxy process, for `show info` and the metrics `haproxy_process_*`.
 
 The numbers are of all workers together. It has started when the first of the workers did whose counters are
 in the sums, so that neither a reload nor a restart of a program looks like another process.
@@ -114,19 +114,19 @@ def info_fields(process: ProcessFigures) -> Mapping[str, int | str]:
 def process_metrics(process: ProcessFigures) -> Iterator[Metric]:
     """Yield the metrics of HAProxy's exporter about the process."""
     yield _gauge(
-        "start_time_seconds", "When the first worker started, Unix seconds.", int(process.started_at)
+        "start_time_seconds", "Unix time at which the first worker started.", int(process.started_at)
     )
     yield _gauge("uptime_seconds", "Seconds since the first worker started.", int(process.uptime))
     yield _gauge("nbthread", "Workers.", max(1, process.workers))
     yield _gauge("nbproc", "Processes, as HAProxy counts them.", 1)
-    yield _gauge("max_connections", "Connections at a time that are allowed.", process.limit)
-    yield _gauge("current_connections", "Connections now.", process.sessions)
-    yield _counter("connections_total", "Connections so far.", process.total)
-    yield _counter("requests_total", "Requests so far: connections, nothing looks into them.", process.total)
+    yield _gauge("max_connections", "Limit of concurrent connections.", process.limit)
+    yield _gauge("current_connections", "Current connections.", process.sessions)
+    yield _counter("connections_total", "Total connections.", process.total)
+    yield _counter("requests_total", "Total connections: requests are not parsed.", process.total)
     yield _gauge("current_session_rate", "New sessions in the last second.", process.rate)
-    yield _gauge("max_session_rate", "Most new sessions in a second that were seen.", process.most_rate)
+    yield _gauge("max_session_rate", "Highest number of new sessions in a second.", process.most_rate)
     yield _gauge("current_connection_rate", "New connections in the last second.", process.rate)
-    yield _gauge("listeners", "Addresses that are listened on.", process.listeners)
+    yield _gauge("listeners", "Listening addresses.", process.listeners)
     yield _counter("bytes_out_total", "Bytes to clients.", process.bytes_out)
 
 

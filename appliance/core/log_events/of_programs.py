@@ -33,7 +33,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "write it; `appliance check` shows its errors",
     ),
     "converge-failed": LogEvent(
-        "a program does not use the accepted configuration yet: it is sent again",
+        "a program does not use the accepted configuration yet: the change is retried",
         "read `error`; `appliance status` shows the program",
     ),
     "events-crashed": LogEvent(
@@ -52,15 +52,15 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
     "killing": LogEvent(
-        "a second signal requested an immediate end: every program is killed, open sessions are cut",
-        f"{NOTHING}: this was requested; send one signal for an orderly end",
+        "a second signal requested an immediate shutdown: every program is killed, open sessions are cut",
+        f"{NOTHING}: this was requested; send one signal for an orderly shutdown",
     ),
     "leftover-killed": LogEvent(
         "a program of an earlier run did not exit, and was killed", f"{NOTHING}: this is resolved"
     ),
     "leftover-of-another-user": LogEvent(
         "a program of an earlier run belongs to another user, and cannot be stopped",
-        "end the process `pid` as root",
+        "stop the process `pid` as root",
     ),
     "leftover-program": LogEvent(
         "a program of an earlier run, whose supervisord was killed, is asked to exit",
@@ -71,11 +71,11 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room where the log is; check that journald or the container's log driver runs",
     ),
     "lines-left-out": LogEvent(
-        "`count` lines like the one before were left out: they repeat without end",
+        "`count` lines like the one before were left out, because they repeat endlessly",
         "look up the event that `of` names",
     ),
     "lock-not-made": LogEvent(
-        "`reload` cannot create its lock, and continues: two of it might run for a moment",
+        "`reload` cannot create its lock, and continues: two of them might run for a moment",
         "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
     "log-file-unusable": LogEvent(
@@ -88,7 +88,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         " restart reload`",
     ),
     "program-exited": LogEvent(
-        "a program exited without a request, and is restarted; traffic continues",
+        "a program exited unexpectedly, and is restarted; traffic continues",
         f"read `reason`, and the program's lines before it; {SEE_SUPPORT}",
     ),
     "program-failing": LogEvent(
@@ -100,7 +100,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "fix the cause in `reason`, then `{supervisorctl} start NAME`",
     ),
     "program-hung": LogEvent(
-        "a program gave no heartbeat for longer than `watchdog`, is killed and restarted",
+        "a program without a heartbeat for longer than `watchdog` is killed and restarted",
         f"check whether the machine has processor time left; {SEE_SUPPORT}",
     ),
     "reload-failed": LogEvent("a reload hit a bug: nothing has changed", REPORT),
@@ -109,7 +109,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "fix the causes in `errors`, which are not in the files; then `appliance reload`",
     ),
     "reload-incomplete": LogEvent(
-        "the configuration is accepted, but not all programs use it yet: it is sent again",
+        "the configuration is accepted, but not all programs use it yet: the change is retried",
         "read `errors`; `appliance status` shows the program",
     ),
     "reload-line-unknown": LogEvent(
@@ -154,7 +154,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "started-from-last-good": LogEvent(
         "the configuration has errors: the last good one is used",
-        "fix `errors` (`appliance check`), then `appliance reload`",
+        "fix the `errors` (`appliance check`), then `appliance reload`",
     ),
     "starts-not-counted": LogEvent(
         "the number of restarts in `appliance status` is too low",

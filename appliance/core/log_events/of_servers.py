@@ -58,7 +58,8 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "operator-states-unreadable": LogEvent(
         "the file of drain and maint was damaged: it was set aside, the last known states apply",
-        "compare `appliance status` with what you want; set it with `appliance drain`, `maint` and `ready`",
+        "compare `appliance status` with what you want; set it again with `appliance drain`, `maint`"
+        " and `ready`",
     ),
     "operator-weight-kept": LogEvent(
         "a server has a weight that an operator set before the restart, not the configured one",
@@ -70,7 +71,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "operator-weights-unreadable": LogEvent(
         "the file of weights was damaged: it was set aside, the last known weights apply",
-        "compare `appliance status` with what you want; set it with `appliance weight`",
+        "compare `appliance status` with what you want; set it again with `appliance weight`",
     ),
     "publishing-crashed": LogEvent("`health` hit a bug while it published its results, and restarts", REPORT),
     "server-down": LogEvent(
@@ -83,7 +84,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "servers-held": LogEvent(
         "the API shows fewer servers than before, probably by its own fault: they are kept",
-        "`appliance discover` shows why; it ends by itself, or when the API shows them again",
+        "`appliance discover` shows why; the hold ends by itself, or when the API shows them again",
     ),
     "state-not-kept": LogEvent(
         "a file of the state directory cannot be written: its content is lost at the next start",

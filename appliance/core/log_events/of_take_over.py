@@ -7,7 +7,7 @@ from appliance.core.log_events.log_event import NOTHING, REPORT, LogEvent
 
 EVENTS: Final[Mapping[str, LogEvent]] = {
     "appliance-taken-over": LogEvent(
-        "this appliance has taken over from the one of `version` and `pid`, with all that was open",
+        "this appliance has taken over from the one with `version` and `pid`, with all that was open",
         f"{NOTHING}: a second `appliance run` requested it",
     ),
     "cannot-be-taken-over": LogEvent(
@@ -15,10 +15,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
     "predecessor-unknown": LogEvent(
-        "supervisord cannot read what `run` passed to it about the appliance before", REPORT
+        "supervisord cannot read what `run` passed to it about the previous appliance", REPORT
     ),
     "relieved": LogEvent(
-        "the appliance of `version` and `pid` is in charge: this one exits with its last session",
+        "the appliance with `version` and `pid` is in charge: this one exits with its last session",
         f"{NOTHING}: a second `appliance run` requested it",
     ),
     "snapshot-not-restored": LogEvent(
@@ -26,7 +26,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the runtime directory, then `appliance reload`",
     ),
     "standing-by": LogEvent(
-        "the appliance of `version` and `pid` takes over: this one continues if that fails",
+        "the appliance with `version` and `pid` takes over: this one continues if that fails",
         f"{NOTHING}: a second `appliance run` requested it",
     ),
     "take-over-failed": LogEvent(

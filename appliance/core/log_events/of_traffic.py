@@ -52,7 +52,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "generation-adopted": LogEvent(
         "the master was restarted and took over workers that still served: no connection was lost",
-        f"see the log before it for why the master exited; {SEE_SUPPORT}",
+        f"the log lines before it show why the master exited; {SEE_SUPPORT}",
     ),
     "generation-cut": LogEvent(
         "more generations were draining than `max_draining`: the sessions of the oldest were cut",
@@ -72,7 +72,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "read `reason`; `appliance check --here` shows what the machine lacks",
     ),
     "master-gone": LogEvent(
-        "a new worker found no master any more and exits",
+        "a new worker found its master gone, and exits",
         f"{NOTHING}: the next master starts its own workers; see why the first one exited",
     ),
     "open-files-low": LogEvent(
@@ -104,7 +104,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "a generation received an event that its table of states does not have", REPORT
     ),
     "sessions-lost": LogEvent(
-        "a new worker took sessions and then failed: these clients were cut",
+        "a new worker took sessions and then failed: their connections were cut",
         f"clients reconnect; {SEE_SUPPORT}",
     ),
     "sessions-not-moved": LogEvent(

@@ -43,7 +43,8 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "give the machine more processors or fewer tasks, or raise `advert`",
     ),
     "leftover-of-another": LogEvent(
-        "an address, route or rule of an earlier run is not ours now, and another `vrrp` runs here: it stays",
+        "an address, route or rule of an earlier run belongs to no virtual IP here, and another"
+        " `vrrp` runs: it stays",
         "if no appliance holds it, remove it: `ip address del`, `ip route del`, `ip rule del`",
     ),
     "leftover-removed": LogEvent(
@@ -65,7 +66,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "linger-crashed": LogEvent("the program `linger` hit a bug and restarts", REPORT),
     "linger-cut": LogEvent(
         "a virtual IP that had moved away was kept for `linger.longest`: its last connections were closed",
-        f"{NOTHING}, or raise `linger.longest`; `connections` is how many there were",
+        f"{NOTHING}, or raise `linger.longest`; `connections` is their number",
     ),
     "linger-drop": LogEvent(
         "another node's report of its connections was rejected, the first one for this reason",
@@ -78,7 +79,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "linger-not-cut": LogEvent(
         "connections of a virtual IP that was kept for `linger.longest` could not be closed: the"
-        " active node resets them when their clients send something",
+        " active node resets them when their clients send data",
         "read `reason`; the kernel needs CONFIG_INET_DIAG_DESTROY",
     ),
     "linger-not-guarded": LogEvent(
@@ -110,7 +111,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "predecessor-stays": LogEvent(
         "an older `vrrp` of another user still runs: two would hold the same addresses",
-        "end the process `pid` as root, then `{supervisorctl} restart vrrp`",
+        "stop the process `pid` as root, then `{supervisorctl} restart vrrp`",
     ),
     "realtime-given-up": LogEvent(
         "`vrrp` runs without real-time priority: it may lose an election on a busy machine",
@@ -121,12 +122,12 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "give it CAP_SYS_NICE (unit, or --cap-add of the container)",
     ),
     "route-foreign": LogEvent(
-        "another program has a route or rule in the place of a virtual IP's: it is used, and stays",
+        "another program has set a route or rule that a virtual IP needs: that one is used, and stays",
         "remove it from the machine's own network configuration: ours is there 2s later",
     ),
     "route-refused": LogEvent(
         "the kernel rejects a route or rule of a virtual IP; the addresses are served without it",
-        "read `reason`: mostly the gateway is unreachable, or the interface is down; it is retried every 2s",
+        "read `reason`: usually the gateway is unreachable, or the interface is down; it is retried every 2s",
     ),
     "route-restored": LogEvent(
         "another program removed routes or rules of a virtual IP that is active here; they were added again",
@@ -135,7 +136,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "router-crashed": LogEvent("a sync group hit a bug; the others continue", REPORT),
     "scripts-left": LogEvent(
         "scripts of an earlier tracker were still running, and were killed",
-        f"{NOTHING}, unless it recurs: then check that track scripts end in time",
+        f"{NOTHING}, unless it recurs: then check that track scripts finish in time",
     ),
     "signal-ignored": LogEvent(
         "`vrrp` received a signal that has no meaning for it", "use `appliance reload`, not signals"
@@ -150,7 +151,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "stop-cut": LogEvent(
         "no peer took over the virtual IPs in time: no node holds them now",
-        "see why the other node does not hold them: `appliance status` there",
+        "`appliance status` on the other node shows why it does not hold them",
     ),
     "track-error": LogEvent("a track hit a bug: its last result stays in effect", REPORT),
     "track-silent": LogEvent(
@@ -163,7 +164,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "tracker-ended": LogEvent(
         "the process that runs the tracks exited; another one starts, and results stay until then",
-        f"see the log before it for why; {SEE_SUPPORT}",
+        f"the log lines before it show why; {SEE_SUPPORT}",
     ),
     "tracker-line": LogEvent(
         "`vrrp` and its tracker did not understand each other",
@@ -171,6 +172,6 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "vrrp-state": LogEvent(
         "a virtual IP entered fault (level warning) or another state (info), for `cause`",
-        "fix `reasons`; `appliance why NAME` explains the state",
+        "fix the `reasons`; `appliance why NAME` explains the state",
     ),
 }

@@ -1,1 +1,1 @@
-"""What the appliance does, as metrics: our own, and those of the exporters that people know."""
+"""Metrics of the appliance: our own, and those of well-known exporters."""

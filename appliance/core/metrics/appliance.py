@@ -32,7 +32,7 @@ _REFUSALS: Final = (
 def appliance_metrics(
     status: Status, observations: Observations, *, configuration_hash: str | None
 ) -> Iterator[Metric]:
-    """Yield the metrics; `configuration_hash` is equal on appliances that obey the same configuration."""
+    """Yield the metrics; `configuration_hash` is equal on appliances with the same configuration."""
     yield from _whole(status, configuration_hash)
     yield from _reloads(status, observations)
     yield from _generations(status, observations)
@@ -50,7 +50,7 @@ def appliance_metrics(
 def _room(room: ConnectionRoom) -> Iterator[Metric]:
     about = "Connections that the kernel tracks, for `linger` and `forward: kernel`."
     yield _gauge("tracked_connections", about, [("", room.used)])
-    about = "How many it can track: beyond that it drops new ones. 0 is no limit."
+    about = "Maximum of connections that the kernel tracks; it drops new ones beyond that. 0: no limit."
     yield _gauge("tracked_connections_limit", about, [("", room.limit)])
 
 
@@ -63,49 +63,53 @@ def _counter(name: str, about: str, samples: Sequence[Sample]) -> Metric:
 
 
 def _whole(status: Status, configuration_hash: str | None) -> Iterator[Metric]:
-    yield _gauge("ok", "1 where `appliance status` finds nothing wrong.", [("", int(status.ok))])
-    yield _gauge("problems", "How many things are wrong.", [("", len(status.problems))])
+    yield _gauge("ok", "1 if `appliance status` finds no problem.", [("", int(status.ok))])
+    yield _gauge(
+        "problems", "Number of problems that `appliance status` finds.", [("", len(status.problems))]
+    )
     if status.version:
-        yield _gauge("build_info", "The version that runs.", [(labels(version=status.version), 1)])
+        yield _gauge("build_info", "The running version.", [(labels(version=status.version), 1)])
     if status.configuration is not None and configuration_hash is not None:
         given = labels(number=str(status.configuration), sha256=configuration_hash)
-        yield _gauge("configuration_info", "The accepted configuration, and a hash of it.", [(given, 1)])
-    about = "1 where the last good configuration runs, because the file has errors."
+        yield _gauge("configuration_info", "The accepted configuration and its hash.", [(given, 1)])
+    about = "1 if the last good configuration is used because the file has errors."
     yield _gauge("degraded", about, [("", int(status.degraded is not None))])
-    about = "Files of ours that were damaged and set aside."
+    about = "State files of the appliance that were damaged and set aside."
     yield _gauge("files_set_aside", about, [("", len(status.set_aside))])
     yield from _take_overs(status)
 
 
 def _take_overs(status: Status) -> Iterator[Metric]:
     found = status.take_overs
-    about = "Take-overs by another `appliance run`, by result, since the last start that was none."
+    about = "Take-overs by another `appliance run`, by result, since the last start that was not one."
     counts = [(labels(result="done"), found.done), (labels(result="failed"), found.failed)]
     yield _counter("take_overs", about, counts)
     if found.last:
-        about = "When this appliance took over from another one, Unix seconds."
+        about = "Unix time at which this appliance took over from another one."
         yield _gauge("last_take_over_timestamp_seconds", about, [("", found.last.when)])
 
 
 def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
     accepted = observations.accepted_at
     if accepted is not None:
-        about = "When the configuration was accepted that is obeyed now, Unix seconds."
+        about = "Unix time at which the current configuration was accepted."
         yield _gauge("configuration_accepted_timestamp_seconds", about, [("", accepted)])
         age = max(0.0, status.at - accepted)
-        yield _gauge("configuration_age_seconds", "How long the configuration is obeyed by now.", [("", age)])
+        yield _gauge(
+            "configuration_age_seconds", "Seconds since the current configuration was accepted.", [("", age)]
+        )
     answer = observations.answer(ReloadStatus)
     if answer is None:
         return
     counts = [(labels(result=result), count) for result, count in sorted(answer.reloads.items())]
-    about = "Reloads by result; refused-again is of those that were tried again by themselves."
+    about = "Reloads by result; refused-again counts refused automatic retries."
     yield _counter("reloads", about, counts)
-    about = "1 unless the last reload was refused or could not be completed."
+    about = "1 unless the last reload was refused or not completed."
     yield _gauge("last_reload_successful", about, [("", int(answer.last is None or answer.last.ok))])
-    about = "1 while a reload that was refused for now is tried again by itself."
+    about = "1 while a reload that was refused for now is retried automatically."
     yield _gauge("reload_retry_pending", about, [("", int(answer.again_in is not None))])
     if answer.last is not None:
-        about = "When the last reload ended, Unix seconds."
+        about = "Unix time at which the last reload ended."
         yield _gauge("last_reload_timestamp_seconds", about, [("", answer.last.at)])
 
 
@@ -120,19 +124,17 @@ def _generations(status: Status, observations: Observations) -> Iterator[Metric]
     yield _gauge(
         "generation_sessions", "Sessions of a generation.", [(name, each.sessions) for name, each in named]
     )
-    about = (
-        "Whether the workers of a generation move connections with compiled code, and not in plain Python."
-    )
+    about = "1 if the workers of a generation move connections with compiled code, 0 for plain Python."
     yield _gauge("generation_compiled", about, [(name, int(each.compiled)) for name, each in named])
     draining = dict.fromkeys((each.name for each in status.programs if each.workers is not None), 0)
     for each in status.generations:
         if each.phase is GenerationPhase.DRAINING:
             draining[each.program] = draining.get(each.program, 0) + 1
-    about = "Generations that finish what they have."
+    about = "Generations that are draining."
     yield _gauge("draining_generations", about, [(labels(program=name), n) for name, n in draining.items()])
-    about = "Connections to a server that draining generations still hold."
+    about = "Connections of draining generations to a server."
     yield _gauge("draining_connections", about, list(_held(status)))
-    about = "Workers that have ended, for whatever reason."
+    about = "Workers that have exited, for any reason."
     ended = [(labels(program=name), each.workers) for name, each in observations.ended.items()]
     yield _counter("workers_ended", about, ended)
 
@@ -154,20 +156,20 @@ def _pools(status: Status) -> Iterator[Metric]:
     yield _gauge(
         "pool_queue", "Connections that wait for a server.", [(name, each.queued) for name, each in pools]
     )
-    about = "1 for a server that no check has judged yet."
+    about = "1 for a server without a check result."
     unjudged = [
         (labels(pool=pool.name, server=each.name), int(each.state is ServerState.CHECKING))
         for pool in status.pools
         for each in pool.servers
     ]
     yield _gauge("server_unjudged", about, unjudged)
-    about = "1 for a frontend with as many connections as it may have."
+    about = "1 for a frontend that has reached its connection limit."
     full = [(labels(frontend=each.name), int(each.full)) for each in status.frontends]
     yield _gauge("frontend_full", about, full)
 
 
 def _ends(status: Status) -> Metric:
-    about = "Ends of connections, and connections that were refused, by reason; retries too."
+    about = "Ends of connections, refused connections and retries, by reason."
     return _counter(
         "connection_ends",
         about,
@@ -176,7 +178,7 @@ def _ends(status: Status) -> Metric:
 
 
 def _refused(status: Status) -> Metric:
-    about = "Connections of clients that were given no server, by reason."
+    about = "Client connections that got no server, by reason."
     return _counter(
         "connections_refused",
         about,
@@ -193,7 +195,7 @@ def _check_times(observations: Observations) -> Metric:
     return Metric(
         name="appliance_check_duration_seconds",
         kind=MetricKind.HISTOGRAM,
-        help="What the checks of a pool's servers took.",
+        help="Duration of the checks of a pool's servers.",
         histograms=[
             Histogram(labels={"pool": pool}, bounds=CHECK_BOUNDS, counts=each, sum=seconds[pool])
             for pool, each in counts.items()
@@ -205,7 +207,7 @@ def _reused(observations: Observations) -> Metric:
     reused: dict[str, int] = {}
     for each in observations.health.servers if observations.health else ():
         reused[each.pool] = reused.get(each.pool, 0) + each.reused
-    about = "Checks of a pool's servers that were made on a connection of earlier ones (`reuse`)."
+    about = "Checks of a pool's servers that reused a connection (`reuse`)."
     return _counter("checks_reused", about, [(labels(pool=pool), each) for pool, each in reused.items()])
 
 
@@ -219,7 +221,7 @@ def _connect_times(status: Status, observations: Observations) -> Iterator[Metri
     yield Metric(
         name="appliance_connect_duration_seconds",
         kind=MetricKind.HISTOGRAM,
-        help="How long it took to connect to a pool's servers.",
+        help="Duration of connects to a pool's servers.",
         histograms=[
             Histogram(labels={"pool": pool}, bounds=CONNECT_BOUNDS, counts=counts[pool], sum=each)
             for pool, each in seconds.items()
@@ -236,13 +238,13 @@ def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], observations: Observati
     if not virtual_ips:
         return
     named = [(labels(virtual_ip=each.name), each) for each in virtual_ips]
-    about = "1 where this node serves a virtual IP."
+    about = "1 if this node is active for a virtual IP."
     yield _gauge("virtual_ip_active", about, [(name, int(bool(each.active))) for name, each in named])
-    about = "1 where another node is heard serving a virtual IP."
+    about = "1 if this node receives another node's advertisements as active."
     heard = [(name, int(each.active_peer is not None)) for name, each in named]
     yield _gauge("virtual_ip_active_elsewhere", about, heard)
     priorities = [(name, each.priority) for name, each in named if each.priority is not None]
-    yield _gauge("virtual_ip_priority", "Priority with what tracks add to it.", priorities)
+    yield _gauge("virtual_ip_priority", "Priority, including the weights of tracks.", priorities)
     vrrp = observations.answer(VrrpStatus)
     if vrrp is not None:
         yield from _heard(vrrp)
@@ -252,26 +254,26 @@ def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], observations: Observati
 
 def _heard(vrrp: VrrpStatus) -> Iterator[Metric]:
     routers = [(labels(virtual_ip=each.name), each) for each in vrrp.routers]
-    about = "Other nodes that serve a virtual IP at the same time: split brain."
+    about = "Other nodes that are active at the same time: split brain."
     yield _gauge("virtual_ip_rivals", about, [(name, len(each.rivals)) for name, each in routers])
-    about = "Conflicts about a router id or an address."
+    about = "Conflicts over a router id or an address."
     yield _gauge("virtual_ip_conflicts", about, [(name, len(each.conflicts)) for name, each in routers])
 
 
 def _counted(board: VrrpBoard) -> Iterator[Metric]:
-    """Yield what vrrp counts, from its board: it goes on with that after a restart."""
+    """Yield the counters of vrrp from its board, which it continues after a restart."""
     routers = [(labels(virtual_ip=each.name), each) for each in board.routers]
-    about = "How often a virtual IP has changed its state on this node."
+    about = "State changes of a virtual IP on this node."
     yield _counter("virtual_ip_transitions", about, [(name, each.transitions) for name, each in routers])
-    about = "How often another node served a virtual IP at the same time."
+    about = "Split brains: times that another node became active alongside this one."
     yield _counter("virtual_ip_split_brains", about, [(name, each.split_brains) for name, each in routers])
     about = "Advertisements and gratuitous ARP that could not be sent."
     yield _counter("vrrp_send_errors", about, [(name, each.send_errors) for name, each in routers])
-    about = "Packets of VRRP that were dropped, by reason."
+    about = "VRRP packets that were dropped, by reason."
     yield _counter("vrrp_drops", about, list(_drops(board)))
-    about = "Wake-ups of vrrp that came too late."
+    about = "Late wake-ups of vrrp."
     yield _counter("vrrp_late_wakeups", about, [("", board.late_wakeups)])
-    about = "By how many seconds the worst wake-up of vrrp was late."
+    about = "Longest delay of a wake-up of vrrp, in seconds."
     yield _gauge("vrrp_latest_wakeup_seconds", about, [("", board.latest_wakeup)])
 
 

@@ -1,7 +1,7 @@
 """The metrics of HAProxy's own exporter (its `addons/promex`), from the rows of its statistics.
 
-Names, labels and kinds are HAProxy's, so that dashboards and alerts that were made for it work. What this
-appliance has no figure for is absent; what is of HTTP alone is at 0 where a dashboard would be empty without.
+Names, labels and kinds are HAProxy's: dashboards and alerts for HAProxy work. Metrics without a value in this
+appliance are absent; metrics of HTTP are 0 if a dashboard would be empty without them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _MILLI: Final = 0.001
 
 
 class _Column(NamedTuple):
-    """A metric by the end of its name, the column that it is taken from, and what it tells."""
+    """A metric: the end of its name, the column that it is taken from, and its description."""
 
     name: str
     column: str
@@ -30,68 +30,72 @@ class _Column(NamedTuple):
 
 
 _SESSIONS: Final = (
-    _Column("current_sessions", "scur", _GAUGE, "Sessions now."),
-    _Column("max_sessions", "smax", _GAUGE, "Most sessions at a time that were seen."),
-    _Column("limit_sessions", "slim", _GAUGE, "Most sessions at a time that are allowed."),
-    _Column("sessions_total", "stot", _COUNTER, "Sessions so far."),
+    _Column("current_sessions", "scur", _GAUGE, "Current sessions."),
+    _Column("max_sessions", "smax", _GAUGE, "Highest number of concurrent sessions."),
+    _Column("limit_sessions", "slim", _GAUGE, "Limit of concurrent sessions."),
+    _Column("sessions_total", "stot", _COUNTER, "Total sessions."),
     _Column("bytes_in_total", "bin", _COUNTER, "Bytes from clients."),
     _Column("bytes_out_total", "bout", _COUNTER, "Bytes to clients."),
-    _Column("max_session_rate", "rate_max", _GAUGE, "Most new sessions in a second that were seen."),
+    _Column("max_session_rate", "rate_max", _GAUGE, "Highest number of new sessions in a second."),
 )
 _FRONTEND: Final = (
     *_SESSIONS,
-    _Column("requests_denied_total", "dreq", _COUNTER, "Requests denied: of HTTP, 0 here."),
-    _Column("responses_denied_total", "dresp", _COUNTER, "Responses denied: of HTTP, 0 here."),
-    _Column("request_errors_total", "ereq", _COUNTER, "Request errors: of HTTP, 0 here."),
-    _Column("limit_session_rate", "rate_lim", _GAUGE, "Limit of new sessions in a second, 0 for none."),
-    _Column("connections_rate_max", "conn_rate_max", _GAUGE, "Most new connections in a second."),
-    _Column("connections_total", "conn_tot", _COUNTER, "Connections so far, denied ones too."),
-    _Column("denied_connections_total", "dcon", _COUNTER, "Connections that allow and deny have refused."),
+    _Column("requests_denied_total", "dreq", _COUNTER, "Denied requests: HTTP only, 0 here."),
+    _Column("responses_denied_total", "dresp", _COUNTER, "Denied responses: HTTP only, 0 here."),
+    _Column("request_errors_total", "ereq", _COUNTER, "Request errors: HTTP only, 0 here."),
+    _Column("limit_session_rate", "rate_lim", _GAUGE, "Limit of new sessions per second, 0: no limit."),
+    _Column(
+        "connections_rate_max", "conn_rate_max", _GAUGE, "Highest number of new connections in a second."
+    ),
+    _Column("connections_total", "conn_tot", _COUNTER, "Total connections, including denied ones."),
+    _Column("denied_connections_total", "dcon", _COUNTER, "Connections refused by allow and deny."),
     _Column("denied_sessions_total", "dses", _COUNTER, "Sessions denied after they were accepted."),
-    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
+    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors: HTTP only, 0 here."),
 )
 _SERVING: Final = (
     *_SESSIONS,
-    _Column("current_queue", "qcur", _GAUGE, "Connections that wait now."),
-    _Column("max_queue", "qmax", _GAUGE, "Most connections that were seen waiting."),
-    _Column("responses_denied_total", "dresp", _COUNTER, "Responses denied: of HTTP, 0 here."),
-    _Column("connection_errors_total", "econ", _COUNTER, "Sessions that ended as no connection was made."),
-    _Column("response_errors_total", "eresp", _COUNTER, "Connections that servers have broken."),
-    _Column("retry_warnings_total", "wretr", _COUNTER, "Connects tried again at the same server."),
-    _Column("redispatch_warnings_total", "wredis", _COUNTER, "Connects tried again at another server."),
+    _Column("current_queue", "qcur", _GAUGE, "Connections in the queue."),
+    _Column("max_queue", "qmax", _GAUGE, "Highest number of connections in the queue."),
+    _Column("responses_denied_total", "dresp", _COUNTER, "Denied responses: HTTP only, 0 here."),
+    _Column(
+        "connection_errors_total", "econ", _COUNTER, "Sessions that ended without a connection to a server."
+    ),
+    _Column("response_errors_total", "eresp", _COUNTER, "Connections aborted by servers."),
+    _Column("retry_warnings_total", "wretr", _COUNTER, "Connects retried on the same server."),
+    _Column("redispatch_warnings_total", "wredis", _COUNTER, "Connects retried on another server."),
     _Column("weight", "weight", _GAUGE, "Effective weight."),
     _Column("uweight", "uweight", _GAUGE, "Configured weight."),
     _Column("check_last_change_seconds", "lastchg", _GAUGE, "Seconds since the last change of state."),
-    _Column("loadbalanced_total", "lbtot", _COUNTER, "How often it was chosen."),
-    _Column("client_aborts_total", "cli_abrt", _COUNTER, "Connections that clients have broken."),
-    _Column("server_aborts_total", "srv_abrt", _COUNTER, "Connections that servers have broken."),
-    _Column("last_session_seconds", "lastsess", _GAUGE, "Seconds since the last session, -1 for none seen."),
-    _Column("queue_time_average_seconds", "qtime", _GAUGE, "Mean wait for a server, lately.", _MILLI),
-    _Column("connect_time_average_seconds", "ctime", _GAUGE, "Mean time to connect, lately.", _MILLI),
-    _Column("response_time_average_seconds", "rtime", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
-    _Column("total_time_average_seconds", "ttime", _GAUGE, "Mean length of a session, lately.", _MILLI),
+    _Column("loadbalanced_total", "lbtot", _COUNTER, "Number of times it was chosen."),
+    _Column("client_aborts_total", "cli_abrt", _COUNTER, "Connections aborted by clients."),
+    _Column("server_aborts_total", "srv_abrt", _COUNTER, "Connections aborted by servers."),
+    _Column("last_session_seconds", "lastsess", _GAUGE, "Seconds since the last session, -1: none yet."),
+    _Column("queue_time_average_seconds", "qtime", _GAUGE, "Recent mean wait for a server.", _MILLI),
+    _Column("connect_time_average_seconds", "ctime", _GAUGE, "Recent mean time to connect.", _MILLI),
+    _Column("response_time_average_seconds", "rtime", _GAUGE, "Response time: HTTP only, 0 here.", _MILLI),
+    _Column("total_time_average_seconds", "ttime", _GAUGE, "Recent mean length of a session.", _MILLI),
     _Column("max_queue_time_seconds", "qtime_max", _GAUGE, "Longest wait for a server.", _MILLI),
     _Column("max_connect_time_seconds", "ctime_max", _GAUGE, "Longest time to connect.", _MILLI),
-    _Column("max_response_time_seconds", "rtime_max", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
-    _Column("max_total_time_seconds", "ttime_max", _GAUGE, "Longest session that has ended.", _MILLI),
-    _Column("connection_attempts_total", "connect", _COUNTER, "Connections that were made."),
-    _Column("connection_reuses_total", "reuse", _COUNTER, "Connections used again: of HTTP, 0 here."),
-    _Column("check_up_down_total", "chkdown", _COUNTER, "How often it went down."),
-    _Column("downtime_seconds_total", "downtime", _COUNTER, "Seconds that it was down."),
-    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
+    _Column("max_response_time_seconds", "rtime_max", _GAUGE, "Response time: HTTP only, 0 here.", _MILLI),
+    _Column("max_total_time_seconds", "ttime_max", _GAUGE, "Longest completed session.", _MILLI),
+    _Column("connection_attempts_total", "connect", _COUNTER, "Connections made to a server."),
+    _Column("connection_reuses_total", "reuse", _COUNTER, "Reused connections: HTTP only, 0 here."),
+    _Column("check_up_down_total", "chkdown", _COUNTER, "Transitions from up to down."),
+    _Column("downtime_seconds_total", "downtime", _COUNTER, "Downtime in seconds."),
+    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors: HTTP only, 0 here."),
 )
 _BACKEND: Final = (
     *_SERVING,
-    _Column("requests_denied_total", "dreq", _COUNTER, "Requests denied: of HTTP, 0 here."),
-    _Column("active_servers", "act", _GAUGE, "Servers that are up and no backup."),
-    _Column("backup_servers", "bck", _GAUGE, "Servers that are up and backup."),
+    _Column("requests_denied_total", "dreq", _COUNTER, "Denied requests: HTTP only, 0 here."),
+    _Column("active_servers", "act", _GAUGE, "Servers that are up and not backups."),
+    _Column("backup_servers", "bck", _GAUGE, "Backup servers that are up."),
 )
 _SERVER: Final = (
     *_SERVING,
     _Column("check_failures_total", "chkfail", _COUNTER, "Checks that failed while it was up."),
-    _Column("current_throttle", "throttle", _GAUGE, "Percent of its weight in slow start."),
+    _Column("current_throttle", "throttle", _GAUGE, "Percentage of its weight during slow start."),
     _Column("check_code", "check_code", _GAUGE, "HTTP status of the last check."),
-    _Column("check_duration_seconds", "check_duration", _GAUGE, "What the last check took.", _MILLI),
+    _Column("check_duration_seconds", "check_duration", _GAUGE, "Duration of the last check.", _MILLI),
 )
 _CODES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 _PROXY_STATES: Final = ("DOWN", "UP")
@@ -119,7 +123,7 @@ def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
 def _of(kind: str, columns: Sequence[_Column], rows: Sequence[_Named]) -> Iterator[Metric]:
     names, cells = [named for named, _ in rows], [row for _, row in rows]
     for name, column, metric_kind, about, scale in columns:
-        # Of a thousand servers there are fifty thousand samples: a call for each would be most of a scrape.
+        # A thousand servers have fifty thousand samples: a call for each would take most of a scrape's time.
         values = [row.get(column) for row in cells]
         samples: list[Sample] = (
             list(zip(names, values, strict=True))
@@ -139,7 +143,7 @@ def _labels_of(row: Row) -> str:
     return _labels(str(row["pxname"]), str(row["svname"]) if row["type"] == _IS_SERVER else None)
 
 
-# The caches: labels are the same at each scrape, and whoever compares samples of two finds the same objects.
+# The caches: labels are the same in each scrape, so a comparison of two scrapes finds identical objects.
 @lru_cache(maxsize=_REMEMBERED)
 def _labels(proxy: str, server: str | None) -> str:
     return labels(proxy=proxy) if server is None else labels(proxy=proxy, server=server)
@@ -147,7 +151,7 @@ def _labels(proxy: str, server: str | None) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _one_of(given: str, found: str, states: tuple[str, ...]) -> tuple[Sample, ...]:
-    """Return a sample for each state, 1 for the one that is found."""
+    """Return a sample for each state, 1 for the current one."""
     return tuple((f'{given[:-1]},state="{state}"}}', int(state == found)) for state in states)
 
 
@@ -158,13 +162,13 @@ def _no_responses(given: str) -> tuple[Sample, ...]:
 
 def _states(kind: str, rows: Sequence[_Named], states: tuple[str, ...]) -> Metric:
     now = (_one_of(named, state_of(str(row["status"])), states) for named, row in rows)
-    about = "1 for the state that it is in, 0 for the others."
+    about = "1 for the current state, 0 for the others."
     samples = list(chain.from_iterable(now))
     return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=samples)
 
 
 def state_of(status: str) -> str:
-    """Return the state that a status of the statistics stands for, as HAProxy's exporter has it."""
+    """Return the state for a status of the statistics, as HAProxy's exporter does."""
     word = status.partition(" ")[0]
     return {"OPEN": "UP", "no": "UP", "STOP": "DOWN"}.get(word, word)
 
@@ -179,9 +183,9 @@ def _check_states(servers: Sequence[_Named]) -> Metric:
 
 
 def _http_responses(kind: str, rows: Sequence[_Named]) -> Metric:
-    """Return zeros: this one is of HTTP, and dashboards take their lists of names and codes from it."""
+    """Return zeros: this metric is HTTP's, but dashboards take their lists of names and codes from it."""
     samples = list(chain.from_iterable(_no_responses(named) for named, _ in rows))
     name = f"haproxy_{kind}_http_responses_total"
     return Metric(
-        name=name, kind=_COUNTER, help="HTTP responses: 0, nothing looks into TCP.", samples=samples
+        name=name, kind=_COUNTER, help="HTTP responses: 0, TCP content is not parsed.", samples=samples
     )

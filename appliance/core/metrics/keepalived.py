@@ -1,8 +1,7 @@
-"""The metrics of keepalived_exporter, from what the program `vrrp` tells: same names, labels and numbers.
+"""The metrics of keepalived_exporter, from the status of the program `vrrp`: same names, labels and numbers.
 
-Where that exporter has a counter for each thing that can be wrong with a packet, ours are the sums of the
-reasons for which packets were dropped. Another version is none of them, as for keepalived: it is in
-`appliance_vrrp_drops`, as everything else is.
+That exporter has a counter for each kind of packet error; ours are sums of the reasons for which packets were
+dropped. As in keepalived, another version has no counter here: `appliance_vrrp_drops` has all reasons.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,23 +14,26 @@ from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 _STATES: Final = {"initialize": 0, "backup": 1, "active": 2, "fault": 3}
 _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
-    "advertisements_received": ("adverts_received", "Advertisements that were received."),
-    "advertisements_sent": ("adverts_sent", "Advertisements that were sent."),
-    "priority_zero_received": ("priority_zero_received", "Advertisements of priority 0 that were received."),
-    "priority_zero_sent": ("priority_zero_sent", "Advertisements of priority 0 that were sent."),
-    "become_master": ("became_active", "How often this node became active."),
-    "release_master": ("left_active", "How often this node ceased to be active."),
-    "gratuitous_arp_sent": ("gratuitous_sent", "Gratuitous ARP and neighbour advertisements sent."),
+    "advertisements_received": ("adverts_received", "Received advertisements."),
+    "advertisements_sent": ("adverts_sent", "Sent advertisements."),
+    "priority_zero_received": ("priority_zero_received", "Received advertisements with priority 0."),
+    "priority_zero_sent": ("priority_zero_sent", "Sent advertisements with priority 0."),
+    "become_master": ("became_active", "Transitions of this node to active."),
+    "release_master": ("left_active", "Transitions of this node out of active."),
+    "gratuitous_arp_sent": ("gratuitous_sent", "Sent gratuitous ARP and neighbour advertisements."),
 }
 _DROPS: Final[Mapping[str, tuple[str, tuple[DropReason, ...]]]] = {
     "packet_length_errors": ("a wrong length", (DropReason.TRUNCATED, DropReason.TRAILING)),
-    "advertisements_interval_errors": ("another interval", (DropReason.INTERVAL,)),
+    "advertisements_interval_errors": ("a different interval", (DropReason.INTERVAL,)),
     "ip_ttl_errors": ("a TTL other than 255", (DropReason.HOP_LIMIT,)),
     "invalid_type_received": ("an invalid type", (DropReason.TYPE,)),
-    "address_list_errors": ("another list of addresses", (DropReason.ADDRESS_LIST, DropReason.ADDRESS_COUNT)),
+    "address_list_errors": (
+        "a different list of addresses",
+        (DropReason.ADDRESS_LIST, DropReason.ADDRESS_COUNT),
+    ),
     "authentication_invalid": ("an unknown authentication", (DropReason.HMAC_TYPE, DropReason.HMAC_KEY)),
     "authentication_mismatch": (
-        "another kind of authentication",
+        "a different kind of authentication",
         (DropReason.AUTH_TYPE, DropReason.HMAC_MISSING, DropReason.HMAC_UNEXPECTED),
     ),
     "authentication_failure": (
@@ -42,15 +44,14 @@ _DROPS: Final[Mapping[str, tuple[str, tuple[DropReason, ...]]]] = {
 
 
 def keepalived_metrics(observations: Observations) -> Iterator[Metric]:
-    """Yield the metrics, none where the configuration has no virtual IPs.
+    """Yield the metrics, none if the configuration has no virtual IPs.
 
-    Counters are those of the board of `vrrp`: it goes on with them after a restart, whatever it has answered
-    before.
+    Counters are from the board of `vrrp`, which continues them after a restart.
     """
     vrrp, board, snapshot = observations.answer(VrrpStatus), observations.vrrp_board, observations.snapshot
     if isinstance(snapshot, str) or not snapshot.virtual_routers:
         return
-    about = "Whether the program vrrp answers."
+    about = "1 if the program vrrp answers."
     yield Metric(
         name="keepalived_up", kind=MetricKind.GAUGE, help=about, samples=[("", int(vrrp is not None))]
     )
@@ -71,23 +72,23 @@ def keepalived_metrics(observations: Observations) -> Iterator[Metric]:
         yield _counter(name, about, [(named, getattr(record, field)) for named, record in counted])
     for name, (what, reasons) in _DROPS.items():
         samples = [(named, sum(record.drops.get(each, 0) for each in reasons)) for named, record in counted]
-        yield _counter(name, f"Packets that were dropped for {what}.", samples)
+        yield _counter(name, f"Packets that were dropped because of {what}.", samples)
     delays = {each.name: each.announce.delay for each in snapshot.virtual_routers}
-    about = "Seconds to the second round of gratuitous ARP (garp_master_delay); a counter by name alone."
+    about = "Seconds to the second series of gratuitous ARP (garp_master_delay); counter in name only."
     delayed = [(_labels(each), delays[each.name]) for each in routers if each.name in delays]
     yield _counter("gratuitous_arp_delay", about, delayed)
     yield _scripts(routers)
 
 
 def _scripts(routers: Sequence[RouterStatus]) -> Metric:
-    """Return what tracks say, keepalived's scripts: 1 for good; a name is bad where one router says so."""
+    """Return the results of tracks, keepalived's scripts: 1 if good; one router is enough to make it bad."""
     good: dict[str, bool] = {}
     for part in (part for each in routers for part in each.parts if part.up is not None):
         good[part.track] = good.get(part.track, True) and bool(part.up)
     return Metric(
         name="keepalived_script_status",
         kind=MetricKind.GAUGE,
-        help="Result of what a priority depends on: 1 good, 0 bad.",
+        help="Result of a track: 1 good, 0 bad.",
         samples=[(labels(name=name), int(each)) for name, each in good.items()],
     )
 

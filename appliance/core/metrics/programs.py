@@ -1,4 +1,4 @@
-"""Metrics of programs and workers: what runs, since when, and how near to a limit."""
+"""Metrics of programs and workers: state, start time, and use of descriptors."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from appliance.wire.exposition import Metric, counter, gauge, labels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerDescriptors:
-    """How many descriptors a worker has open, and how many it may have."""
+    """A worker's open descriptors, and its limit."""
 
     program: str
     generation: int
@@ -25,18 +25,18 @@ def program_metrics(
     """Yield the metrics of all programs that the configuration needs, and of all workers."""
     programs = [each for each in status.programs if each.expected]
     named = [(labels(program=each.name), each) for each in programs]
-    about = "1 for a program that runs, of those that the configuration needs."
+    about = "1 if a program that the configuration needs is running."
     running = [(name, int(each.state is ProgramState.RUNNING)) for name, each in named]
     yield gauge("appliance_program_up", about, running)
-    about = "1 for a program that runs and does what it should."
+    about = "1 if a program is running without problems."
     yield gauge("appliance_program_ok", about, [(name, int(each.ok)) for name, each in named])
-    about = "When a program started, Unix seconds: each change is a restart."
+    about = "Unix time at which a program started: each change is a restart."
     started = [(name, status.at - each.uptime) for name, each in named if each.uptime is not None]
     yield gauge("appliance_program_start_time_seconds", about, [(name, round(at)) for name, at in started])
-    about = "How often a program was started again, whatever had ended it."
+    about = "Restarts of a program, for any reason."
     starts = [(name, observations.starts.get(each.name, 0)) for name, each in named]
     yield counter("appliance_program_restarts", about, [(name, max(0, count - 1)) for name, count in starts])
-    about = "Number of the configuration that a program obeys."
+    about = "Number of the configuration that a program uses."
     numbers = [(name, each.configuration) for name, each in named if each.configuration is not None]
     yield gauge("appliance_program_configuration", about, numbers)
     yield from _descriptors(descriptors)
@@ -46,7 +46,7 @@ def _descriptors(descriptors: Sequence[WorkerDescriptors]) -> Iterator[Metric]:
     named = [
         (labels(program=each.program, worker=f"{each.generation}.{each.index}"), each) for each in descriptors
     ]
-    about = "Descriptors that a worker has open: about two for each session."
+    about = "Open descriptors of a worker: about two per session."
     yield gauge("appliance_worker_open_descriptors", about, [(name, each.open) for name, each in named])
-    about = "Descriptors that a worker may have open."
+    about = "Maximum of open descriptors of a worker."
     yield gauge("appliance_worker_max_descriptors", about, [(name, each.limit) for name, each in named])

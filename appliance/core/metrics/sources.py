@@ -1,4 +1,4 @@
-"""Metrics of where servers and connections come from: discovery in the cluster, and redirects."""
+"""Metrics of the sources of servers and connections: discovery in the cluster, and redirects."""
 
 from collections.abc import Iterator
 
@@ -16,14 +16,14 @@ def source_metrics(status: Status) -> Iterator[Metric]:
 
 def _discovery(status: Status) -> Iterator[Metric]:
     named = [(labels(source=each.name), each) for each in status.discovery]
-    about = "Seconds since the cluster's API has shown the servers of a source; absent before the first time."
+    about = "Seconds since the cluster's API listed a source's servers; absent before the first time."
     ages = [(name, max(0.0, status.at - each.seen_at)) for name, each in named if each.seen_at is not None]
     yield gauge("appliance_discovery_age_seconds", about, ages)
-    about = "1 where every list of a source is watched without an error."
+    about = "1 if all lists of a source are watched without an error."
     yield gauge("appliance_discovery_ok", about, [(name, int(_is_well(each))) for name, each in named])
-    about = "Servers that a source has shown."
+    about = "Servers of a source."
     yield gauge("appliance_discovery_servers", about, [(name, len(each.servers)) for name, each in named])
-    about = "Servers of a source that the API does not show any more, and that are kept all the same."
+    about = "Servers of a source that are kept although the API no longer lists them."
     held = [(name, sum(server.held for server in each.servers)) for name, each in named]
     yield gauge("appliance_discovery_held_servers", about, held)
 
@@ -33,7 +33,7 @@ def _is_well(source: SourceStatus) -> bool:
 
 
 def _redirects(status: Status) -> Iterator[Metric]:
-    about = "1 for the state that the redirect of a frontend is in, 0 for the others."
+    about = "1 for the current state of a frontend's redirect, 0 for the others."
     samples = [
         (labels(frontend=each.name, state=state.value), int(each.state == state.value))
         for each in status.redirects

@@ -140,7 +140,7 @@ class ServersSection(Section):
     __pydantic_extra__: dict[Name, ServerSection]
 
     discover: DiscoverSection | None = Field(default=None, examples=["masters"], json_schema_extra=or_masters)
-    """Servers to discover in the cluster (section kubernetes). No server can have the name `discover`."""
+    """Servers to discover and keep up to date (section kubernetes); no server can have this name."""
 
     @property
     def by_name(self) -> Mapping[str, ServerSection]:

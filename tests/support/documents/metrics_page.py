@@ -39,10 +39,10 @@ from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, V
 _SOURCE: Final = ROOT / "appliance" / "core" / "metrics"
 _HEAD: Final = """# Every metric
 
-What `/metrics` of the program `stats` has ([Watching it](../monitoring.md)), made of the code that writes
-it (`make pages`). A metric whose value is not known is absent. Counters do not go back when a worker or a
-generation ends. `haproxy_` and `keepalived_` are the names, labels and meanings of HAProxy's own exporter
-and of keepalived_exporter, so that dashboards and alerts for those go on.
+The metrics of `/metrics` of the program `stats` ([Watching it](../monitoring.md)), generated from the code
+(`make pages`). A metric without a known value is absent. Counters do not decrease when a worker or a
+generation ends. `haproxy_` and `keepalived_` have the names, labels and meanings of HAProxy's own exporter
+and of keepalived_exporter: dashboards and alerts for those continue to work.
 """
 _SOURCE_OF_SERVERS: Final = SourceStatus(
     name="masters",
@@ -95,7 +95,7 @@ def metrics_page() -> str:
 
 def _table(every: Iterable[Metric]) -> str:
     rows = (f"| `{each.name}` | {each.kind} | {_labels(each)} | {each.help} |\n" for each in every)
-    return "| metric | kind | labels | what it tells |\n|---|---|---|---|\n" + "".join(rows)
+    return "| metric | kind | labels | meaning |\n|---|---|---|---|\n" + "".join(rows)
 
 
 def _labels(metric: Metric) -> str:
