@@ -37,7 +37,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "make room in the state directory, or give the appliance's user write permission there",
     ),
     "history-damaged": LogEvent(
-        "the file behind the page's graphs was damaged: it was set aside, and the graphs start anew",
+        "the file behind the page's graphs was damaged: it was set aside, and the graphs start again",
         f"remove the file in `aside`, and check the disk; {SEE_SUPPORT}",
     ),
     "look-failed": LogEvent("`stats` hit a bug while it collected figures; it shows the last ones", REPORT),
