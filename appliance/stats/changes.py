@@ -12,9 +12,38 @@ from urllib.parse import parse_qsl
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.model.program_names import VRRP
 from appliance.model.server_states import AdminState
-from appliance.stats import servers, virtual_ips
+from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.stats import servers
 from appliance.stats.figures import LatestFigures
+from appliance.stats.servers import NotDone
+from appliance.wire.lines.control import Answer, Question
+
+_TIMEOUT: Final = 25.0
+"""Seconds for the successor to be heard: less than an answer to a browser may take."""
+
+
+def move(paths: Paths, name: str) -> str:
+    """Hand a virtual IP over to another router, and return which one, "" for unknown; raises NotDone."""
+    return str(_told(paths, "move", name).values.get("successor") or "")
+
+
+def reclaim(paths: Paths, name: str) -> None:
+    """Forget that a virtual IP was moved away; raises NotDone."""
+    _told(paths, "reclaim", name)
+
+
+def _told(paths: Paths, command: str, name: str) -> Answer:
+    question = Question(command=command, values={"name": name})
+    try:
+        answer = ask(paths.control(VRRP), question, timeout=_TIMEOUT)
+    except ControlUnavailable as error:
+        raise NotDone(str(error)) from error
+    if not answer.ok:
+        raise NotDone("; ".join(problem.message for problem in answer.errors))
+    return answer
+
 
 _LONGEST_FORM: Final = 4096
 _STATES: Final[Mapping[str, AdminState]] = {each.name.lower(): each for each in AdminState}
@@ -71,10 +100,10 @@ class Changes:
     def _virtual_ip(self, form: Form) -> None:
         word, name = _change(form)
         if word == "move":
-            successor = virtual_ips.move(self._paths, name)
+            successor = move(self._paths, name)
             self._log.info("virtual-ip-moved", name=name, successor=successor, by="page")
         elif word == "reclaim":
-            virtual_ips.reclaim(self._paths, name)
+            reclaim(self._paths, name)
             self._log.info("virtual-ip-reclaimed", name=name, by="page")
         else:
             raise MalformedFormError

@@ -18,16 +18,25 @@ from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
 from appliance.core.metrics.sources import source_metrics
-from appliance.core.status.status import json_schema
+from appliance.core.status.status import Status, json_schema
+from appliance.model.program_names import PROXIES
 from appliance.model.snapshot.stats import Stats
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes, ForeignFormError, MalformedFormError
 from appliance.stats.figures import Figures, LatestFigures
-from appliance.stats.monitor import serves
 from appliance.stats.page.page import HOME, STATIC, page, static
 from appliance.stats.servers import NotDone
 from appliance.wire.exposition import Exposition, Format, Metric, wanted_format
 from appliance.wire.haproxy.statistics import csv_text
+
+
+def serves(status: Status, pool: str | None) -> bool:
+    """Say whether workers of each group accept, and a server of a pool is up, where one is needed."""
+    groups = [each for each in status.programs if each.name in PROXIES and each.expected]
+    return all(each.workers for each in groups) and (
+        pool is None or any(each.up for each in status.pools if each.name == pool)
+    )
+
 
 Environment = Mapping[str, str]
 StartResponse = Callable[[str, list[tuple[str, str]]], object]

@@ -1,5 +1,7 @@
 """What `stats` serves, as a snapshot says it: where, for whom, and the socket for commands."""
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,16 +13,83 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
 from appliance.net.control.kept_listener import RETRY, KeptListener
+from appliance.net.listening.bind_addresses import Address
+from appliance.net.listening.bind_refusals import BindProblem
+from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.stats.access import AccessError, WebAccess, web_access
 from appliance.stats.changes import Changes
 from appliance.stats.command_line import CommandLine
-from appliance.stats.error_log import ErrorLog
 from appliance.stats.figures import LatestFigures
 from appliance.stats.history_file import HistoryFile
-from appliance.stats.listeners import WebListeners
 from appliance.stats.pages import Pages
 from appliance.stats.web_server import WebServer
 from appliance.wire.lines.control import AnswerProblem
+
+Serve = Callable[[socket.socket], WebServer]
+"""Returns a server for a listening socket, which is the server's from then on."""
+
+
+class WebListeners:
+    """The addresses of the page; what was reserved for a snapshot is served when that is committed."""
+
+    def __init__(self, serve: Serve) -> None:
+        self._serve = serve
+        self._held = Listeners()
+        self._reserved: ReservedBinds | None = None
+        self._servers: dict[Address, WebServer] = {}
+
+    def reserve(self, stats: Stats) -> tuple[BindProblem, ...]:
+        """Bind for a snapshot; return what stands in the way, and then nothing has changed."""
+        self.abort()
+        found = self._held.reserve(stats.binds)
+        if not isinstance(found, ReservedBinds):
+            return found
+        self._reserved = found
+        return ()
+
+    def abort(self) -> None:
+        """Close what was bound for a snapshot that is not accepted."""
+        if self._reserved is not None:
+            self._held.release(self._reserved.fresh)
+            self._reserved = None
+
+    def commit(self) -> None:
+        """Serve exactly what was reserved last."""
+        if self._reserved is None:
+            return
+        wanted = {address for places in self._reserved.addresses.values() for address in places}
+        self._reserved = None
+        self._held.open(wanted)
+        for address in wanted - self._servers.keys():
+            server = self._serve(socket.socket(fileno=os.dup(self._held.fileno(address))))
+            server.start()
+            self._servers[address] = server
+        for address in self._servers.keys() - wanted:
+            self._servers.pop(address).stop(timeout=0)
+        self._held.keep_only(wanted)
+
+    def close(self) -> None:
+        """Serve no more."""
+        self.abort()
+        for server in self._servers.values():
+            server.stop(timeout=0)
+        self._servers.clear()
+        self._held.keep_only(())
+
+
+class ErrorLog:
+    """A file to write to, as far as pywsgi uses one."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self._log = log
+
+    def write(self, text: str) -> None:
+        """Log a line."""
+        if line := text.strip():
+            self._log.debug("request-refused", reason=line)
+
+    def flush(self) -> None:
+        """Do nothing: each line is written at once."""
 
 
 class StatsRefused(Exception):  # noqa: N818  # an outcome, told to `reload`

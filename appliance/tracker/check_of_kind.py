@@ -1,22 +1,102 @@
 """Which check belongs to which kind of track (`track:` of a virtual IP)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 import gevent
 
+from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.paths import Paths
+from appliance.model.snapshot.pools import CheckType
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.scripts.account import Account, UnknownUserError, account
+from appliance.net.scripts.command import Command
 from appliance.net.tracking.pool import PoolTrack
 from appliance.net.tracking.program import program_track
-from appliance.net.tracking.track_check import LookResult, TrackCheck
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
+from appliance.tracker.endpoint import EndpointTrack, probe_check
 from appliance.tracker.exists import ExistsTrack, OnlyWhileExists
 from appliance.tracker.file import FileTrack
-from appliance.tracker.http import http_track
 from appliance.tracker.process import ProcessTrack
-from appliance.tracker.script import ScriptTrack
-from appliance.tracker.tcp import tcp_track
+
+
+class ScriptTrack:
+    """The check of a script: one run at a time. What a run leaves in the background is killed with it."""
+
+    def __init__(
+        self, words: Sequence[str], *, user: str | None, timeout: float, runtime: Path | None = None
+    ) -> None:
+        self._words = tuple(words)
+        self._user = user
+        self._timeout = timeout
+        self._runtime = runtime
+        self._account: Account | None = None
+        self._running: Command | None = None
+        # What looks for HAProxy fails for ever where we are in its place, and nobody would know why.
+        named = any("haproxy" in each.lower() for each in words)
+        self._hint = "; it names HAProxy, and `program` asks for our proxy" if named else ""
+
+    def look(self) -> LookResult:
+        """Run the script and return the result; raises TrackUnknown."""
+        last = self._running
+        if last is not None and not last.ended.wait(self._timeout):
+            return LookResult(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
+        try:
+            who = self._account = self._account or account(self._user, timeout=self._timeout)
+            self._running = Command(self._words, who, sweep=True, runtime=self._runtime)
+        except UnknownUserError as error:
+            return LookResult(up=False, detail=str(error))
+        except OSError as error:
+            raise TrackUnknown(f"no process can be started: {error.strerror}") from error
+        ending = self._running.wait(self._timeout)
+        return LookResult(up=ending.passed, detail=ending.detail + ("" if ending.passed else self._hint))
+
+    def wait(self, seconds: float) -> None:
+        """Wait so many seconds: nothing reports a change before."""
+        gevent.sleep(seconds)
+
+    def close(self) -> None:
+        """Kill what runs."""
+        if self._running is not None:
+            self._running.kill()
+
+
+_PORTS: Final = {CheckType.HTTP: 80, CheckType.HTTPS: 443}
+
+
+def http_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
+    """Return the check of a track whose target is a URL; raises ValueError.
+
+    With a CA file the certificate has to be for the URL's host as well, be it a name or an address.
+    """
+    url = urlsplit(track.target)
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        raise ValueError(f"{track.target!r} is no http or https URL")
+    kind = CheckType(url.scheme)
+    port = url.port or _PORTS[kind]
+    sni = url.hostname if kind is CheckType.HTTPS else None
+    check = probe_check(track, kind, path=_path(url), host=_host(url, kind), sni=sni)
+    return EndpointTrack(check, url.hostname, port, contexts)
+
+
+def _path(url: SplitResult) -> str:
+    path = url.path or "/"
+    return f"{path}?{url.query}" if url.query else path
+
+
+def _host(url: SplitResult, kind: CheckType) -> str:
+    """Return the Host header: the port stands in it unless it is the scheme's own (RFC 9110 section 7.2)."""
+    name = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
+    return name if url.port in {None, _PORTS[kind]} else f"{name}:{url.port}"
+
+
+def tcp_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
+    """Return the check of a track whose target is host:port; raises ValueError."""
+    place = server_endpoint(track.target)
+    return EndpointTrack(probe_check(track, CheckType.TCP), place.host, place.port, contexts)
 
 
 def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:

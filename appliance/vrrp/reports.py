@@ -1,19 +1,55 @@
 """Tells the log, the notify commands, the board and operators who wait what has happened to instances."""
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands, fifo_line
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
-from appliance.model.operator_events import Tell, tell_nobody
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.router_events import entered_event, split_event
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand, WriteLine
+
+_KINDS: Final[Mapping[RouterState, EventKind]] = {
+    RouterState.INITIALIZE: EventKind.VIP_STOPPED,
+    RouterState.BACKUP: EventKind.VIP_BACKUP,
+    RouterState.ACTIVE: EventKind.VIP_ACTIVE,
+    RouterState.FAULT: EventKind.VIP_FAULT,
+}
+
+
+def entered_event(instance: VrrpInstance, entered: Entered) -> OperatorEvent:
+    """Return the event of a transition; its detail names the other router, or what is wrong here."""
+    words = [f"peer {entered.peer}"] if entered.peer else []
+    words += [f"priority {instance.election.priority}"]
+    words += instance.faults.messages if entered.state is RouterState.FAULT else []
+    return OperatorEvent(
+        when=time.time(),
+        kind=_KINDS[entered.state],
+        subject=instance.name,
+        before=entered.previous.value,
+        after=entered.state.value,
+        cause=entered.cause.value,
+        detail=", ".join(words),
+    )
+
+
+def split_event(instance: VrrpInstance, split: SplitBrain) -> OperatorEvent:
+    """Return the event of another active router that was heard while this one is active."""
+    stays = "this one stays" if split.winner else "the other one stays"
+    return OperatorEvent(
+        when=time.time(),
+        kind=EventKind.SPLIT_BRAIN,
+        subject=instance.name,
+        cause=f"peer {split.peer}",
+        detail=f"its priority {split.priority}, ours {instance.election.priority}: {stays}",
+    )
+
 
 _LATE_PAUSE: Final = 1.0  # seconds between two lines about late wake-ups
 _TROUBLE: Final = frozenset({RouterState.FAULT})

@@ -10,8 +10,7 @@ from appliance.core.discovery.reflection import MOST_OBJECTS
 from appliance.model.document.yaml_reader import NODE_LIMIT
 from appliance.model.rules.bind_rules import MOST_BINDS
 from appliance.net.files import config_file
-from appliance.net.sources.bounded_glob import MOST_NAMES
-from appliance.net.sources.read_files import MOST_FILES
+from appliance.net.sources.read_files import MOST_FILES, MOST_NAMES
 
 pytestmark = pytest.mark.pure
 

@@ -17,9 +17,8 @@ from support.vrrp.tracks import track
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
+from appliance.tracker.check_of_kind import http_track, tcp_track
 from appliance.tracker.endpoint import EndpointTrack
-from appliance.tracker.http import http_track
-from appliance.tracker.tcp import tcp_track
 
 pytestmark = pytest.mark.sockets
 

@@ -1,22 +1,121 @@
 """All that a configuration without errors needs of this machine, and that it lacks."""
 
+import contextlib
+import os
+import socket
 from collections.abc import Iterator
 
 from appliance.console.here.address_holders import held_addresses
-from appliance.console.here.binds import refused_binds
 from appliance.console.here.files import unusable_files
 from appliance.console.here.lingering import linger_lacks
-from appliance.console.here.rights import missing_rights
+from appliance.core.balancing.worker_shares import shortage
 from appliance.core.forwarding.plan import families
 from appliance.core.status.connection_room import ADVICE
-from appliance.model.messages.problems import Finding
+from appliance.model.capability import Capability
+from appliance.model.messages.problems import Finding, Path, Severity
 from appliance.model.paths import Paths
-from appliance.model.rules.machine_needs import needs, notify_needs
-from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.rules.machine_needs import needs, nftables_paths, notify_needs
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.files import snapshots
+from appliance.net.listening.bind_refusals import may_be_given
+from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.net.netlink.connection_room import connection_room
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables import flowtables, forwarding
+from appliance.net.nftables.nftables import kernel_objection, unusable
+from appliance.net.privileges import needed_capabilities
+from appliance.net.process import limits
 from appliance.net.scripts.machine_needs import objection
+
+
+def refused_binds(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
+    """Yield what cannot be bound here and now; ports that our own appliance has are ours.
+
+    Each is bound for a moment, as a reload does. A right that this user lacks and the appliance may have is a
+    warning.
+    """
+    ours = _ports_of_ours(paths)
+    for path, bind in wanted_binds(snapshot):
+        if bind.port in ours:
+            continue
+        probe = Listeners()
+        reserved = probe.reserve([bind], virtual=snapshot.virtual_addresses)
+        if not isinstance(reserved, ReservedBinds):
+            for each in reserved:
+                severity = Severity.WARNING if may_be_given(each.reason) else Severity.ERROR
+                yield Finding(path=path, message=str(each), severity=severity)
+        probe.keep_only(())
+
+
+def wanted_binds(snapshot: Snapshot) -> Iterator[tuple[Path, Bind]]:
+    """Yield every address that a configuration listens on, with the path of its key."""
+    for group in snapshot.groups:
+        for frontend in group.frontends:
+            for at, bind in enumerate(frontend.binds):
+                yield (group.name, "frontends", frontend.name, "bind", at), bind
+    if snapshot.stats:
+        yield ("stats", "bind"), snapshot.stats.bind
+        for at, bind in enumerate(snapshot.stats.more_binds):
+            yield ("stats", "also_bind", at), bind
+
+
+def _ports_of_ours(paths: Paths) -> frozenset[int]:
+    """Return the ports that an appliance has which runs by this runtime directory."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(paths.supervisor_socket))
+        except PermissionError:
+            pass  # somebody listens: who may not ask it may still read what is accepted
+        except OSError:
+            return frozenset()
+    with contextlib.suppress(SnapshotError):
+        accepted = snapshots.for_readers(paths)
+        return frozenset(bind.port for _, bind in wanted_binds(accepted)) if accepted else frozenset()
+    return frozenset()
+
+
+def missing_rights(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield what is missing; what only this user lacks is a warning, for `appliance run` may have it."""
+    yield from _capabilities(snapshot)
+    yield from _open_files(snapshot)
+    yield from _nftables(snapshot)
+
+
+def _capabilities(snapshot: Snapshot) -> Iterator[Finding]:
+    missing = needed_capabilities.missing()
+    if missing and snapshot.virtual_routers:
+        yield Finding(
+            path=("virtual_ips",),
+            message=f"this user, {os.geteuid()}, has not {' and '.join(missing)}, without which no address"
+            " can be held: start the appliance as root, by its unit, or in a container that has them",
+            severity=Severity.WARNING,
+        )
+
+
+def _open_files(snapshot: Snapshot) -> Iterator[Finding]:
+    files = limits.most_open_files()
+    for group in snapshot.groups:
+        lack = shortage(group, workers=group.workers or limits.processors(), open_files=files)
+        if lack:
+            yield Finding(
+                path=(group.name,),
+                message=f"each worker may open {lack.open_files} files here, enough for {lack.sessions}"
+                f" connections of {lack.wanted}: raise the limit of open files (LimitNOFILE=, --ulimit"
+                " nofile=, ulimit -n), or lower max_connections",
+                severity=Severity.WARNING,
+            )
+
+
+def _nftables(snapshot: Snapshot) -> Iterator[Finding]:
+    paths = nftables_paths(snapshot)
+    if not paths:
+        return
+    why = unusable()
+    if why is None and needed_capabilities.has(Capability.CAP_NET_ADMIN):
+        why = kernel_objection()
+    if why:
+        yield from (Finding(path=path, message=f"nftables cannot be used here: {why}") for path in paths)
 
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:

@@ -4,16 +4,174 @@ Every two seconds it looks at files and boards, which is cheap. Only when someth
 after 20 seconds, it asks the programs and writes the screen again.
 """
 
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from appliance.console.screen.facts import current_facts
-from appliance.console.screen.issue_file import write_issue
-from appliance.console.screen.signature import Signature, signature
-from appliance.console.screen.text import screen_text
+import appliance
+from appliance.console.screen.facts import ScreenFacts, current_facts, interface_addresses
+from appliance.console.screen.hint import hint
+from appliance.core.status.problems import wrong_properties
+from appliance.guest.host_keys import SSH
+from appliance.model.guest.report import GuestReport
+from appliance.model.messages.quoting import masked
 from appliance.model.paths import Paths
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.net.netlink.links import Links
+from appliance.wire.boards import vrrp_board
+from appliance.wire.boards.health_board import BoardFormatError
+
+
+def log_in(facts: ScreenFacts) -> Iterator[str]:
+    """Yield the lines; where no key was given nobody can log in, and they say how to give one.
+
+    The ssh command names an address that stays on this machine: no virtual IP, and no link-local one.
+    """
+    report = facts.status.guest
+    if report is not None and not report.login_keys:
+        yield from hint(
+            "nobody can log in, without a key: shut the machine down, fill in SSH public key (ssh_key) in "
+            "its vApp options, power it on"
+        )
+        return
+    own = (address for _, addresses in facts.addresses for address in addresses)
+    held = {address for each in facts.status.virtual_ips for address in each.addresses}
+    usual = [each.partition("/")[0] for each in own if each not in held and not each.startswith("fe80:")]
+    yield f"Log in:    ssh admin@{usual[0] if usual else facts.host}"
+    for position, each in enumerate(facts.host_keys):
+        title = "" if position else "Host keys:"
+        yield f"{title:10} {each.fingerprint} ({each.kind})"
+
+
+_MOST_PROBLEMS: Final = 8
+
+
+def screen_text(facts: ScreenFacts) -> str:
+    """Return the whole screen as agetty reads it."""
+    return "".join(f"{_plain(line)}\n" for line in ("", *_lines(facts), ""))
+
+
+def _lines(facts: ScreenFacts) -> Iterator[str]:
+    yield f"Load-balancer appliance {appliance.__version__} on {facts.host}"
+    yield ""
+    yield from _address_lines(facts)
+    yield f"State:     {_state(facts)}"
+    yield from log_in(facts)
+    if facts.status.degraded is not None:
+        yield from hint(
+            f"{facts.config} has errors: `sudo appliance check` lists them; once it is right "
+            "`sudo appliance reload` takes it"
+        )
+    report = facts.status.guest
+    problems = (
+        facts.status.problems if facts.configured else tuple(wrong_properties(report) if report else ())
+    )
+    for problem in problems[:_MOST_PROBLEMS]:
+        yield from hint(problem)
+    if len(problems) > _MOST_PROBLEMS:
+        yield from hint(f"and {len(problems) - _MOST_PROBLEMS} more: `sudo appliance status`")
+    yield from _what_to_do(facts, report)
+
+
+def _address_lines(facts: ScreenFacts) -> Iterator[str]:
+    virtual = {
+        address: each.name for each in facts.status.virtual_ips if each.active for address in each.addresses
+    }
+    title = "Addresses:"
+    for interface, addresses in facts.addresses:
+        for address in addresses:
+            name = virtual.get(address)
+            yield f"{title:10} {address} ({interface}{f', virtual IP {name}' if name else ''})"
+            title = ""
+    if title:
+        yield f"{title:10} none yet"
+
+
+def _state(facts: ScreenFacts) -> str:
+    status = facts.status
+    if not facts.configured and status.configuration is None:
+        return "not configured"
+    if status.supervisor is not None:
+        return "not running"
+    if status.degraded is not None:
+        return "serving the last good configuration"
+    return "serving" if status.ok else "running, with problems"
+
+
+def _what_to_do(facts: ScreenFacts, report: GuestReport | None) -> Iterator[str]:
+    wrong = report is not None and any(each.key for each in report.problems)
+    if wrong:
+        yield from hint("to change properties: shut down, edit the vApp options of the machine, power on")
+    elif not facts.configured:
+        yield from hint(
+            "to configure: shut down, fill in the vApp options of the machine, power on; or log in, write "
+            f"{facts.config}, and `sudo systemctl restart appliance`"
+        )
+    elif facts.status.supervisor is not None:
+        yield from hint("why it does not run: `sudo journalctl -u appliance`")
+
+
+def _plain(line: str) -> str:
+    """Return a line in which agetty finds no orders, and a terminal neither."""
+    return masked(line, "?").replace("\\", "\\\\")
+
+
+Signature = tuple[object, ...]
+
+
+def signature(paths: Paths, links: Links) -> Signature:
+    """Return the signature now; costs a few system calls and asks no program."""
+    files = (paths.config, paths.accepted, paths.guest_report, paths.supervisor_socket, paths.runtime, SSH)
+    return (socket.gethostname(), interface_addresses(links), _states(paths), *map(_stamp, files))
+
+
+def _states(paths: Paths) -> tuple[object, ...]:
+    """Return the state of each virtual router, and how often the health board has changed."""
+    found: list[object] = []
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(paths.vrrp_board) as reader:
+        found += [(each.name, each.state) for each in vrrp_board.decode(reader.read()).routers]
+    with contextlib.suppress(BoardError), BoardReader(paths.health_board) as reader:
+        found.append(reader.changes)
+    return tuple(found)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino
+
+
+_AGETTY_SECONDS: Final = 10.0
+
+
+def write_issue(screen: str, issue: Path) -> None:
+    """Write the screen to the file and tell agetty, unless the file has this text already.
+
+    Every `agetty --reload` draws the console again, under the fingers of whoever is typing.
+    """
+    issue = issue.resolve()  # a rename would replace a symbolic link instead of the file it leads to
+    with contextlib.suppress(OSError):
+        if issue.read_text(encoding="utf-8") == screen:
+            return
+    issue.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    scratch = issue.with_name(f".{issue.name}.new")  # agetty reads *.issue only
+    scratch.write_text(screen, encoding="utf-8")
+    scratch.chmod(0o644)
+    scratch.replace(issue)
+    agetty = shutil.which("agetty")
+    if agetty is not None:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run([agetty, "--reload"], timeout=_AGETTY_SECONDS, check=False)  # noqa: S603  # no shell
+
 
 _WAKE_SECONDS: Final = 2.0
 _ASK_SECONDS: Final = 20.0

@@ -1,21 +1,71 @@
 """From what was found on the machine to one status."""
 
+from collections.abc import Iterator
+
 from appliance.core.status.frontends import frontend_statuses
 from appliance.core.status.generations import ended_connections, generation_statuses
 from appliance.core.status.observations import Observations
 from appliance.core.status.pools import pool_statuses
 from appliance.core.status.problems import problems
 from appliance.core.status.programs import program_statuses
-from appliance.core.status.redirects import redirected_frontends
 from appliance.core.status.status import (
+    RedirectedFrontendStatus,
     Status,
+    VirtualIpStatus,
 )
-from appliance.core.status.virtual_ips import virtual_ips
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
+
+
+def virtual_ips(snapshot: Snapshot, vrrp: VrrpStatus | None) -> tuple[VirtualIpStatus, ...]:
+    """Return every virtual IP of the configuration; one that `vrrp` does not report has no state."""
+    return tuple(_virtual_ip(router, vrrp) for router in snapshot.virtual_routers)
+
+
+def _virtual_ip(router: VirtualRouter, vrrp: VrrpStatus | None) -> VirtualIpStatus:
+    running = vrrp.router(router.name) if vrrp else None
+    return VirtualIpStatus(
+        name=router.name,
+        addresses=router.addresses,
+        interface=router.interface,
+        router_id=router.router_id,
+        version=router.version,
+        sync_group=router.sync_group,
+        state=running.state if running else None,
+        since=(running.since or None) if running else None,
+        active=running.is_active if running else None,
+        active_peer=running.active_peer if running else None,
+        priority=running.priority if running else None,
+        base=router.priority,
+        yielded=running.yielded if running else False,
+    )
+
+
+def redirected_frontends(
+    snapshot: Snapshot, redirect: RedirectStatus | None
+) -> tuple[RedirectedFrontendStatus, ...]:
+    """Return every redirect of the configuration; one that `redirect` does not report has no state."""
+    return tuple(_redirects(snapshot, redirect))
+
+
+def _redirects(snapshot: Snapshot, redirect: RedirectStatus | None) -> Iterator[RedirectedFrontendStatus]:
+    for group in snapshot.groups:
+        for frontend in group.frontends:
+            if frontend.redirect is None:
+                continue
+            name = f"{group.name}/{frontend.name}"
+            found = redirect.redirect(name) if redirect else None
+            yield RedirectedFrontendStatus(
+                name=name,
+                sources=tuple(map(str, frontend.redirect.sources)),
+                state=found.state if found else None,
+                since=(found.since or None) if found else None,
+                reason=found.reason if found else None,
+            )
 
 
 def assess(observations: Observations, now: float) -> Status:

@@ -1,13 +1,66 @@
 """Keys that the configuration does not have, and which of ours was probably meant: another's or misspelt."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from appliance.model.messages.problems import Path, nearest
-from appliance.model.validation.foreign_keys import FOREIGN_KEYS
 from appliance.model.validation.known_keys import fields, is_mapping
+
+FOREIGN_KEYS: Final = {
+    "active_key": "send",
+    "addr": "address",
+    "advert_int": "advert",
+    "auth_hmac": "hmac",
+    "auth_pass": "pass",
+    "authentication": "auth",
+    "backend": "pool",
+    "backends": "pools",
+    "check-sni": "sni",
+    "default_backend": "pool",
+    "dev": "interface",
+    "downinter": "down_interval",
+    "fastinter": "fast_interval",
+    "garp_master_delay": "delay",
+    "garp_master_refresh": "refresh",
+    "garp_master_refresh_repeat": "refresh_repeat",
+    "garp_master_repeat": "repeat",
+    "inter": "interval",
+    "listen": "bind",
+    "master": "active",
+    "maxconn": "max_connections",
+    "maxqueue": "max_queue",
+    "mcast_src_ip": "source",
+    "monitor-uri": "respond",
+    "notify_backup": "backup",
+    "notify_fault": "fault",
+    "notify_master": "active",
+    "notify_stop": "stop",
+    "on-marked-down": "on_down",
+    "send-proxy": "send_proxy",
+    "send": "steps",
+    "slowstart": "slow_start",
+    "tcp-check": "steps",
+    "tcp-ut": "tcp_user_timeout",
+    "timeout": "timeouts",
+    "track_file": "track",
+    "track_interface": "track",
+    "track_process": "track",
+    "track_script": "track",
+    "unicast_peer": "peers",
+    "unicast_src_ip": "source",
+    "url": "http",
+    "use_vmac": "virtual_mac",
+    "virtual_ipaddress": "addresses",
+    "virtual_ipaddress_excluded": "excluded",
+    "virtual_router_id": "router_id",
+    "vrid": "router_id",
+    "vrrp_script": "script",
+    "vrrp_sync_group": "sync_group",
+    "vrrp_version": "version",
+}
 
 
 def misspelt(error: ValidationError) -> frozenset[Path]:

@@ -10,23 +10,74 @@ question are the server's, which closes them when it has answered, but for those
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import gevent
-from gevent import socket
+from gevent import Greenlet, socket
 
 from appliance.net.control import descriptor_passing, permissions
 from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.gevent_listener import listen_for_readers
-from appliance.net.control.reader_share import ReaderShare
+from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName
+from appliance.net.loop.first_come import FirstCome
 from appliance.net.loop.turns import Turns
 from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
+
+_LOOK: Final = 0.001  # seconds from one new connection to the next while all places are taken
+_REST: Final = 4.0  # times as long as a question took
+_LONGEST: Final = 0.1  # seconds of a question that count: it may have waited for somebody else
+
+
+class ReaderShare:
+    """The connections of readers, each with the greenlet that serves it."""
+
+    def __init__(self) -> None:
+        self._places: Places[Greenlet] = Places()
+        self._waiting = FirstCome()
+        self._next_at = 0.0
+
+    def enter(self, serving: Greenlet, user: int) -> bool:
+        """Give a connection a place, another one's where there is none left; say whether it has one."""
+        if self._is_full:
+            gevent.sleep(_LOOK)  # those who have gone leave, those who have asked are served
+        if self._is_full:
+            leaver = self._places.give_way()
+            if leaver is None:
+                return False
+            leaver.kill(block=False)
+        self._places.enter(serving, user)
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._places) >= permissions.MOST_READERS
+
+    def leave(self, serving: Greenlet) -> None:
+        """Take the place back."""
+        self._places.leave(serving)
+
+    @contextmanager
+    def question(self, serving: Greenlet) -> Iterator[None]:
+        """Wait until a question may be answered, and keep others from being answered meanwhile."""
+        self._places.rest(serving)  # who asks has not rested long
+        with self._waiting.turn():
+            gevent.sleep(max(0.0, self._next_at - time.monotonic()))
+            begun = time.monotonic()
+            self._places.work(serving)
+            try:
+                yield
+            finally:
+                self._places.rest(serving)
+                now = time.monotonic()
+                self._next_at = now + _REST * min(now - begun, _LONGEST)
+
 
 KEEP: Final = 1.0
 """Seconds between two looks whether a socket is still there."""

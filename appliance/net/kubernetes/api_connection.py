@@ -10,6 +10,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -17,8 +18,26 @@ from typing import Final
 from appliance.model.snapshot.discovery import ApiAddress
 from appliance.net.kubernetes.api_access import Access
 from appliance.net.kubernetes.api_errors import ApiError, Failure
-from appliance.net.kubernetes.work_share import WorkShare
 from appliance.wire.kubernetes.answers import GONE, decode_refusal
+
+_SLICE: Final = 0.01  # seconds of work after which it rests
+_REST: Final = 3.0  # times as long as it has worked
+_LONGEST: Final = 0.5  # seconds
+
+
+class WorkShare:
+    """The work of the thread that makes it."""
+
+    def __init__(self) -> None:
+        self._begun = time.thread_time()
+
+    def rest(self) -> None:
+        """Rest, where there was enough work since the last time."""
+        worked = time.thread_time() - self._begun
+        if worked >= _SLICE:
+            time.sleep(min(_REST * worked, _LONGEST))
+            self._begun = time.thread_time()
+
 
 CONNECT: Final = 3.0
 """Seconds to connect, and again to shake hands: then the next server is asked."""

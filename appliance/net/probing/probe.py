@@ -30,12 +30,38 @@ from appliance.model.snapshot.pools import Check, CheckType
 from appliance.net.probing.answer import Judgement
 from appliance.net.probing.deadline import Deadline, OutOfTime
 from appliance.net.probing.kept_connection import Connection, reset_on_close
-from appliance.net.probing.peer import WRITE, FloodError, Plain, Tls, wait
-from appliance.net.probing.talking import talk
+from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
-from appliance.wire.checks.conversation import Conversation
+from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
 from appliance.wire.http.http_response import ResponseError
+
+_PASSED: Final[Judgement] = (CheckResult.L7OK, 0, "")
+
+
+def talk(stream: Stream, conversation: Conversation) -> Judgement:
+    """Return what the conversation comes to; raises FloodError and OSError."""
+    while True:
+        match conversation.move():
+            case Say(data):
+                stream.send(data)
+            case Hear():
+                conversation.feed(_received(stream, conversation))
+            case Passed():
+                return _PASSED
+            case Missed(reason):
+                return CheckResult.L7RSP, 0, reason
+
+
+def _received(stream: Stream, conversation: Conversation) -> bytes:
+    """Return the next bytes; an error behind an answer is its end, as in HAProxy: often it is a reset."""
+    try:
+        return stream.receive()
+    except (OSError, FloodError):
+        if conversation.heard:
+            return b""
+        raise
+
 
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _TLS: Final = frozenset({CheckType.TLS, CheckType.HTTPS})

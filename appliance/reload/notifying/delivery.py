@@ -4,13 +4,16 @@ Everything here waits in gevent's way, has a deadline, and reads no more than an
 goes on and on holds nobody up. Errors never repeat a URL or a token.
 """
 
+import contextlib
 import http.client
-from collections.abc import Mapping
+import socket as sockets
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 import gevent
 import msgspec
+from gevent import socket
 
 from appliance.core.events.alerts import alerts, summary
 from appliance.core.events.notify_queue import Batch
@@ -22,10 +25,48 @@ from appliance.net.probing.peer import FloodError, Stream
 from appliance.net.scripts.account import UnknownUserError, account
 from appliance.net.scripts.command import Command, Ending
 from appliance.reload.notifying.secret_files import SecretFiles, SecretUnusable
-from appliance.reload.notifying.syslog_streams import send
-from appliance.reload.notifying.tls_streams import authorities, connected, stream
+from appliance.reload.notifying.tls_streams import authorities, connected, secured, stream
 from appliance.wire import syslog
 from appliance.wire.http.http_response import ResponseError
+
+
+def send(address: str, messages: Sequence[bytes], *, ca: str | None, files: SecretFiles) -> None:
+    """Send all messages; `address` and `ca` are as in NotifyTarget. The caller has a deadline.
+
+    Raises OSError, FloodError, SecretUnusable, ValueError: a name that no resolver takes.
+    """
+    if address.startswith("/"):
+        _to_socket(address, messages)
+        return
+    parts = urlsplit(address)
+    place = parts.hostname or "", parts.port or 0
+    framed = b"".join(map(syslog.framed, messages))
+    match parts.scheme:
+        case "tcp":
+            with connected(place) as connection:
+                stream(connection, place[0], None).send(framed)
+        case "tls":
+            context = authorities(ca, files)
+            with connected(place) as connection, secured(connection, place[0], context) as made:
+                made.send(framed)
+        case _:
+            _as_datagrams(place, messages)
+
+
+def _to_socket(path: str, messages: Sequence[bytes]) -> None:
+    with contextlib.closing(socket.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)) as local:
+        local.connect(path)
+        for each in messages:
+            local.send(each)
+
+
+def _as_datagrams(place: tuple[str, int], messages: Sequence[bytes]) -> None:
+    family, _, _, _, found = socket.getaddrinfo(*place, type=sockets.SOCK_DGRAM)[0]
+    with contextlib.closing(socket.socket(family, sockets.SOCK_DGRAM)) as datagrams:
+        datagrams.connect(found)
+        for each in messages:
+            datagrams.send(each)
+
 
 _SEVERITIES: Final[Mapping[EventSeverity, int]] = {
     EventSeverity.CRITICAL: 2,

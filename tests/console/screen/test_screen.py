@@ -12,9 +12,9 @@ from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.console.screen import facts, issue_file
+from appliance.console.screen import facts, screen
 from appliance.console.screen.facts import ScreenFacts
-from appliance.console.screen.text import screen_text
+from appliance.console.screen.screen import screen_text
 from appliance.console.status.status import current_status
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
@@ -174,8 +174,8 @@ def test_the_same_is_not_written_again(tmp_path: Path, monkeypatch: pytest.Monke
     """A screen that flickers cannot be read; without agetty the file is written all the same."""
     monkeypatch.setenv("PATH", str(tmp_path))
     issue = tmp_path / "appliance.issue"
-    issue_file.write_issue("text", issue)
+    screen.write_issue("text", issue)
     before = issue.stat().st_ino
-    issue_file.write_issue("text", issue)
+    screen.write_issue("text", issue)
     assert issue.stat().st_ino == before
     assert current_status(Paths(runtime=tmp_path)).guest is None

@@ -19,7 +19,7 @@ from support.peers.cluster import cluster
 from support.processes.waiting import wait_until
 
 from appliance.console.command import main
-from appliance.console.support import archive, support
+from appliance.console.support import support
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
 from appliance.net.sources.judging import judge
@@ -118,8 +118,8 @@ def test_by_default_it_is_named_by_host_and_time(tmp_path: Path):
 
 def test_it_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A part that is too long is cut, what does not fit any more is named, and so is what takes too long."""
-    monkeypatch.setattr(archive, "MOST_PART", 100)
-    monkeypatch.setattr(archive, "MOST", 1000)
+    monkeypatch.setattr(support, "MOST_PART", 100)
+    monkeypatch.setattr(support, "MOST", 1000)
     result = run(tmp_path, str(tmp_path / "a.tar.gz"), "--json")
     parts = json.loads(result.stdout)["parts"]
     assert [each for each in parts if each["cut"]]
@@ -135,7 +135,7 @@ def test_an_error_leaves_no_half_archive(tmp_path: Path, monkeypatch: pytest.Mon
     def full(*_: object) -> bool:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(archive.Archive, "add", full)
+    monkeypatch.setattr(support.Archive, "add", full)
     result = run(tmp_path, str(tmp_path / "a.tar.gz"))
     assert result.exit_code == 1
     assert not (tmp_path / "a.tar.gz").exists()

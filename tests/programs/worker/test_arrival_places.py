@@ -11,7 +11,7 @@ from support.values.snapshots import frontend, pool, server
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import PoolState
 from appliance.model.snapshot.frontends import SniRoute
-from appliance.worker.arrival_places import ArrivalPlaces, NoPlaceError
+from appliance.worker.arriving_sessions import ArrivalPlaces, NoPlaceError
 from appliance.worker.relay.backend import Backend
 
 pytestmark = pytest.mark.sockets

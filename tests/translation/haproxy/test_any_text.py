@@ -9,8 +9,8 @@ from support.translation.haproxy_files import NO_FILES
 from appliance.model.document.tree import Node, plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.haproxy.directives.global_table import GLOBAL
-from appliance.translation.haproxy.directives.other_sections import OTHERS
 from appliance.translation.haproxy.directives.proxy_table import PROXY
+from appliance.translation.haproxy.directives.sections import OTHERS
 from appliance.translation.haproxy.directives.servers import KEYWORDS
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.translation import HttpSections, Outcome, Translation

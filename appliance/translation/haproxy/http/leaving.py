@@ -9,10 +9,33 @@ from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.http.left_sections import addresses, answers
 from appliance.translation.haproxy.http.losses import Losses
-from appliance.translation.haproxy.http.package_sample import SAMPLE, sample_sections
 from appliance.translation.haproxy.text.lines import CONDITIONALS
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import LeftSection, Outcome
+
+SAMPLE: Final = (
+    "this is the package's sample (`frontend main`, `static`, `app`), whose servers are nobody's: take it out"
+)
+
+_BACKENDS: Final = ("static", "app")
+_HERE: Final = "127.0.0.1:"
+
+
+def sample_sections(sections: Sequence[Section]) -> Sequence[Section]:
+    """Return the three sections of the sample; none where one is missing or has other servers."""
+    named = {(each.kind.value, each.name): each for each in sections}
+    main = named.get(("frontend", "main"))
+    backends = [each for name in _BACKENDS if (each := named.get(("backend", name))) is not None]
+    if main is None or len(backends) < len(_BACKENDS) or not all(map(_has_nobodys_servers, backends)):
+        return ()
+    used = {each.text(1) for each in main.lines if each.text(0) in {"use_backend", "default_backend"}}
+    return (main, *backends) if used == set(_BACKENDS) else ()
+
+
+def _has_nobodys_servers(backend: Section) -> bool:
+    servers = [each.text(2) for each in backend.lines if each.text(0) == "server"]
+    return bool(servers) and all(each.startswith(_HERE) for each in servers)
+
 
 _LEFT: Final = "its section is left to HAProxy (`http: skip`)"
 _UNUSED: Final = "only sections that are left to HAProxy (`http: skip`) use it"

@@ -4,6 +4,7 @@ Conditions (`@host`), variables, sequences and includes are obeyed here; what co
 Every line that is no comment is noted in the ledger, and what is wrong with it.
 """
 
+import posixpath
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,58 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.syntax.includes import INCLUDES, included
 from appliance.translation.keepalived.syntax.located_text import LineError, LocatedText, Word
 from appliance.translation.keepalived.syntax.repetitions import repetition
 from appliance.translation.keepalived.syntax.variables import Variables, definition
 from appliance.translation.keepalived.syntax.words import first_piece, uncommented, words
+
+INCLUDES: Final = frozenset(("include", "includea", "includeb", "includem", "includer", "includew"))
+"""The keywords; the longer ones say what is an error (`include_check`)."""
+
+MOST_ALTERNATIVES: Final = 100
+
+_WILD: Final = re.compile(r"[*?\[]")
+
+
+def included(pattern: str, *, source: str, matching: Callable[[str], Sequence[str]]) -> list[str]:
+    """Return the files that a pattern in the file `source` means, in keepalived's order."""
+    found: list[str] = []
+    for each in alternatives(pattern):
+        path = posixpath.join(posixpath.dirname(source), each)
+        found += sorted(matching(path)) if _WILD.search(path) else [path]
+    return [each for each in dict.fromkeys(found) if not each.endswith("/")]
+
+
+def alternatives(pattern: str) -> list[str]:
+    """Return the patterns that one with braces stands for, in the order of glob(3); at most 100."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting and len(done) + len(waiting) <= MOST_ALTERNATIVES:
+        each = waiting.pop(0)
+        braces = _first_braces(each)
+        if braces is None:
+            done.append(each)
+        else:
+            waiting[:0] = braces
+    return done
+
+
+def _first_braces(pattern: str) -> list[str] | None:
+    """Return the pattern with each choice of its first braces in their place, None without braces."""
+    first = pattern.find("{")
+    choices = [""]
+    depth = 0
+    for at, character in enumerate(pattern[first:], first):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            after = pattern[at + 1 :]
+            return [pattern[:first] + each + after for each in choices] if first >= 0 else None
+        if depth == 1 and character == ",":
+            choices.append("")
+        elif at > first:
+            choices[-1] += character
+    return None
+
 
 MOST_BYTES: Final = 1 << 20
 """Size of all files together."""

@@ -4,8 +4,8 @@ import pytest
 from support.translation.haproxy_files import TIMES, backend, frontend, read
 
 from appliance.translation.haproxy.directives.global_table import GLOBAL
-from appliance.translation.haproxy.directives.other_sections import OTHERS
 from appliance.translation.haproxy.directives.proxy_table import PROXY
+from appliance.translation.haproxy.directives.sections import OTHERS
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure

@@ -3,8 +3,8 @@
 import pytest
 from support.values.snapshots import snapshot, virtual_router
 
+from appliance.core.status.assessment import virtual_ips
 from appliance.core.status.status import VirtualIpStatus
-from appliance.core.status.virtual_ips import virtual_ips
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.sources import bounded_glob
-from appliance.net.sources.bounded_glob import BoundedGlob, TooManyNamesError
-from appliance.net.sources.read_files import ReadFiles
+from appliance.net.sources import read_files
+from appliance.net.sources.read_files import BoundedGlob, ReadFiles, TooManyNamesError
 
 pytestmark = pytest.mark.sockets
 
@@ -64,7 +63,7 @@ def test_a_pattern_of_the_whole_machine_is_refused():
 
 def test_names_count_that_do_not_match(tree: Path, monkeypatch: pytest.MonkeyPatch):
     """It is the looking that costs."""
-    monkeypatch.setattr(bounded_glob, "MOST_NAMES", 8)
+    monkeypatch.setattr(read_files, "MOST_NAMES", 8)
     with pytest.raises(TooManyNamesError):
         BoundedGlob().matching(f"{tree}/*.nothing")
 
@@ -73,13 +72,13 @@ def test_a_pattern_that_comes_to_stand_for_too_much_is_a_change(tree: Path, monk
     """Who looks again sees that, and is not stopped by it."""
     files = ReadFiles()
     files.matching(f"{tree}/*.conf")
-    monkeypatch.setattr(bounded_glob, "MOST_NAMES", 3)
+    monkeypatch.setattr(read_files, "MOST_NAMES", 3)
     assert files.again([]).digest() != files.digest()
 
 
 def test_patterns_of_one_configuration_share_the_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):
     """Many that are harmless each come to an end, too."""
-    monkeypatch.setattr(bounded_glob, "MOST_NAMES", 30)
+    monkeypatch.setattr(read_files, "MOST_NAMES", 30)
     files = ReadFiles()
     files.matching(f"{tree}/*.conf")
     files.matching(f"{tree}/*1.conf")

@@ -8,7 +8,7 @@ from support.processes.greenlets import until
 from support.processes.processes import alive
 
 from appliance.net.tracking.track_check import LookResult
-from appliance.tracker.script import ScriptTrack
+from appliance.tracker.check_of_kind import ScriptTrack
 
 pytestmark = pytest.mark.programs
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.discovery.settling import PATIENCE, REST, Settling
+from appliance.core.discovery.members import PATIENCE, REST, Settling
 
 pytestmark = pytest.mark.pure
 

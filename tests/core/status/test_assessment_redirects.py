@@ -4,8 +4,7 @@ import pytest
 from support.values.observations import NOW, observations
 from support.values.snapshots import frontend, group, redirect, snapshot
 
-from appliance.core.status.assessment import assess
-from appliance.core.status.redirects import redirected_frontends
+from appliance.core.status.assessment import assess, redirected_frontends
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
 
 pytestmark = pytest.mark.pure

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.redirect.stabilisation import Look, Stabilised, after
+from appliance.core.redirect.switch import Look, Stabilised, after
 
 pytestmark = pytest.mark.pure
 

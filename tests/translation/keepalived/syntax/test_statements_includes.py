@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.translation.keepalived.syntax.includes import MOST_ALTERNATIVES, alternatives, included
+from appliance.translation.keepalived.syntax.statements import MOST_ALTERNATIVES, alternatives, included
 
 pytestmark = pytest.mark.pure
 

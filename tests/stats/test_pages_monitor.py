@@ -5,7 +5,7 @@ from types import MappingProxyType
 import pytest
 
 from appliance.core.status.status import PoolStatus, ProgramState, ProgramStatus, Status
-from appliance.stats.monitor import serves
+from appliance.stats.pages import serves
 
 pytestmark = pytest.mark.pure
 
