@@ -71,7 +71,7 @@ def plain(node: Node) -> Plain:
 
 def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> DocumentError:
     """Return the error of a key that a mapping holds twice."""
-    return DocumentError(f"`{key}` stands here for the second time: the first is on line {first.line}", place)
+    return DocumentError(f"`{key}` is given twice: the first is on line {first.line}", place)
 
 
 def lone_surrogate(text: str) -> bool:

@@ -61,7 +61,7 @@ _WORDING: Final = (
     ("mapping values are not allowed", "a `: ` out of place: quote the text, or check the indentation"),
     (_NO_COLON, "a key without its `:`"),
     ("found undefined tag handle", "a tag that is not supported: text that begins with `!` needs quotes"),
-    ("found duplicate", "this stands here for the second time"),
+    ("found duplicate", "this is given twice"),
     ("expected the node content", "a value expected: text that begins with `[`, `:` or `*` needs quotes"),
     ("expected <block end>, but found", "this is neither in line with what is above nor part of it"),
 )

@@ -126,7 +126,7 @@ def _routers(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
         if peer == given.source:
             yield error(where, f"`{peer}` is `source`, our own address: name the others", (*path, "source"))
         if peer in seen:
-            yield Finding(path=where, message=f"`{peer}` stands there already")
+            yield Finding(path=where, message=f"`{peer}` is listed already")
         seen.add(peer)
     if "min_ttl" in given.model_fields_set and not given.peers:
         message = "means nothing to multicast, which always has 255: it belongs to `peers`"

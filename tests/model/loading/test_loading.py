@@ -402,7 +402,7 @@ def test_what_cannot_be_read_is_the_only_problem():
     loaded = load(b"a: 1\na: 2", source="a.yaml", number=1)
 
     assert [str(each) for each in loaded.problems] == [
-        "a.yaml:2:1: `a` stands here for the second time: the first is on line 1"
+        "a.yaml:2:1: `a` is given twice: the first is on line 1"
     ]
 
 

@@ -51,7 +51,7 @@ def _refuse_twice(noun: str, found: Sequence[object]) -> None:
     for number, each in enumerate(found, start=1):
         first = found.index(each) + 1
         if first != number:
-            raise ValueError(f"{noun} {number}: stands there already, as {noun} {first}")
+            raise ValueError(f"{noun} {number}: is listed already, as {noun} {first}")
 
 
 def _route(value: Mapping[str, object]) -> VirtualRoute:

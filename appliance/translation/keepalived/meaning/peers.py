@@ -38,7 +38,7 @@ def _alone(instance: Instance, word: Word) -> Word:
 def _peer(instance: Instance, word: Word) -> None:
     found = address(word)
     if any(address(each) == found for each in instance.peers):
-        instance.ledger.ignore(word.place, f"`{found}` stands there already")
+        instance.ledger.ignore(word.place, f"`{found}` is listed already")
         return
     instance.peers.append(word)
 

@@ -88,7 +88,7 @@ def _each(instance: Instance, given: Directive, kind: _Kind) -> None:
             if there is found:
                 instance.append(kind.key, value=value, place=each.place)
             elif there == found:
-                instance.ledger.ignore(each.place, "stands there already")
+                instance.ledger.ignore(each.place, "is listed already")
             else:
                 raise DirectiveError(
                     f"is another way than `{there}`, and one of both is possible", each.place

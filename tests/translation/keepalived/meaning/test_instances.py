@@ -88,7 +88,7 @@ def test_kept(line: str, keys: dict[str, Plain]):
         ("version 3\nadvert_int 60", {"version": 3, "advert": "40950ms"}, C, "is 40.95 s"),
         ("unicast_peer { }", {}, C, "adverts are sent by multicast"),
         ("unicast_peer { 192.0.2.2 max_ttl 64 }", {"peers": ["192.0.2.2"]}, I, "a greater TTL is no danger"),
-        ("unicast_peer { 192.0.2.2\n192.0.2.2 }", {"peers": ["192.0.2.2"]}, I, "stands there already"),
+        ("unicast_peer { 192.0.2.2\n192.0.2.2 }", {"peers": ["192.0.2.2"]}, I, "is listed already"),
         ("unicast_ttl 1", {}, C, "a TTL of 255"),
         ("authentication {\nauth_type PASS\nauth_pass 123456789 }", {"auth": {"pass": "12345678"}}, C,
          "first 8 bytes"),

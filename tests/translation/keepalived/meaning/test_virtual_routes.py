@@ -147,7 +147,7 @@ def test_what_stands_there_twice_is_there_once() -> None:
     ):
         found, others = said(block, line, line)
         assert isinstance(found, list)
-        assert (len(found), others) == (1, [(I, "stands there already")])
+        assert (len(found), others) == (1, [(I, "is listed already")])
 
 
 def test_rules_without_a_priority() -> None:
