@@ -12,7 +12,7 @@ from appliance.net.releases.archive import ArchiveRefused
 from appliance.net.releases.installation import InstallationFailed
 from appliance.net.releases.release_folders import ReleaseFolders
 
-_NOTHING: Final = "nothing was changed, and what runs goes on"
+_NOTHING: Final = "nothing was changed, and the running release continues"
 _ROOT: Final = "sudo appliance upgrade ..."
 
 

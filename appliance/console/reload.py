@@ -49,7 +49,7 @@ def _verdict(answer: Answer, obeyed: str, *, changed: bool) -> str:
     if not answer.ok:
         return "A reload would be refused, and change nothing: put right what is said above, and look again."
     if not changed:
-        return f"Nothing would change: the appliance already obeys {obeyed}."
+        return f"Nothing would change: the appliance already uses {obeyed}."
     return "Nothing was changed. To do it: appliance reload"
 
 
@@ -75,7 +75,7 @@ def _programs(answer: Answer) -> Iterator[str]:
             yield f"{program}: {text}"
 
 
-_MEND: Final = "put it right; `appliance check` looks at the file, `appliance reload` obeys it"
+_MEND: Final = "correct it; `appliance check` looks at the file, `appliance reload` applies it"
 _FOR_NOW: Final = "`appliance status` shows whether it came through; nothing in the files is wrong"
 _LINES: Final = {
     (False, False): b"reload\n",
@@ -138,8 +138,8 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
     other = _other_file(paths)
     if other and ctx.find_root().get_parameter_source("config") is ParameterSource.COMMANDLINE:
         raise click.UsageError(
-            f"the appliance obeys {other}, and {paths.config} only if it is started with that: name the file"
-            f" that it obeys, or none. See: appliance check --config {paths.config}"
+            f"the appliance uses {other}, and {paths.config} only if it is started with that: "
+            f"name the file that it uses, or none. See: appliance check --config {paths.config}"
         )
     try:
         answer = ask_reload(paths, timeout, line=_LINES[forced, rehearsed])
@@ -148,7 +148,7 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
             raise Refused(str(error), step=LOOK) from error
         answer = bad(str(error))
     if other:
-        click.echo(f"warning: the appliance obeys {other}, and has not looked at {paths.config}", err=True)
+        click.echo(f"warning: the appliance uses {other}, and has not looked at {paths.config}", err=True)
     if as_json:
         print_json({"ok": answer.ok, **_errors(answer), **answer.values})
     elif rehearsed:
@@ -228,7 +228,7 @@ def _print_success(answer: Answer, paths: Paths) -> None:
         for path in changed:
             click.echo(f"  {path}")
     else:
-        click.echo(f"Unchanged: the appliance already obeys {obeyed_files(paths)}.")
+        click.echo(f"Unchanged: the appliance already uses {obeyed_files(paths)}.")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for warning in msgspec.convert(answer.values.get("warnings", []), list[AnswerProblem]):
         text = f"warning: {located(warning, paths.config)}"
@@ -246,7 +246,7 @@ def _print_errors(answer: Answer, paths: Paths) -> None:
         refused = f"Refused for now: nothing has changed, and it is tried again by itself in {again_in:g} s."
         step = _FOR_NOW
     if number is not None:
-        refused = f"Accepted as configuration {number}, but not obeyed by all yet: they are told again."
+        refused = f"Accepted as configuration {number}, but not yet used by all programs: this is retried."
         step = LOOK
     console.print(levelled(refused, SyslogSeverity.ERROR, STDERR), markup=False, style="bold red")
     console.print(levelled(f"Next: {step}", SyslogSeverity.ERROR, STDERR), markup=False)

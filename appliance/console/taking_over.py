@@ -28,7 +28,7 @@ def ask(paths: Paths, *, instance: str) -> Incumbent:
     problems = tuple(rehearsal.failures(_modules(start.snapshot), patience=_LOADED_WITHIN))
     if problems:
         words = (AnswerProblem(message=f"cannot take over: {each}") for each in problems)
-        raise boot.TakenError(*words, step="install this release again; the one that runs goes on")
+        raise boot.TakenError(*words, step="install this release again; the running one continues")
     try:
         return incumbent.ask(paths.succession_socket, Party(version=__version__, instance=instance))
     except NoIncumbent as error:

@@ -19,7 +19,7 @@ from appliance.supervisor.succession import upgrade_request
 from appliance.supervisor.succession.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
 
 _TIMEOUT: Final = 240.0  # seconds: longer than a release may take to come up, or to fail
-_LOG: Final = f"the one that ran goes on; its log has the rest, and {LOOK}"
+_LOG: Final = f"the one that ran continues; its log has the rest, and {LOOK}"
 _START: Final = "`systemctl start appliance`, where it does not run"
 
 

@@ -105,7 +105,7 @@ class Proxy:
             accepted = snapshots.accepted(self._paths, self._state.log)
             if accepted is None:
                 return (
-                    AnswerProblem(message=f"{self._paths.accepted}: no configuration that could be obeyed"),
+                    AnswerProblem(message=f"{self._paths.accepted}: no configuration that could be used"),
                 )
             return self._master.start(accepted)
 

@@ -193,7 +193,7 @@ def _chosen(paths: Paths) -> Snapshot:
         start = boot.choose(paths)
         not_kept = boot.write(paths, start)
     except boot.BootError as error:
-        sys.exit(f"{paths.accepted}: nothing to obey; `appliance run` writes it: {error}")
+        sys.exit(f"{paths.accepted}: nothing to use; `appliance run` writes it: {error}")
     for each in (*start.damaged, *not_kept):
         log.error("state-damaged", reason=each.message)
     return start.snapshot

@@ -27,4 +27,4 @@ def skipped(absent: Mapping[str, ProgramDown]) -> list[AnswerProblem]:
 def not_committed(outcomes: Mapping[str, Outcome]) -> tuple[AnswerProblem, ...]:
     """Return why programs did not commit what they had prepared; `converge` tells them again."""
     failures = (each for name, outcome in outcomes.items() for each in failures_of(name, outcome))
-    return tuple(dataclasses.replace(each, message=f"{each.message}: it is told again") for each in failures)
+    return tuple(dataclasses.replace(each, message=f"{each.message}: this is retried") for each in failures)

@@ -392,7 +392,7 @@ def test_past_the_point_of_no_return_there_is_only_forward(house: House):
     answer = house.transaction.reload()
     assert not answer.ok
     assert [each.message.split(":")[0] for each in answer.errors] == ["health"]
-    assert "told again" in answer.errors[0].message
+    assert "this is retried" in answer.errors[0].message
     assert answer.values["generation"] == 2
     assert (house.api.obeys, house.accepted) == (2, 2)
     house.health.hangs_in = None

@@ -34,7 +34,10 @@ pools:
 _FILES: Final = (
     ("/etc/appliance/appliance.yaml", "The configuration, where --config or APPLIANCE_CONFIG name no other."),
     ("/run/appliance/", "The accepted configuration with all defaults, numbered."),
-    ("/var/lib/appliance/", "The last good configuration, which is obeyed at a start with a wrong one."),
+    (
+        "/var/lib/appliance/",
+        "The last good configuration, which is used at a start if the current one has errors.",
+    ),
 )
 
 

@@ -29,7 +29,7 @@ class ProblemKind(Enum):
     )
     REFUSED = (
         "the last reload was refused: {detail}",
-        "put it right; what is saved is obeyed by `appliance reload`",
+        "correct it; `appliance reload` applies what is saved",
     )
     REFUSED_FOR_NOW = (
         "the last reload was refused for now, and is tried again: {detail}",

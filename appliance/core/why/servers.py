@@ -275,4 +275,4 @@ def _changes(about: ServerCase) -> Iterator[Change]:
 
 
 def _sessions(number: int) -> str:
-    return "1 session on it goes on" if number == 1 else f"{number} sessions on it go on"
+    return "1 session on it continues" if number == 1 else f"{number} sessions on it continue"

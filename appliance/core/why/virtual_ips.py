@@ -85,7 +85,7 @@ def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> _F
         answer=f"{router.name} is active here{since}, and on {names} at the same time (split brain).",
         reasons=(
             _priority(running),
-            "Each goes on because it does not accept what the other one says, or does not hear it.",
+            "Each stays active because it rejects the other one's advertisements, or does not receive them.",
             *_conflicts(running),
         ),
         changes=(

@@ -204,7 +204,7 @@ SERVERS = [
         {},
         "drain",
         Decider.OPERATOR,
-        "0 sessions on it go on; its checks pass, and are made as ever.",
+        "0 sessions on it continue; its checks pass, and are made as ever.",
     ),
     ({"host": ""}, {}, {}, "up", Decider.CHECK, "The name 127.0.0.1 has no address at present"),
     ({}, {}, {}, "up", Decider.CHECK, "appliance drain pool/server-0"),
@@ -239,7 +239,7 @@ def test_sessions_on_a_server_in_drain():
     """They are counted, and the command that ends them is named."""
     about = seen(boards.health(admin=AdminState.DRAIN), workers=counted(current=1))
     found = told(why("server-0", about))
-    assert "1 session on it goes on" in found
+    assert "1 session on it continues" in found
     assert "appliance sessions kill --server pool/server-0" in found
 
 

@@ -311,7 +311,7 @@ def test_a_reload_of_another_file_is_refused(tmp_path: Path, made: Cluster):
     for words in (["reload", "--config", str(other)], ["--config", str(other), "reload", "--dry-run"]):
         refused = made.appliance.command(*words, check=False)
         assert refused.returncode == 2
-        assert f"the appliance obeys {made.appliance.paths.config}" in refused.stderr
+        assert f"the appliance uses {made.appliance.paths.config}" in refused.stderr
         assert f"appliance check --config {other}" in refused.stderr
     assert made.appliance.status()["configuration"] == before
     link = tmp_path / "link.yaml"
