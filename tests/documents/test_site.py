@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from support.documents.pages import DOCS, ROOT
 
-pytestmark = pytest.mark.sockets
+pytestmark = pytest.mark.programs
 
 _NO_NETWORK: Final = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
 _FETCHED: Final = {"src", "srcset", "poster", "data", "action"}
@@ -46,7 +46,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.programs
 def test_every_page_is_in_it(site: Path):
     """Each page of docs/, README as the first one, and those from elsewhere."""
     pages = [str(each.relative_to(DOCS).with_suffix(".html")) for each in DOCS.rglob("*.md")]
