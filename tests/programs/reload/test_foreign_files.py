@@ -192,7 +192,7 @@ def test_keepalived_conf_is_followed_with_what_it_includes(tmp_path: Path):
         assert _priority(appliance) == 40
         included.write_text(instance.format(priority=41))
         wait_until(lambda: _priority(appliance) == 41, what="the change is obeyed", timeout=30)
-        (tmp_path / "vip-2.conf").write_text("nonsense {\n")
+        (tmp_path / "vip-2.conf").write_text("vrrp_instance b { virtual_router_id 300 }\n")
         wait_until(lambda: appliance.events("reload-refused"), what="the new file is refused", timeout=30)
         assert _priority(appliance) == 41
 

@@ -43,6 +43,7 @@ def test_who_is_relieved_leaves_lock_and_name(lone: LoneSuccession):
     path, lock = lone.paths.succession_socket, lone.paths.lock
     found = incumbent.ask(path, Party(version="9.9.9", instance="7-a"))
     with socket.socket(fileno=found.connection) as connection:
+        connection.settimeout(30.0)
         connection.sendall(encode_question(Question(command=DONE)))
         assert decode_answer(connection.makefile("rb").readline()).ok
         wait_until(lambda: lone.succession.relieved, what="it is relieved")
