@@ -19,7 +19,9 @@ from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
-from appliance.worker import health_follower
+from appliance.worker import health_follower, pool_changes
+from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.traffic import Traffic
 from appliance.worker.worker import Worker
 
 pytestmark = pytest.mark.programs
@@ -107,12 +109,12 @@ def test_a_reload_costs_what_it_changes(setup: Setup, monkeypatch: pytest.Monkey
     """A pool that stays is not touched, and the board, which is as it was, is not read again."""
     touched, read = [], []
 
-    def observe(state: PoolState, health: Health) -> LostMembers:
-        touched.append(state.config.name)
-        return was(state, health)
+    def follow(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
+        touched.append(backend.pool.config.name)
+        was(traffic, backend, lost)
 
-    was = PoolState.observe
-    monkeypatch.setattr(PoolState, "observe", observe)
+    was = pool_changes.follow
+    monkeypatch.setattr(pool_changes, "follow", follow)
     monkeypatch.setattr(health_follower.health_board, "decode", read.append)
     first, second = setup.given.pools
     setup.worker.apply(replace(setup.given, pools=(replace(first, retries=9), second)))
