@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
+pytestmark = pytest.mark.programs
 
 _PROGRAMS = (
     "supervisor",
