@@ -10,7 +10,7 @@ from appliance.model.config.json_schema import json_schema
 def schema() -> None:
     """Print the JSON Schema of the configuration, for editors and other tools.
 
-    An editor with a YAML language server uses it if the first line of the file names it: `#
-    yaml-language-server: $schema=appliance.schema.json`.
+    An editor with a YAML language server uses it if the first line of the file names it:
+    `# yaml-language-server: $schema=appliance.schema.json`.
     """
     print_json(json_schema())

@@ -55,7 +55,7 @@ class ScriptTrack:
         return LookResult(up=ending.passed, detail=ending.detail + ("" if ending.passed else self._hint))
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds: nothing reports a change before."""
+        """Wait so many seconds: no change is reported earlier."""
         gevent.sleep(seconds)
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class EndpointTrack:
         return LookResult(up=outcome.passed, detail=_detail(outcome))
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds: nothing reports a change before."""
+        """Wait so many seconds: no change is reported earlier."""
         gevent.sleep(seconds)
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ class ExistsTrack:
         return LookResult(up=not objection, detail=f"{self._path}: {objection or 'exists'}")
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds: nothing reports a change before."""
+        """Wait so many seconds: no change is reported earlier."""
         gevent.sleep(seconds)
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ class FileTrack:
         return self._judge(found.strip())
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds: nothing reports a change before."""
+        """Wait so many seconds: no change is reported earlier."""
         gevent.sleep(seconds)
 
     def close(self) -> None:

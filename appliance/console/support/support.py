@@ -75,7 +75,7 @@ class Archive:
         return len(data) > len(kept)
 
     def add_index(self, name: str, text: str) -> None:
-        """Write the part that tells of all others: there is always room for it. Raises OSError."""
+        """Write the index of all parts, for which room is kept. Raises OSError."""
         self._put(name, text.encode(errors="backslashreplace"))
 
     def _put(self, name: str, data: bytes) -> None:

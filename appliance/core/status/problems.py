@@ -110,8 +110,8 @@ def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[StatusProbl
     for program, each in answers.items():
         for path, failure in each.socket_failures.items():
             # So it begins of a directory that another user owns, with two ways out.
-            another = ProblemKind.SOCKET_OF_ANOTHER_USER if " belongs to " in failure else ProblemKind.SOCKET
-            yield StatusProblem(another, program, detail=f"{path}: {failure}")
+            kind = ProblemKind.SOCKET_OF_ANOTHER_USER if " belongs to " in failure else ProblemKind.SOCKET
+            yield StatusProblem(kind, program, detail=f"{path}: {failure}")
 
 
 def _full(frontends: Iterable[FrontendStatus]) -> Iterator[StatusProblem]:

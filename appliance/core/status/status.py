@@ -276,9 +276,10 @@ class Status:
 
     def json(self) -> bytes:
         """Return it as JSON, where a problem is its sentence."""
-        return msgspec.json.encode(self, enc_hook=str)
+        return msgspec.json.encode(self, enc_hook=lambda each: {StatusProblem: str}[type(each)](each))
 
 
 def json_schema() -> dict[str, object]:
     """Return the schema of `Status.json`."""
-    return msgspec.json.schema(Status, schema_hook=lambda _: {"type": "string"})
+    text: dict[type, dict[str, object]] = {StatusProblem: {"type": "string"}}
+    return msgspec.json.schema(Status, schema_hook=lambda kind: text[kind])

@@ -2,7 +2,7 @@
 
 Only the owner can connect, and the members of `group:`, who are answered what they may look at. However much
 is asked, the program's other work has its turns (`net.loop.turns`); members have a share of the time, and a
-deadline for each message (`net.control.reader_share`).
+deadline for each message (`ReaderShare`).
 
 Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
 question are the server's, which closes them when it has answered, but for those that a handler keeps.

@@ -24,8 +24,7 @@ def connection_room(folder: Path = _FOLDER) -> ConnectionRoom | None:
 def connection_times(folder: Path = _FOLDER) -> dict[str, int]:
     """Return the seconds for which a connection is remembered that has not ended, by its state.
 
-    The kernel shows none before it tracks connections: what nft has for them is the same until somebody
-    changes a setting, which is possible only then.
+    Empty before the kernel tracks connections: nft's constants, which hold then, are the kernel's defaults.
     """
     found: dict[str, int] = {}
     for state, name in SYSCTLS.items():

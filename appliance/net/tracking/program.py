@@ -110,7 +110,7 @@ class AnsweringTrack:
         return LookResult(up=True, detail="it answers")
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds: nothing reports a change before."""
+        """Wait so many seconds: no change is reported earlier."""
         gevent.sleep(seconds)
 
     def close(self) -> None:
