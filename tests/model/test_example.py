@@ -10,6 +10,7 @@ from appliance.model.config.json_schema import json_schema
 from appliance.model.config.section import Section
 from appliance.model.document.document import read
 from appliance.model.loading.loading import load
+from appliance.model.snapshot.snapshot import decode, encode
 
 pytestmark = pytest.mark.pure
 
@@ -22,6 +23,14 @@ def test_the_example_is_right():
     loaded = load(TEXT, source="example", number=1)
 
     assert (loaded.errors, [each.path for each in loaded.warnings]) == ((), [])
+
+
+def test_keys_have_the_types_of_the_snapshot():
+    """Reading the example's snapshot back checks the type of each key that is only copied."""
+    given = load(TEXT, source="example", number=1).snapshot
+    assert given is not None
+
+    assert decode(encode(given)) == given
 
 
 def test_the_example_shows_every_key():

@@ -1,7 +1,6 @@
 """Makes the snapshot of a configuration: fills in everything that was left out."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from appliance.model.config.configuration import Config, DefaultsSection
@@ -17,6 +16,7 @@ from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.addresses import Endpoint
+from appliance.model.loading.copied import copied
 from appliance.model.loading.virtual_router_defaults import hmac_key, virtual_router
 from appliance.model.rules.references import groups
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
@@ -27,15 +27,11 @@ from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.stats import Stats
-from appliance.model.snapshot.virtual_router import VirtualRouter
 
 _Value = TypeVar("_Value")
 
 MASTERS_PORT: Final = 6443
 """Port of the API on masters."""
-
-INFORMED_WITHIN: Final = 60.0
-"""Longest time, in seconds, for which a node that comes back waits to know whose connections there are."""
 
 _FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 
@@ -50,39 +46,24 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         groups=tuple(_groups(config)),
         pools=tuple(_pool(name, pool, config.defaults) for name, pool in config.pools.items()),
         drain=config.defaults.drain if drain is None else drain,
-        reload=Reload(
-            sockets=config.reload.sockets,
-            max_draining=config.reload.max_draining,
-            watch=config.reload.watch,
-            sessions=config.reload.sessions,
-        ),
+        reload=copied(Reload, config.reload),
         watchdog=config.watchdog,
         readers=config.group,
         kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
         stats=_stats(config.stats) if config.stats else None,
         notify=tuple(_notify(name, given) for name, given in config.notify.items()),
         linger=_linger(config.linger) if config.linger and config.virtual_ips else None,
-        log=Log(
-            level=config.log.level,
-            format=config.log.format,
-            connections=config.log.connections,
-            file=config.log.file,
-        ),
+        log=copied(Log, config.log),
         virtual_routers=tuple(
-            _informed(virtual_router(name, given, cluster=config.cluster.name), config)
+            virtual_router(name, given, cluster=config.cluster.name, lingers=config.linger is not None)
             for name, given in sorted(config.virtual_ips.items())  # their order means nothing
         ),
     )
 
 
-def _informed(router: VirtualRouter, config: Config) -> VirtualRouter:
-    """Have a node that comes back take nothing over before it knows whose connections there are."""
-    return replace(router, informed_within=INFORMED_WITHIN) if config.linger else router
-
-
 def _linger(given: LingerSection) -> Linger:
     keys = tuple(hmac_key(number, key) for number, key in enumerate((given.key, *given.accept), start=1))
-    return Linger(longest=given.longest, port=given.port, keys=keys)
+    return copied(Linger, given, keys=keys)
 
 
 def _groups(config: Config) -> Iterator[Group]:
@@ -95,38 +76,24 @@ def _groups(config: Config) -> Iterator[Group]:
 
 def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> Frontend:
     timeouts = defaults.timeouts
-    return Frontend(
+    return copied(
+        Frontend,
+        given,
         name=name,
         binds=tuple(_bind(endpoint) for endpoint in given.bind),
-        pool=given.pool,
-        respond=given.respond,
-        needs=given.needs,
-        allow=given.allow,
-        deny=given.deny,
         max_connections=_first(given.max_connections, defaults.max_connections),
         timeout_client=_first(given.timeouts.client, timeouts.client),
         timeout_client_fin=_first(given.timeouts.client_fin, timeouts.client_fin),
         max_age=given.max_age or None,
-        max_age_jitter=given.max_age_jitter,
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
         redirect=_redirect(given.redirect) if given.redirect else None,
-        forward=given.forward,
-        masquerade=given.masquerade,
-        flowtable=given.flowtable,
-        sni=given.sni,
         timeout_hello=given.timeouts.hello,
     )
 
 
 def _redirect(given: RedirectSettings) -> Redirect:
-    return Redirect(
-        sources=tuple(_bind(endpoint) for endpoint in given.sources),
-        when=given.when,
-        interval=given.interval,
-        rise=given.rise,
-        fall=given.fall,
-    )
+    return copied(Redirect, given, sources=tuple(_bind(endpoint) for endpoint in given.sources))
 
 
 def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
@@ -135,17 +102,11 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
     discover = given.servers.discover
     # One for all servers without an own check, not an equal one for each: there may be 40,000.
     shared = _check(_merged_check(given.check, None), connect=connect, send_proxy=given.send_proxy)
-    return Pool(
+    return copied(
+        Pool,
+        given,
         name=name,
-        balance=given.balance,
-        hash_on=given.hash_on,
-        slow_start=given.slow_start,
-        on_down=given.on_down,
-        panic=given.panic,
-        all_backups=given.all_backups,
-        send_proxy=given.send_proxy,
         retries=_first(given.retries, defaults.retries),
-        max_queue=given.max_queue,
         timeout_connect=connect,
         timeout_queue=_first(given.timeouts.queue, timeouts.queue),
         timeout_server=_first(given.timeouts.server, timeouts.server),
@@ -205,14 +166,8 @@ def _discovery(given: DiscoverSettings, pool: PoolSettings, check: Check | None)
 
 
 def _kubernetes(given: KubernetesSettings) -> Kubernetes:
-    return Kubernetes(
-        kubeconfig=given.kubeconfig,
-        token_file=given.token_file,
-        ca=given.ca,
-        api=tuple(ApiAddress(host=each.host, port=each.port) for each in given.api),
-        server_name=given.server_name,
-        family=_FAMILIES[given.family],
-    )
+    api = tuple(ApiAddress(host=each.host, port=each.port) for each in given.api)
+    return copied(Kubernetes, given, api=api, family=_FAMILIES[given.family])
 
 
 def _discovers(config: Config) -> bool:
@@ -231,29 +186,15 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
     if given.type == "none":
         return None
     elsewhere = given.address is not None or given.port is not None
-    return Check(
+    return copied(
+        Check,
+        given,
         type=CheckType(given.type),
-        method=given.method,
-        path=given.path,
-        host=given.host,
-        expect=given.expect,
-        expect_body=given.expect_body,
-        sni=given.sni,
-        verify=given.verify,
-        address=given.address,
-        port=given.port,
-        interval=given.interval,
         fast_interval=_first(given.fast_interval, given.interval),
         down_interval=_first(given.down_interval, given.interval),
-        timeout=given.timeout,
         # HAProxy's rule for checks ("timeout check" in configuration.txt): min(timeout connect, inter).
         timeout_connect=min(connect, given.interval),
-        rise=given.rise,
-        fall=given.fall,
-        error_limit=given.error_limit,
-        init=given.init,
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
-        reuse=given.reuse,
         steps=given.steps or () if given.type in ("tcp", "tls") else (),
     )
 
@@ -261,42 +202,27 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
 def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
     if given.count == 0:
         return None
-    return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
+    return copied(KeepAlive, given)
 
 
 def _stats(given: StatsSection) -> Stats:
-    return Stats(
+    return copied(
+        Stats,
+        given,
         bind=_bind(given.bind),
         more_binds=tuple(map(_bind, given.also_bind)),
         paths=given.uri,
-        respond=given.respond,
-        needs=given.needs,
         user=given.auth.user if given.auth else None,
         password_file=given.auth.password_file if given.auth else None,
         password=given.auth.password if given.auth else None,
         certificate=given.tls.certificate if given.tls else None,
         key=given.tls.key if given.tls else None,
-        allow=given.allow,
-        deny=given.deny,
-        socket=given.socket,
         admin=given.admin == "on",
     )
 
 
 def _notify(name: str, given: NotifyTargetSection) -> NotifyTarget:
-    return NotifyTarget(
-        name=name,
-        severity=given.severity,
-        timeout=given.timeout,
-        form=given.form,
-        command=given.command or (),
-        webhook=given.webhook,
-        webhook_file=given.webhook_file,
-        token_file=given.token_file,
-        syslog=given.syslog,
-        ca=given.ca,
-        events=given.events,
-    )
+    return copied(NotifyTarget, given, name=name, command=given.command or ())
 
 
 def _bind(endpoint: Endpoint) -> Bind:

@@ -3,10 +3,11 @@
 from typing import Final
 
 from appliance.model.config.values.vrrp import DEVICE, KEY_FILE
-from appliance.model.config.virtual_ips import AnnounceSection, VirtualIpSection
 from appliance.model.config.virtual_ips import HmacSection as HmacSettings
 from appliance.model.config.virtual_ips import NotifySection as NotifySettings
 from appliance.model.config.virtual_ips import TrackSection as TrackSettings
+from appliance.model.config.virtual_ips import VirtualIpSection
+from appliance.model.loading.copied import copied
 from appliance.model.router_ids import router_id
 from appliance.model.snapshot.virtual_router import (
     AnnounceSettings,
@@ -21,47 +22,40 @@ from appliance.model.snapshot.virtual_router import (
 LONGEST_HAND_OVER: Final = 30.0
 """Longest default of `hand_over` in seconds, however long the advertisement interval is."""
 
+INFORMED_WITHIN: Final = 60.0
+"""Longest wait, in seconds, of a node that comes back and does not know whose connections there are."""
+
 SHORTEST_TIME_WINDOW: Final = 5.0
 """Shortest default of `time_window` in seconds (keepalived's)."""
 
 
-def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -> VirtualRouter:
+def virtual_router(
+    name: str, given: VirtualIpSection, *, cluster: str | None, lingers: bool
+) -> VirtualRouter:
     """Return the virtual router of a virtual IP without errors."""
     auth = given.auth
     addresses, excluded = (
         tuple(each.partition(DEVICE)[0] for each in found) for found in (given.addresses, given.excluded)
     )
-    return VirtualRouter(
+    return copied(
+        VirtualRouter,
+        given,
         name=name,
-        interface=given.interface,
         family=given.families[0],
         addresses=(*addresses, *excluded),
         excluded=excluded,
-        elsewhere=given.elsewhere,
         version=given.vrrp_version,
         router_id=router_id(given.router_id, name, cluster=cluster),
-        priority=given.priority,
-        advert=given.advert,
-        peers=given.peers,
-        source=given.source,
-        min_ttl=given.min_ttl,
         password=auth.password if auth else None,
         hmac=_hmac(auth.hmac, advert=given.advert) if auth and auth.hmac else None,
-        checksum=given.checksum,
-        preempt=given.preempt,
-        preempt_delay=given.preempt_delay,
-        down_timer_adverts=given.down_timer_adverts,
         listen=_down_interval(given) if given.listen is None else given.listen,
         hand_over=_hand_over(given) if given.hand_over is None else given.hand_over,
-        on_conflict=given.on_conflict,
-        sync_group=given.sync_group,
-        virtual_mac=given.virtual_mac,
-        label=given.label,
-        announce=_announce(given.announce),
+        announce=copied(AnnounceSettings, given.announce),
         track=tuple(_track(each, track) for each, track in given.track.items()),
         notify=_notify(given.notify),
+        # A node that comes back takes nothing over before it knows whose connections there are.
+        informed_within=INFORMED_WITHIN if lingers else 0.0,
         routes=tuple(each.on(given.interface) for each in given.routes),
-        rules=given.rules,
     )
 
 
@@ -78,13 +72,7 @@ def _hand_over(given: VirtualIpSection) -> float:
 def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
     keys = tuple(hmac_key(int(each), secret) for each, secret in given.keys.items())
     window = max(3 * advert, SHORTEST_TIME_WINDOW) if given.time_window is None else given.time_window
-    return Hmac(
-        keys=keys,
-        send=given.send or keys[0].id,
-        mode=given.mode,
-        time_window=window,
-        anti_replay=given.anti_replay,
-    )
+    return copied(Hmac, given, keys=keys, send=given.send or keys[0].id, time_window=window)
 
 
 def hmac_key(number: int, secret: str) -> HmacKey:
@@ -94,43 +82,27 @@ def hmac_key(number: int, secret: str) -> HmacKey:
     return HmacKey(id=number, secret=secret)
 
 
-def _announce(given: AnnounceSection) -> AnnounceSettings:
-    return AnnounceSettings(
-        repeat=given.repeat,
-        delay=given.delay,
-        refresh=given.refresh,
-        refresh_repeat=given.refresh_repeat,
-        reply=given.reply,
-    )
-
-
 def _track(name: str, given: TrackSettings) -> Track:
     kind, (target, *arguments) = given.watched[0]
-    return Track(
+    return copied(
+        Track,
+        given,
         name=name,
         kind=kind,
         target=target,
         arguments=tuple(arguments),
-        weight=given.weight,
-        interval=given.interval,
         timeout=given.interval if given.timeout is None else given.timeout,
-        rise=given.rise,
-        fall=given.fall,
-        user=given.user,
-        verify=given.verify,
-        expect=given.expect,
         exists=None if kind is TrackKind.EXISTS else given.exists,
     )
 
 
 def _notify(given: NotifySettings) -> Notify:
-    return Notify(
+    return copied(
+        Notify,
+        given,
         active=given.active or (),
         backup=given.backup or (),
         fault=given.fault or (),
         stop=given.stop or (),
         any=given.any or (),
-        user=given.user,
-        timeout=given.timeout,
-        fifo=given.fifo,
     )

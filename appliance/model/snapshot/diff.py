@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from appliance.model.snapshot.operators_keys import operators_keys
 from appliance.model.snapshot.snapshot import Snapshot
 
 ORDER: Final = "*"
@@ -19,14 +20,6 @@ ORDER: Final = "*"
 
 _NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers", "notify"})
 _IDENTITY: Final = ("number", "source", "awaited")
-_SECTIONS: Final = {
-    "cluster": "cluster.name",
-    "domain": "cluster.domain",
-    "drain": "defaults.drain",
-    "readers": "group",
-    "left_out": "source.http",
-}
-
 Tree = dict[str, object]
 
 
@@ -94,22 +87,13 @@ def _comes_or_goes(change: ConfigChange) -> bool:
 
 def _operators_path(path: tuple[str, ...]) -> str:
     """Return a path of the tree as the operator's file has it, no deeper than a named thing."""
-    match tuple(step for step in path if step != ORDER):
-        case ("groups", group, "frontends", *name):
-            steps = [group, "frontends", *name[:1]]
-        case ("groups", *rest):
-            steps = rest or ["groups"]
-        case ("pools", pool, "servers", *name):
-            steps = ["pools", pool, "servers", *name[:1]]
-        case ("pools", *name):
-            steps = ["pools", *name[:1]]
-        case ("virtual_routers", *name):
-            steps = ["virtual_ips", *name[:1]]
-        case ("notify", *name):
-            steps = ["notify", *name[:1]]
-        case rest:
-            steps = [_SECTIONS.get(rest[0], rest[0]), *rest[1:]]
-    return ".".join(steps)
+    steps = tuple(step for step in path if step != ORDER)
+    match steps:
+        case ("groups", _, "frontends", *_) | ("pools", _, "servers", *_):
+            steps = steps[:4]
+        case ("pools" | "virtual_routers" | "notify", *_):
+            steps = steps[:2]
+    return ".".join(operators_keys(steps)[0] or steps)
 
 
 def _changes(old: Tree, new: Tree, at: tuple[str, ...]) -> Iterator[ConfigChange]:

@@ -14,6 +14,7 @@ _SECTIONS: Final = {
     "domain": ("cluster", "domain"),
     "drain": ("defaults", "drain"),
     "readers": ("group",),
+    "left_out": ("source", "http"),
 }
 _SERVERS: Final = {"host": "address", "port": "address"}
 _ROUTERS: Final = {
