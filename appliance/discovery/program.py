@@ -19,14 +19,13 @@ from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, Source
 from appliance.model.snapshot.found_servers import BOOTSTRAP, NOTHING, FoundServers, known_from, with_found
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.files import found_files
 from appliance.net.kubernetes.api_servers import ApiServers
 from appliance.net.kubernetes.mailbox import Mailbox
 from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
 from appliance.net.logging import log as logs
-from appliance.wire.boards.health_board import BoardFormatError, decode
+from appliance.wire.boards.health_board import decode
 from appliance.wire.kubernetes.requests import Resource
 
 _TURN: Final = 1.0  # seconds between two looks at what is held, and at what could not be handed over
@@ -173,13 +172,8 @@ class DiscoverProgram:
 
     def _records(self) -> Records:
         """Return what the checks say; nothing where there is no board."""
-        try:
-            with BoardReader(self._paths.health_board) as board:
-                payload = board.read()
-            found = decode(payload).servers if payload else ()
-        except (BoardError, BoardFormatError):
-            return {}
-        return {(each.pool, each.server): each for each in found}
+        board = content(self._paths.health_board, decode)
+        return board.by_name() if board else {}
 
 
 def _wanted(snapshot: Snapshot) -> Iterator[tuple[Source, bool]]:

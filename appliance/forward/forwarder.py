@@ -29,11 +29,11 @@ from appliance.core.forwarding.plan import (
 from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables
-from appliance.forward.verdicts import Verdicts
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.board_content import BoardFollower
 from appliance.net.listening.listener_lending import OtherGroups
 from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
@@ -42,6 +42,7 @@ from appliance.net.netlink.networks import interfaces, networks
 from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.forwarding import objections
 from appliance.net.nftables.nftables import NftablesError
+from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_transaction import Family
 
 _GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers
@@ -74,8 +75,9 @@ class Forwarder:
         self.tables = tables
         self._paths = paths
         self._leaving_until = 0.0
-        self._verdicts = Verdicts(paths.health_board)
-        self._health: Health = self._verdicts.changed() or {}  # now, so that the first rules follow them
+        self._board = BoardFollower(paths.health_board, health_board.decode)
+        self._health: Health = {}
+        self._new_verdicts()  # now, so that the first rules follow them
         self._taken_over = False
         self._room = RoomWatch()
         self._unflowing: dict[Family, str] = {}
@@ -121,10 +123,10 @@ class Forwarder:
     def _look(self) -> None:
         due, standing, removed = 0.0, 0.0, False
         while True:
-            health = self._verdicts.changed()
-            if health is not None:
-                self._health = health
-                lost = [member for each in self.pools.values() for member in each.observe(health).closing]
+            if self._new_verdicts():
+                lost = [
+                    member for each in self.pools.values() for member in each.observe(self._health).closing
+                ]
                 self.settle()
                 self._end_connections(lost)
             now = time.monotonic()
@@ -179,6 +181,13 @@ class Forwarder:
             self.settle()
 
     # Rules
+
+    def _new_verdicts(self) -> bool:
+        """Read the board where it has changed; without one servers stay as they are."""
+        board = self._board.changed()
+        if board is not None:
+            self._health = board.by_name()
+        return board is not None
 
     def settle(self) -> None:
         """Have the rules follow; where the kernel refuses, the next look tries again."""
@@ -266,7 +275,7 @@ class Forwarder:
         """Stop looking; the rules stay."""
         self._notices.close()
         self._looks.kill()
-        self._verdicts.close()
+        self._board.close()
 
     def remove(self) -> None:
         """Take the rules away, and have conntrack forget the connections that are left."""

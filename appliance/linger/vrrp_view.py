@@ -7,11 +7,9 @@ from typing import Final
 from appliance.core.vrrp.election_messages import Cause
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.boards import vrrp_board
-from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Question
 from appliance.wire.lines.status_answer import StatusAnswerError
@@ -28,20 +26,15 @@ class VrrpView:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
-        self._board: BoardReader | None = None
         self._uninformed: frozenset[str] = frozenset()
         self.elsewhere: Mapping[str, str] = {}
 
     def active(self, routers: Mapping[str, str]) -> frozenset[str] | None:
         """Return which of these addresses are active, given with their routers; None where nobody knows."""
-        try:
-            if self._board is None:
-                self._board = BoardReader(self._paths.vrrp_board)
-            self._board.follow()
-            payload = self._board.read()
-            records = vrrp_board.decode(payload).routers if payload else ()
-        except (BoardError, BoardFormatError):
+        board = content(self._paths.vrrp_board, vrrp_board.decode)
+        if board is None:
             return None
+        records = board.routers
         self._uninformed = frozenset(each.name for each in records if each.uninformed)
         self.elsewhere = {each.name: each.peer for each in records if each.state == "backup" and each.peer}
         names = {each.name for each in records if each.state == "active"}

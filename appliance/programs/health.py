@@ -19,14 +19,13 @@ from appliance.health.kept_by_operator import KeptByOperator
 from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
 from appliance.model.program_names import HEALTH
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_server import ControlServer
 from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.net.starting import hub_start
-from appliance.wire.boards.health_board import BoardFormatError, HealthBoard, decode
+from appliance.wire.boards.health_board import HealthBoard, decode
 
 _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing
 
@@ -89,25 +88,13 @@ class HealthProgram:
         self._stop.set()
 
 
-def last_board(paths: Paths, log: FilteringBoundLogger) -> HealthBoard | None:
-    """Return what an earlier process published last, None where there is no board."""
-    try:
-        with BoardReader(paths.health_board) as board:
-            payload = board.read()
-        return decode(payload) if payload else None
-    except (BoardError, BoardFormatError) as error:
-        if paths.health_board.exists():
-            log.warning("board-unreadable", reason=str(error))
-        return None
-
-
 def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     begun = hub_start.begin(HEALTH)
     if begun is None:
         return 1
     paths, log, stop = begun.paths, begun.log, begun.stop
-    program = HealthProgram(paths, log, last=last_board(paths, log), stop=stop)
+    program = HealthProgram(paths, log, last=content(paths.health_board, decode, log), stop=stop)
     # What is there now stays: frozen, it is not looked through again at every collection.
     gc.collect()
     gc.freeze()

@@ -16,8 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.heartbeats import PAUSE, Heartbeat
 from appliance.net.control.loop_control_server import LoopControlServer
@@ -35,26 +34,13 @@ from appliance.vrrp.program import VrrpProgram
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.takeover.resumed_state import EarlierRun
 from appliance.vrrp.takeover.take_over import TakeOver
-from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.vrrp_board import VrrpBoard, decode
+from appliance.wire.boards.vrrp_board import decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _KILLED: Final = 2.0  # seconds for a process that was killed to be gone
 _LOOK_AGAIN: Final = 0.005
 # keepalived reloads at HUP and writes its state at USR1 and USR2: operators send them by habit.
 _IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-
-
-def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
-    """Return the last board of an earlier run, None where there is nothing to read."""
-    try:
-        with BoardReader(paths.vrrp_board) as board:
-            payload = board.read()
-        return decode(payload) if payload else None
-    except (BoardError, BoardFormatError) as error:
-        if paths.vrrp_board.exists():
-            log.warning("board-unreadable", reason=str(error))
-        return None
 
 
 def main() -> int:
@@ -77,7 +63,7 @@ def main() -> int:
             log.error("already-running", lock=lock.name)  # noqa: TRY400  # a fact, no bug
             return 1
         try:
-            last = last_board(paths, log)
+            last = content(paths.vrrp_board, decode, log)
             board = BoardWriter(paths.vrrp_board)
         except OSError as error:
             return _given_up(paths, log, error)

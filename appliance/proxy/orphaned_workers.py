@@ -18,12 +18,10 @@ from appliance.core.rollout.events import Orphan
 from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.model.paths import Paths
 from appliance.net.boards import ended_workers
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.boards import worker_board
-from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.lines import status_answer, worker_arguments
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.status_answer import StatusAnswerError
@@ -153,9 +151,8 @@ def _running(paths: Paths, program: str) -> Iterator[SilentWorker]:
 def _state_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState:
     """Return the state that a board shows; without a board a worker is taken for one that accepts."""
     path = paths.worker_board(program, worker.generation, worker.index)
-    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return WorkerState(worker_board.decode(reader.read()).phase.name.lower())
-    return WorkerState.ACCEPTING
+    board = content(path, worker_board.decode)
+    return WorkerState(board.phase.name.lower()) if board else WorkerState.ACCEPTING
 
 
 def _try(worker: WorkerId, path: Path, timeout: float) -> LivingWorker | None:

@@ -2,18 +2,15 @@
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import asdict
 
 from appliance.core.rollout.generations import Generation, TrackedWorker
 from appliance.core.rollout.states import GenerationState
 from appliance.model.paths import Paths
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.process.limits import open_files
 from appliance.proxy.master import ProxyMaster
 from appliance.wire.boards import worker_board
-from appliance.wire.boards.health_board import BoardFormatError
 
 Values = dict[str, object]
 
@@ -71,9 +68,7 @@ def _worker(master: ProxyMaster, worker: TrackedWorker) -> Values:
 def _sessions(paths: Paths, program: str, worker: TrackedWorker) -> int | None:
     """Return how many sessions a worker's board shows, None while it has none."""
     path = paths.worker_board(program, worker.id.generation, worker.id.index)
-    with suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return worker_board.sessions(reader.read())
-    return None
+    return content(path, worker_board.sessions)
 
 
 def _unix(monotonic: float | None) -> float | None:

@@ -2,20 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import BoardFollower
 from appliance.wire.boards import health_board
-from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord
+from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.worker import pool_changes
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.traffic import Traffic
-
-_FOLLOW_LOOKS: Final = 20
-"""Looks between two checks whether the board's file was removed and made anew."""
-
-_NOTHING_SEEN: Final = -1
 
 
 class HealthFollower:
@@ -29,37 +22,25 @@ class HealthFollower:
         *,
         fault: Callable[[Exception], None],
     ) -> None:
-        self._path, self._traffic, self._backends, self._fault = path, traffic, backends, fault
-        self._board: BoardReader | None = None
-        self._seen_changes = _NOTHING_SEEN
-        self._looks = 0
+        self._traffic, self._backends, self._fault = traffic, backends, fault
+        self._board = BoardFollower(path, health_board.decode)
 
     def forget(self) -> None:
         """Give the pools all records again at the next look: there are new pools."""
-        self._seen_changes = _NOTHING_SEEN
+        self._board.forget()
 
     def look(self) -> None:
         """Give the pools the board's records where they have changed since the last look.
 
-        The worker calls it on each tick. The count of changes is one word of shared memory: mostly nothing
-        more is read.
+        The worker calls it on each tick. Without a board servers stay as they are: `health` publishes as soon
+        as it can.
         """
-        self._looks += 1
-        try:
-            if self._board is None:
-                self._board = BoardReader(self._path)
-            elif self._looks % _FOLLOW_LOOKS == 0:
-                self._board.follow()
-            if self._board.changes == self._seen_changes:
-                return
-            payload, changes = self._board.published()
-            board = health_board.decode(payload)
-        except (BoardError, BoardFormatError):
-            return  # not there yet: servers stay as they are, `health` publishes as soon as it can
-        records = {(server.pool, server.server): server for server in board.servers}
+        board = self._board.changed()
+        if board is None:
+            return
+        records = board.by_name()
         for backend in self._backends.values():
             self._observe(backend, records)
-        self._seen_changes = changes
 
     def _observe(self, backend: Backend, records: Mapping[tuple[str, str], ServerHealthRecord]) -> None:
         try:

@@ -22,11 +22,11 @@ from appliance.guest.host_keys import SSH
 from appliance.model.guest.report import GuestReport
 from appliance.model.messages.quoting import masked
 from appliance.model.paths import Paths
+from appliance.net.boards.board_content import content
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.netlink.links import Links
 from appliance.wire.boards import vrrp_board
-from appliance.wire.boards.health_board import BoardFormatError
 
 
 def log_in(facts: ScreenFacts) -> Iterator[str]:
@@ -135,8 +135,8 @@ def signature(paths: Paths, links: Links) -> Signature:
 def _states(paths: Paths) -> tuple[object, ...]:
     """Return the state of each virtual router, and how often the health board has changed."""
     found: list[object] = []
-    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(paths.vrrp_board) as reader:
-        found += [(each.name, each.state) for each in vrrp_board.decode(reader.read()).routers]
+    if vrrp := content(paths.vrrp_board, vrrp_board.decode):
+        found += [(each.name, each.state) for each in vrrp.routers]
     with contextlib.suppress(BoardError), BoardReader(paths.health_board) as reader:
         found.append(reader.changes)
     return tuple(found)

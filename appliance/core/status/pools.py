@@ -49,7 +49,7 @@ class _ServerFigures:
 def health_records(observations: Observations) -> dict[tuple[str, str], ServerHealthRecord]:
     """Return what `health` wrote last about servers, by pool and server; nothing where no appliance runs."""
     board = observations.health if observations.living else None
-    return {(each.pool, each.server): each for each in board.servers} if board else {}
+    return board.by_name() if board else {}
 
 
 def _server_figures(observations: Observations) -> _ServerFigures:

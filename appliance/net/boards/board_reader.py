@@ -81,8 +81,8 @@ class BoardReader:
         """Return the payload last published, whole; empty before the first publish; raises BoardError."""
         return self.published().payload
 
-    def follow(self) -> None:
-        """Open the path again where another file has its name by now; raises BoardError.
+    def follow(self) -> bool:
+        """Open the path again where another file has its name by now, and return whether; raises BoardError.
 
         A writer marks the file that it replaces as retired. It cannot mark one that somebody removed, so a
         reader that lives long calls this now and then.
@@ -90,6 +90,8 @@ class BoardReader:
         with contextlib.suppress(FileNotFoundError):
             if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116  # often asked; no object for it
                 self._open()
+                return True
+        return False
 
     def close(self) -> None:
         """Unmap the file; another call is harmless."""

@@ -9,14 +9,12 @@ import contextlib
 
 from appliance.core.rollout.states import WorkerId
 from appliance.model.paths import Paths
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.files import readers, snapshots, state_files
 from appliance.net.files.atomic_write import write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.wire.boards import ended_workers, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, EndedWorkersError
-from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.worker_board import WorkerBoard
 
 
@@ -53,9 +51,7 @@ def _read(paths: Paths, program: str) -> EndedWorkers:
 
 def _board(paths: Paths, program: str, worker: WorkerId) -> WorkerBoard | None:
     path = paths.worker_board(program, worker.generation, worker.index)
-    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return worker_board.decode(reader.read())
-    return None
+    return content(path, worker_board.decode)
 
 
 def _current(paths: Paths, sums: EndedWorkers) -> EndedWorkers:

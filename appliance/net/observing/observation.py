@@ -27,8 +27,7 @@ from appliance.core.status.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards import ended_workers
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import (
     kept_counts,
@@ -43,8 +42,6 @@ from appliance.net.netlink.connection_room import connection_room
 from appliance.net.supervision.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_ended
-from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
-from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.status_answer import StatusAnswer, StatusAnswerError, decode
@@ -81,7 +78,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         ),
         accepted_at=_accepted_at(paths),
         starts=kept_counts.read(paths.program_starts),
-        vrrp_board=_vrrp(paths.vrrp_board),
+        vrrp_board=content(paths.vrrp_board, vrrp_board.decode),
         take_overs=take_over_note.read(paths),
         connection_room=connection_room() if _tracks(boards.snapshot) else None,
     )
@@ -99,7 +96,7 @@ def observe_boards(paths: Paths) -> Observations:
         snapshot=_snapshot(paths),
         supervised=SupervisordNotAsked.NOT_WANTED,
         answers={},
-        health=_health(paths.health_board),
+        health=content(paths.health_board, health_board.decode),
         workers=living,
         ended=ended,
         failures={},
@@ -140,8 +137,8 @@ def counted_by_workers(paths: Paths) -> tuple[tuple[WorkerBoard, ...], Mapping[s
 def _boards(runtime: Path) -> Iterator[tuple[WorkerBoard, bool]]:
     """Yield the board of every worker, and whether it is alive."""
     for path in sorted(runtime.glob("worker-*.board")):
-        with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-            board = worker_board.decode(reader.read())
+        board = content(path, worker_board.decode)
+        if board is not None:
             yield board, _alive(board.pid, path.with_suffix(".control"))
 
 
@@ -220,18 +217,6 @@ def _accepted_at(paths: Paths) -> float | None:
     for path in (paths.accepted, paths.accepted_for_readers):
         with contextlib.suppress(OSError):
             return path.stat().st_mtime
-    return None
-
-
-def _health(path: Path) -> HealthBoard | None:
-    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return health_board.decode(reader.read())
-    return None
-
-
-def _vrrp(path: Path) -> VrrpBoard | None:
-    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return vrrp_board.decode(reader.read())
     return None
 
 

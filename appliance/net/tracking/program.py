@@ -8,14 +8,11 @@ import gevent
 
 from appliance.model.paths import Paths
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.process.process_exits import ProcessExits
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown, raise_if_stalled
 from appliance.wire.boards import worker_board
-from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import Question
 
 STARTING: Final = 4.0
@@ -46,7 +43,7 @@ class ProxyTrack:
 
     def look(self) -> LookResult:
         """Return whether a living worker accepts; raises TrackUnknown."""
-        boards = [board for path in self._paths() if (board := _read(path))]
+        boards = [board for path in self._paths() if (board := content(path, worker_board.decode))]
         mine = {each.pid: each.phase for each in boards if each.program == self._program}
         try:
             self._exits.watch(pid for pid in mine if _is_worker(pid))
@@ -115,15 +112,6 @@ class AnsweringTrack:
 
     def close(self) -> None:
         """Do nothing: no connection is kept."""
-
-
-def _read(path: Path) -> WorkerBoard | None:
-    """Return what a worker's board says, None where it is gone or damaged."""
-    try:
-        with BoardReader(path) as board:
-            return worker_board.decode(board.read())
-    except (BoardError, BoardFormatError):
-        return None
 
 
 def _is_worker(pid: int) -> bool:

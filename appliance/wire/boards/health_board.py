@@ -101,6 +101,10 @@ class HealthBoard:
     servers: tuple[ServerHealthRecord, ...]
     pools: tuple[PoolHealthRecord, ...] = ()
 
+    def by_name(self) -> dict[tuple[str, str], ServerHealthRecord]:
+        """Return the servers by pool and name."""
+        return {(each.pool, each.server): each for each in self.servers}
+
 
 _HEAD: Final = struct.Struct("=4sIIIIId")
 _POOL: Final = struct.Struct(f"={NAME_BYTES}sQdd")
