@@ -7,17 +7,15 @@ import click
 
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
-from appliance.console.program_questions import ask_program
+from appliance.console.program_questions import program_status
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
 from appliance.console.vip.connections import objection
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.net.files import snapshots
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Answer, Question, bad
+from appliance.wire.lines.control import Answer, bad
 from appliance.wire.lines.linger_status import LingerStatus
-from appliance.wire.lines.status_answer import StatusAnswerError
 
 _TIMEOUT: Final = 120.0  # seconds: a hand-over takes a minute at most
 _LOOK_AGAIN: Final = 0.5
@@ -74,13 +72,7 @@ def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer
         return answer, 0
     until = time.monotonic() + (accepted.linger.longest if timeout is None else timeout)
     while True:
-        said = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
-        if not said.ok:
-            return said, 0
-        try:
-            status = status_answer.decode(said.values, LingerStatus)
-        except StatusAnswerError as error:
-            return bad(f"the program {LINGER} speaks otherwise: {error}"), 0
+        status = program_status(paths, LINGER, LingerStatus)
         if not status.addresses:
             return answer, 0
         if time.monotonic() >= until:

@@ -8,8 +8,11 @@ import gevent
 
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.runtime_access import require_access
+from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.status_answer import Status, StatusAnswerError
 
 _WAKE_SECONDS: Final = 0.2  # Ctrl-C is noticed within this time
 
@@ -31,6 +34,23 @@ def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
         return ask(path, question, timeout=timeout)
     except ControlUnavailable as error:
         raise Refused(absent(path.stem, path, error), step=LOOK) from error
+
+
+def program_status(paths: Paths, program: str, kind: type[Status], *, timeout: float = 10.0) -> Status:
+    """Return what the program answers to `status`; raises ClickException."""
+    answer = ask_program(paths.control(program), Question(command="status"), timeout=timeout)
+    return decoded_status(paths, program, answer, kind)
+
+
+def decoded_status(paths: Paths, program: str, answer: Answer, kind: type[Status]) -> Status:
+    """Return the status in an answer of the program; raises ClickException."""
+    if not answer.ok:
+        raise Refused("; ".join(each.message for each in answer.errors), step=LOOK)
+    try:
+        return status_answer.decode(answer.values, kind)
+    except StatusAnswerError as error:
+        said = f"the program {program} is of another version: {error}"
+        raise Refused(said, step=f"`{paths.supervisorctl} restart {program}`") from error
 
 
 def absent(program: str, path: Path, error: Exception) -> str:

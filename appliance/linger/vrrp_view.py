@@ -8,11 +8,9 @@ from appliance.core.vrrp.election_messages import Cause
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.net.boards.board_content import content
-from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.net.control.control_client import ControlUnavailable, ask, status_of
 from appliance.wire.boards import vrrp_board
-from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Question
-from appliance.wire.lines.status_answer import StatusAnswerError
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _ASKED: Final = 1.0  # seconds for an answer
@@ -52,14 +50,10 @@ class VrrpView:
 
     def died(self, addresses: Iterable[str], routers: Mapping[str, str]) -> frozenset[str]:
         """Return which of these addresses have come here because their active was not heard any more."""
-        try:
-            answer = ask(self._paths.control(VRRP), Question(command="status"), timeout=_ASKED)
-            known = status_answer.decode(answer.values, VrrpStatus).routers if answer.ok else ()
-        except (ControlUnavailable, StatusAnswerError):
-            return frozenset()
+        status = status_of(self._paths.control(VRRP), VrrpStatus, timeout=_ASKED)
         dead = {
             each.name
-            for each in known
+            for each in (status.routers if status else ())
             if each.transitions and each.transitions[-1].cause == Cause.ACTIVE_DOWN.value
         }
         return frozenset(each for each in addresses if routers.get(each) in dead)

@@ -31,9 +31,10 @@ from appliance.model.operator_events import OperatorEvent
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
+from appliance.net.control.control_client import status_of
 from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
-from appliance.net.observing.observation import observe, observe_boards, status_of
+from appliance.net.observing.observation import observe, observe_boards
 from appliance.net.process import descriptors
 from appliance.net.process.collection import no_collection
 from appliance.stats.history_file import HistoryFile
@@ -167,7 +168,7 @@ class LatestFigures:
         if not isinstance(boards.snapshot, Snapshot) or not boards.snapshot.forwarded:
             self._forward = None
             return boards
-        self._forward = status_of(self._paths, FORWARD, ForwardStatus, timeout=_LOOK) or self._forward
+        self._forward = status_of(self._paths.control(FORWARD), ForwardStatus, timeout=_LOOK) or self._forward
         return replace(boards, answers={FORWARD: self._forward} if self._forward else {})
 
     def _look_always(self) -> None:

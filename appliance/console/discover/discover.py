@@ -1,24 +1,17 @@
 """`appliance discover`: the sources of servers, how old they are, and what is wrong with them."""
 
 import time
-from typing import Final
 
 import click
 
 from appliance.console.discover.discovery_tables import discovery_tables
 from appliance.console.output.printing import print_json, print_table
-from appliance.console.output.refusal import Refused
-from appliance.console.program_questions import ask_program
+from appliance.console.program_questions import program_status
 from appliance.model.paths import Paths
 from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Question
 from appliance.wire.lines.discovery_status import DiscoveryStatus
-from appliance.wire.lines.status_answer import StatusAnswerError
-
-_TIMEOUT: Final = 10.0
 
 
 @click.command(epilog="Example: appliance discover --json | jq '.sources[] | {name, seen_at, hold}'")
@@ -37,12 +30,7 @@ def discover(paths: Paths, *, as_json: bool) -> None:
         nothing = "No pool discovers its servers."
         print_json({"sources": [], "problems": []}) if as_json else click.echo(nothing)
         return
-    answer = ask_program(paths.control(DISCOVER), Question(command="status"), timeout=_TIMEOUT)
-    try:
-        status = status_answer.decode(answer.values, DiscoveryStatus)
-    except StatusAnswerError as error:
-        said = f"the program discover is of another version: {error}"
-        raise Refused(said, step=f"`{paths.supervisorctl} restart discover`") from error
+    status = program_status(paths, DISCOVER, DiscoveryStatus)
     if as_json:
         print_json(status)
     else:

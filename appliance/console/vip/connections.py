@@ -4,15 +4,12 @@ import contextlib
 import time
 from typing import Final
 
-from appliance.console.program_questions import ask_program
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.control.control_client import status_of
 from appliance.net.files import snapshots
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Question
 from appliance.wire.lines.linger_status import LingerStatus
-from appliance.wire.lines.status_answer import StatusAnswerError
 
 _TIMEOUT: Final = 10.0
 _PATIENCE: Final = 2.0
@@ -54,7 +51,4 @@ def _configured(paths: Paths) -> Snapshot | None:
 
 
 def _asked(paths: Paths) -> LingerStatus | None:
-    answer = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
-    with contextlib.suppress(StatusAnswerError):
-        return status_answer.decode(answer.values, LingerStatus) if answer.ok else None
-    return None
+    return status_of(paths.control(LINGER), LingerStatus, timeout=_TIMEOUT)

@@ -10,8 +10,8 @@ import msgspec
 
 from appliance.console.completion.names import virtual_ip_names
 from appliance.console.output.printing import print_json, print_table
-from appliance.console.output.refusal import LOOK, Refused
-from appliance.console.program_questions import ask_program
+from appliance.console.output.refusal import Refused
+from appliance.console.program_questions import ask_program, decoded_status
 from appliance.console.vip.connections import lingering, objection
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.status.vrrp_troubles import troubles
@@ -20,14 +20,11 @@ from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import snapshots
-from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, Question
-from appliance.wire.lines.status_answer import StatusAnswerError
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _TIMEOUT: Final = 10.0
 _WHY: Final = "`appliance vip status` shows who is active, `appliance why NAME` says why"
-_OTHER_VERSION: Final = "it is of another version: restart the appliance"
 _MARGIN: Final = 10.0
 """Seconds beyond the longest hand-over for which `move` waits for its answer."""
 
@@ -61,7 +58,7 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
         )
         return
     answer = ask_program(paths.control(VRRP), Question(command="status"), timeout=_TIMEOUT)
-    status = _status(answer)
+    status = decoded_status(paths, VRRP, answer, VrrpStatus)
     shown = replace(status, routers=tuple(each for each in status.routers if name in (None, each.name)))
     wrong = tuple(troubles(shown))
     if as_json:
@@ -156,15 +153,6 @@ def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:
     near = get_close_matches(name, names, n=1) or names
     hint = f" Did you mean {' or '.join(near)}?" if near else " None is configured."
     raise click.BadParameter(f"there is no virtual IP {name!r}.{hint}", param_hint="NAME")
-
-
-def _status(answer: Answer) -> VrrpStatus:
-    if not answer.ok:
-        raise Refused("; ".join(_messages(answer)), step=LOOK)
-    try:
-        return status_answer.decode(answer.values, VrrpStatus)
-    except StatusAnswerError as error:
-        raise Refused(f"the program {VRRP} speaks otherwise: {error}", step=_OTHER_VERSION) from error
 
 
 def _values(answer: Answer, name: str | None) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The asking side of a control socket: one question, one answer."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
@@ -11,8 +12,10 @@ from gevent.lock import RLock
 from gevent.queue import Empty, Queue
 
 from appliance.net.control import descriptor_passing
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question
 from appliance.wire.lines.line_buffer import LineBuffer
+from appliance.wire.lines.status_answer import Status, StatusAnswerError
 
 
 class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -121,6 +124,14 @@ class ControlClient:
             self.closed.set()
             self._answers.put(None)
             descriptor_passing.close_all(descriptors)
+
+
+def status_of(path: Path, kind: type[Status], *, timeout: float) -> Status | None:
+    """Return what a program answers to `status`; None where it does not answer so in time."""
+    with contextlib.suppress(ControlUnavailable, StatusAnswerError):
+        answer = ask(path, Question(command="status"), timeout=timeout)
+        return status_answer.decode(answer.values, kind) if answer.ok else None
+    return None
 
 
 def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:

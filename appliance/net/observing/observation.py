@@ -19,7 +19,6 @@ import gevent
 from appliance.core.programs import BY_NAME
 from appliance.core.status.observations import (
     Observations,
-    OfProgram,
     SupervisedProgram,
     SupervisordNotAsked,
 )
@@ -102,16 +101,6 @@ def observe_boards(paths: Paths) -> Observations:
         failures={},
         degraded=None,
     )
-
-
-def status_of(
-    paths: Paths, program: str, kind: type[OfProgram], *, timeout: float = TIMEOUT
-) -> OfProgram | None:
-    """Return what one program answers to `status`; None where it does not answer so in time."""
-    with contextlib.suppress(ControlUnavailable):
-        answer = _status(program, ask(paths.control(program), Question(command="status"), timeout=timeout))
-        return answer if isinstance(answer, kind) else None
-    return None
 
 
 def counted_by_workers(paths: Paths) -> tuple[tuple[WorkerBoard, ...], Mapping[str, EndedWorkers]]:

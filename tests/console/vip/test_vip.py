@@ -225,4 +225,4 @@ def test_an_answer_of_another_shape_is_no_traceback(paths: Paths, said: dict[str
     with answering(paths, said):
         result = vip(paths, "status")
     assert result.exit_code == 1
-    assert "speaks otherwise" in result.stderr
+    assert "is of another version" in result.stderr

@@ -26,7 +26,7 @@ def board(tmp_path: Path) -> Path:
 
 
 def test_there_is_nothing_without_a_board(board: Path):
-    """Neither a board that nobody has made, nor one without a payload, has a content, and neither is logged."""
+    """A board that nobody has made, and one without a payload, have no content, and nothing is logged."""
     with capture_logs() as logged:
         absent = content(board, _text, structlog.get_logger())
         BoardWriter(board).close()
