@@ -16,7 +16,7 @@ from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.privileges.needed_capabilities import has
-from appliance.wire.nftables.nftables_transaction import Family, delete_table
+from appliance.wire.nftables.nftables_commands import Family, delete_table
 
 CLAIM: Final = "lb-appliance-forward"
 """The abstract socket name that a running `forward` has in its network namespace (NamespaceClaim)."""

@@ -43,7 +43,7 @@ from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.forwarding import objections
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards import health_board
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers
 _STANDING: Final = 0.5  # seconds between two looks whether the rules still stand

@@ -17,7 +17,7 @@ from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
-from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain, list_counters
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain, list_counters
 
 _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
 
@@ -192,7 +192,7 @@ class KernelTables:
 
     def _write(self, family: Family, script: str) -> None:
         with self._standing.writing(family):
-            self._open().run_text(script)
+            self._open().run(script)
 
     def _guard(self, family: Family, frontends: Sequence[ForwardedFrontend]) -> None:
         script = guard.guard(family, frontends)

@@ -12,7 +12,7 @@ from typing import Final
 from appliance.core.forwarding.ruleset import TABLE
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _WORD: Final = 0xFFFFFFFF
 

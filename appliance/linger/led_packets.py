@@ -12,7 +12,7 @@ from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
 
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
@@ -66,7 +66,7 @@ class LedPackets:
         if is_fresh(self._put.get(family), elements, now):
             return True
         try:
-            self._open().run_text(ruleset.refresh(FAMILIES[family], elements))
+            self._open().run(ruleset.refresh(FAMILIES[family], elements))
         except NftablesError as error:
             del self._made[family]
             if family not in self._put or not error.is_because(errno.ENOENT):
@@ -112,12 +112,12 @@ class LedPackets:
             # Packets come already, and until they are led they are answered by a reset.
             del self._put[family]
             script += "\n" + ruleset.refresh(word, elements)
-        self._open().run_text(script)
+        self._open().run(script)
         if known and not rebuilt:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
             for each in named(word, elements.addresses, table=ruleset.TABLE):
-                self._open().run_text(each)
+                self._open().run(each)
         self._made[family] = wanted
 
     def _is_there(self, family: Family) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from appliance.core.linger import ruleset
 from appliance.net.netlink.socket_connections import SocketConnections, both_ways
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 
 def named(family: Family, addresses: Iterable[str], *, table: str) -> Iterator[str]:

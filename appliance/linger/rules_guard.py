@@ -7,7 +7,7 @@ from appliance.core.linger import ruleset
 from appliance.linger.own_connections import named
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 Entrances = tuple[tuple[str, str], ...]
 

@@ -15,17 +15,11 @@ from appliance.core.redirect.rules import (
     Redirection,
     is_monitors,
     names_on,
-    transaction,
+    script,
 )
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_transaction import (
-    Command,
-    Family,
-    add_table,
-    delete_table,
-    list_chain,
-)
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
 
 _UNKNOWN_TO_KERNEL: Final = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
 _BELONGS_TO_ANOTHER: Final = (
@@ -93,7 +87,7 @@ class KernelRules:
             self._nftables = self._connect()
         return self._nftables
 
-    def _listed(self, command: Command) -> tuple[NftablesObject, ...]:
+    def _listed(self, command: str) -> tuple[NftablesObject, ...]:
         """Return what a command lists, nothing where the kernel has no such table or chain."""
         try:
             return self._open().run(command)
@@ -117,7 +111,7 @@ class KernelRules:
     def _make_tables(self, families: tuple[Family, ...]) -> None:
         """Make tables that are ours, or where the kernel does not know of that, tables like any other."""
         if not (self.owned and self._own_tables(families)):
-            self._open().run(*(add_table(each, TABLE) for each in families))
+            self._open().run("\n".join(f"add table {each.value} {TABLE}" for each in families))
 
     def _own_tables(self, families: tuple[Family, ...]) -> bool:
         nftables = self._open()
@@ -150,14 +144,14 @@ class KernelRules:
         ordered = sorted(rules, key=lambda each: (each.name, str(each.source)))
         nftables = self._open()
         try:
-            nftables.run(*transaction(families, ordered, guarded=self.guarded))
+            nftables.run(script(families, ordered, guarded=self.guarded))
         except NftablesError as error:
             if not (self.guarded and any(map(error.is_because, _UNKNOWN_TO_KERNEL))):
                 raise
             reason = str(error)
         else:
             return
-        nftables.run(*transaction(families, ordered, guarded=False))
+        nftables.run(script(families, ordered, guarded=False))
         self.guarded = False  # after it has worked: the reason may have been another one
         self._log.warning("redirect-not-guarded", reason=reason)
 

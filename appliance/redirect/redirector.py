@@ -27,7 +27,7 @@ from appliance.net.tracking.program import ProxyTrack
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectState
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _GLANCE: Final = 0.5  # seconds between two looks whether workers accept
 _UNSEEN: Final = LookResult(up=False, detail="no worker was looked for yet")

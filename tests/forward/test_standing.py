@@ -7,7 +7,7 @@ import pytest
 from appliance.forward.standing import Standing
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.sockets
 

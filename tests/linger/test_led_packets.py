@@ -9,6 +9,7 @@ from appliance.core.linger.hops import Hops
 from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
 from appliance.linger.led_packets import LedPackets
 from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesObject
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("nft", root=True)]
 
@@ -24,11 +25,11 @@ _ELEMENTS = Elements(
 class _OlderKernel(Nftables):
     """A kernel before 5.12, which knows no owners."""
 
-    def run_text(self, script: str) -> None:
+    def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
         """Refuse owners, as that kernel does."""
         if "flags owner" in script:
             raise NftablesError("Could not process rule: Operation not supported")
-        super().run_text(script)
+        return super().run(script, limit=limit)
 
 
 def _nft(*arguments: str) -> str:
@@ -66,9 +67,9 @@ def test_elements_are_renewed_before_their_time_is_over(
     now, written = [0.0], list[str]()
 
     class Noting(Nftables):
-        def run_text(self, script: str) -> None:
+        def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
             written.append(script)
-            super().run_text(script)
+            return super().run(script, limit=limit)
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     led = make(Noting)

@@ -13,8 +13,8 @@ from appliance.core.redirect.switch import switches
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.redirect.kernel_rules import KernelRules
-from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_transaction import Command, Family
+from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesObject
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("nft", root=True)]
 
@@ -43,11 +43,11 @@ class _OlderKernel(Nftables):
             raise NftablesError("Could not process rule: Operation not supported")
         super().own_tables(families, table)  # type: ignore[arg-type]  # passed on as it came
 
-    def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
+    def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
         """Refuse rules with the question for sockets."""
-        if not self.sockets and "'socket'" in str(commands):
+        if not self.sockets and " socket " in script:
             raise NftablesError("Could not process rule: No such file or directory")
-        return super().run(*commands)
+        return super().run(script, limit=limit)
 
 
 @pytest.fixture
@@ -142,10 +142,10 @@ def test_another_reason_is_no_older_kernel(log: CapturingLogger):
     class Refusing(_OlderKernel):
         owners = True
 
-        def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
-            if "dnat" in str(commands):
+        def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
+            if "dnat" in script:
                 raise NftablesError("Could not process rule: Operation not supported")
-            return super().run(*commands)
+            return super().run(script, limit=limit)
 
     rules = _rules(log, Refusing)
     with pytest.raises(NftablesError, match="not supported"):

@@ -17,7 +17,7 @@ from appliance.net.tracking.track_check import LookResult
 from appliance.redirect import redirector as module
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.sockets
 

@@ -13,7 +13,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink.links import Links
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
 from appliance.net.privileges import needed_capabilities
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _LOOSE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
 _FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
@@ -45,7 +45,7 @@ def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Find
     for version in sorted({each.family for each in snapshot.virtual_routers}):
         try:
             with closing(connect()) as nftables:
-                nftables.try_text(ruleset.trial(_FAMILIES[version]))
+                nftables.try_script(ruleset.trial(_FAMILIES[version]))
         except NftablesError as error:
             message = (
                 f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"

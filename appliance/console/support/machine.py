@@ -19,7 +19,7 @@ from appliance.model.paths import Paths
 from appliance.net.listening.port_owner import port_owner
 from appliance.net.nftables.nftables import Nftables
 from appliance.net.process.own_processes import own_processes
-from appliance.wire.nftables.nftables_transaction import list_ruleset
+from appliance.wire.nftables.nftables_commands import LIST_RULESET
 
 _MOST: Final = 2000
 """Most routes, neighbours and the like; a router of the internet has a million."""
@@ -106,7 +106,7 @@ def _settings() -> str:
 def _rules() -> str:
     nftables = Nftables()
     try:
-        return as_json([{each.kind: each.fields} for each in nftables.run(list_ruleset())])
+        return as_json([{each.kind: each.fields} for each in nftables.run(LIST_RULESET)])
     finally:
         nftables.close()
 

@@ -11,7 +11,7 @@ from typing import Final
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.ruleset import TABLE, mark
 from appliance.model.snapshot.frontends import Flowtable
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 CHAIN: Final = "flows"
 """The chain that puts connections into flowtables."""

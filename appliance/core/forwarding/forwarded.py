@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 from appliance.model.snapshot.frontends import Bind, Frontend
 from appliance.model.snapshot.pools import Pool
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

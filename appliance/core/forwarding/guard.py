@@ -11,7 +11,7 @@ from typing import Final
 
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_forward_guard"
 

@@ -13,7 +13,7 @@ from appliance.model.server_states import ServerState
 from appliance.model.snapshot.frontends import Bind, Frontend, Masquerade
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.literal import is_literal
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
 

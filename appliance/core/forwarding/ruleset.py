@@ -31,7 +31,7 @@ from appliance.core.forwarding.slots import HASHED, SLOTS
 from appliance.model.snapshot.frontends import Masquerade
 from appliance.model.snapshot.pools import Balance
 from appliance.wire.nftables import ended_connections
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_forward"
 """The table of the rules, one of this name in each family."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from appliance.core.linger.hops import Hops
 from appliance.wire.nftables import ended_connections
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_linger"
 GUARD: Final = "lb_linger_guard"

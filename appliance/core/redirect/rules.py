@@ -31,18 +31,7 @@ from appliance.core.redirect.switch import RedirectSwitch
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.redirects import is_every_address, target
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_transaction import (
-    Command,
-    Family,
-    Statement,
-    add_nat_chain,
-    add_rule,
-    add_table,
-    change,
-    equals,
-    flush_chain,
-    header_field,
-)
+from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_redirect"
 """The table of the rules, one of this name in each family."""
@@ -63,7 +52,7 @@ _MONITOR_COMMENT: Final = "OCP_API_LB_REDIRECT"
 _DSTNAT: Final = -100  # NF_IP_PRI_NAT_DST of linux/netfilter_ipv4.h
 _VERSIONS: Final = {Family.IPV4: 4, Family.IPV6: 6}
 _ON: Final = "on "
-_HERE: Final = equals({"fib": {"result": "type", "flags": ["daddr"]}}, "local")
+_NAT_CHAIN: Final = f"{{ type nat hook %s priority {_DSTNAT}; policy accept; }}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,81 +81,61 @@ def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
         )  # fmt: skip
 
 
-def transaction(
-    families: Iterable[Family], wanted: Iterable[Redirection], *, guarded: bool
-) -> tuple[Command, ...]:
-    """Return what leads from any state to the wanted one in these families; TABLE has to be there.
+def script(families: Iterable[Family], wanted: Iterable[Redirection], *, guarded: bool) -> str:
+    """Return what leads from any state to the wanted one in these families (nft(8)); TABLE has to be there.
 
     Without `guarded` the question whether anybody listens is left out, for kernels that cannot ask it.
     """
     all_wanted = tuple(wanted)
-    commands: list[Command] = []
+    lines: list[str] = []
     for family in families:
         ours = [each for each in all_wanted if each.family is family]
-        commands += _flows(family, ours)
+        lines += _flows(family, ours)
         for chain in (PREROUTING, OUTPUT):
-            commands.append(add_nat_chain(family, TABLE, chain, hook=chain, priority=_DSTNAT))
-            commands.append(flush_chain(family, TABLE, chain))
+            lines += _empty_chain(family, TABLE, chain)
         for each in ours:
-            commands += _from_outside(each) if guarded else _from_outside_unguarded(each)
-            commands.append(_from_here(each))
-    return tuple(commands)
+            lines += _from_outside(each) if guarded else _from_outside_unguarded(each)
+            lines.append(_from_here(each))
+    return "\n".join(lines)
 
 
-def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[Command]:
-    new = equals({"ct": {"key": "state"}}, "new")
-    yield add_table(family, FLOWS_TABLE)
-    yield add_nat_chain(family, FLOWS_TABLE, PREROUTING, hook=PREROUTING, priority=_DSTNAT)
-    yield flush_chain(family, FLOWS_TABLE, PREROUTING)
-    yield add_rule(family, FLOWS_TABLE, PREROUTING, new, comment="keeps what was redirected")
-    for name in dict.fromkeys(each.name for each in wanted):
-        yield add_rule(family, FLOWS_TABLE, PREROUTING, new, comment=f"{_ON}{name}")
+def _empty_chain(family: Family, table: str, chain: str) -> Iterator[str]:
+    """Make a chain that sees the first packet of each connection; one that is there loses its rules."""
+    yield f"add chain {family.value} {table} {chain} {_NAT_CHAIN % chain}"
+    yield f"flush chain {family.value} {table} {chain}"
 
 
-def _from_outside(each: Redirection) -> Iterator[Command]:
-    port = header_field("tcp", "dport")
-    listened = equals({"socket": {"key": "transparent"}}, 0)
-    to_us = (change(port, each.target.port), *_at_target(each))
-    yield _rule(each, PREROUTING, *_addressed(each, each.source.port), _HERE, *to_us, listened, _dnat(each))
-    was = equals({"ct": {"key": "proto-dst", "dir": "original"}}, each.source.port)
-    back = (*_from_target(each), change(port, each.source.port))
-    yield _rule(each, PREROUTING, *_addressed(each, each.target.port, moved=True), was, *back)
+def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[str]:
+    yield f"add table {family.value} {FLOWS_TABLE}"
+    yield from _empty_chain(family, FLOWS_TABLE, PREROUTING)
+    for comment in ("keeps what was redirected", *dict.fromkeys(f"{_ON}{each.name}" for each in wanted)):
+        yield f'add rule {family.value} {FLOWS_TABLE} {PREROUTING} ct state new comment "{comment}"'
 
 
-def _at_target(each: Redirection) -> Iterator[Statement]:
-    """Give the packet our address where that is another one than its own."""
-    if each.target.host != each.source.host:
-        yield change(header_field(each.family.value, "daddr"), each.target.host)
+def _from_outside(each: Redirection) -> Iterator[str]:
+    """Give the packet our port, and our address if that is another one, before the question for a socket."""
+    family, here, there = each.family.value, each.source, each.target
+    moves = there.host != here.host
+    to_us = f"tcp dport set {there.port}" + f" {family} daddr set {there.host}" * moves
+    back = f"{family} daddr set {here.host} " * moves + f"tcp dport set {here.port}"
+    yield _rule(each, PREROUTING, here, f"fib daddr type local {to_us} socket transparent 0 dnat to {there}")
+    yield _rule(each, PREROUTING, there, f"ct original proto-dst {here.port} {back}")
 
 
-def _from_target(each: Redirection) -> Iterator[Statement]:
-    if each.target.host != each.source.host:
-        yield change(header_field(each.family.value, "daddr"), each.source.host)
+def _from_outside_unguarded(each: Redirection) -> Iterator[str]:
+    yield _rule(each, PREROUTING, each.source, f"dnat to {each.target}")
 
 
-def _from_outside_unguarded(each: Redirection) -> Iterator[Command]:
-    yield _rule(each, PREROUTING, *_addressed(each, each.source.port), _dnat(each))
+def _from_here(each: Redirection) -> str:
+    """Return the rule for the node's own programs: what they send to an address of the node leaves by lo."""
+    to_us = f"redirect to :{each.target.port}" if each.port_only else f"dnat to {each.target}"
+    return _rule(each, OUTPUT, each.source, f'oifname "lo" {to_us}')
 
 
-def _from_here(each: Redirection) -> Command:
-    """Return the rule for the node's own programs: what they say to an address of the node goes out by lo."""
-    to_us: Statement = {"redirect": {"port": each.target.port}} if each.port_only else _dnat(each)
-    on_lo = equals({"meta": {"key": "oifname"}}, "lo")
-    return _rule(each, OUTPUT, *_addressed(each, each.source.port), on_lo, to_us)
-
-
-def _addressed(each: Redirection, port: int, *, moved: bool = False) -> tuple[Statement, Statement]:
-    host = each.target.host if moved else each.source.host
-    address = header_field(each.family.value, "daddr")
-    return equals(address, host), equals(header_field("tcp", "dport"), port)
-
-
-def _dnat(each: Redirection) -> Statement:
-    return {"dnat": {"addr": each.target.host, "port": each.target.port}}
-
-
-def _rule(each: Redirection, chain: str, *statements: Statement) -> Command:
-    return add_rule(each.family, TABLE, chain, *statements, comment=each.name)
+def _rule(each: Redirection, chain: str, to: Bind, statements: str) -> str:
+    family = each.family.value
+    addressed = f"{family} daddr {to.host} tcp dport {to.port}"
+    return f'add rule {family} {TABLE} {chain} {addressed} {statements} comment "{each.name}"'
 
 
 def is_monitors(objects: Iterable[NftablesObject]) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
 from appliance.net.netlink.rtnetlink import attribute, attributes
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _NETLINK_NETFILTER: Final = 12  # linux/netlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h

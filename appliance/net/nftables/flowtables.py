@@ -8,7 +8,7 @@ from typing import Final
 from appliance.core.forwarding.flows import trial
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.net.nftables.nftables import Nftables, NftablesError
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _ADVICE: Final = {
     Flowtable.SOFTWARE: "CONFIG_NF_FLOW_TABLE, CONFIG_NFT_FLOW_OFFLOAD; or leave `flowtable` out",
@@ -32,7 +32,7 @@ def objections(
     for family in families:
         try:
             with closing(connect()) as nftables:
-                nftables.try_text(trial(family, kind, interfaces))
+                nftables.try_script(trial(family, kind, interfaces))
         except NftablesError as error:
             if not error.is_because(errno.EPERM):
                 place = ", ".join(interfaces) or "no interface"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.net.nftables.nftables import unusable
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 _SETTINGS: Final = Path("/proc/sys/net")
 _FOLDERS: Final = {Family.IPV4: "ipv4", Family.IPV6: "ipv6"}

@@ -1,4 +1,4 @@
-"""nftables: commands in, objects out, as JSON; what is given at once is done at once, or not at all.
+"""nftables: scripts of nft(8) in, objects out; what is given at once is done at once, or not at all.
 
 It is the library behind nft(8), in this process: a transaction takes a few hundred microseconds, where a
 process of its own takes ten times that, and a table can belong to us. Such a table the kernel removes as soon
@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesAnswerError, NftablesObject, decode
-from appliance.wire.nftables.nftables_transaction import Command, Family, encode, list_tables
+from appliance.wire.nftables.nftables_commands import LIST_TABLES, Family
 
 LIBRARY: Final = "libnftables.so.1"
 
-_JSON: Final = 1 << 4  # NFT_CTX_OUTPUT_JSON of nftables/libnftables.h; input may be JSON then, too
+_JSON: Final = 1 << 4  # NFT_CTX_OUTPUT_JSON of nftables/libnftables.h
 _BEFORE_REASON: Final = "Error: "
 
 
@@ -43,36 +43,28 @@ class Nftables:
         self._library.nft_ctx_buffer_output(self._context)
         self._library.nft_ctx_buffer_error(self._context)
 
-    def run(self, *commands: Command, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
-        """Do all commands as one transaction, and return what they list, `limit` bytes at most.
+    def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
+        """Do a script as one transaction, and return what it lists, `limit` bytes at most.
 
         Raises NftablesError.
         """
-        answer = self._run(encode(commands))
+        answer = self._run(script)
         try:
             return decode(answer, limit=limit)
         except NftablesAnswerError as error:
             raise NftablesError(f"an answer that is not understood: {error}") from error
 
-    def run_text(self, script: str) -> None:
-        """Do a script in nft's own language (nft(8)) as one transaction; raises NftablesError."""
-        self._run(script.encode())
-
-    def try_text(self, script: str) -> None:
+    def try_script(self, script: str) -> None:
         """Have the kernel judge a script, and do nothing of it; raises NftablesError with its reason."""
         self._library.nft_ctx_set_dry_run(self._context, True)  # noqa: FBT003  # C has no names for arguments
         try:
-            self._run(script.encode())
+            self._run(script)
         finally:
             self._library.nft_ctx_set_dry_run(self._context, False)  # noqa: FBT003  # as above
 
     def own_tables(self, families: Iterable[Family], table: str) -> None:
-        """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError.
-
-        The JSON of library versions before 1.1 has no word for that, so it is said in nft's own language.
-        """
-        lines = (f"add table {family.value} {table} {{ flags owner; }}" for family in families)
-        self._run("\n".join(lines).encode())
+        """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError."""
+        self._run("\n".join(f"add table {each.value} {table} {{ flags owner; }}" for each in families))
 
     def close(self) -> None:
         """End the connection; tables of our own vanish."""
@@ -80,8 +72,8 @@ class Nftables:
         if context:
             self._library.nft_ctx_free(context)
 
-    def _run(self, text: bytes) -> bytes:
-        failed = self._library.nft_run_cmd_from_buffer(self._context, text)
+    def _run(self, script: str) -> bytes:
+        failed = self._library.nft_run_cmd_from_buffer(self._context, script.encode())
         # Both are read each time: the library empties a buffer when it has been read.
         answer: bytes = self._library.nft_ctx_get_output_buffer(self._context) or b""
         complaint: bytes = self._library.nft_ctx_get_error_buffer(self._context) or b""
@@ -106,7 +98,7 @@ def kernel_objection(*, library: str = LIBRARY) -> str | None:
     except NftablesError as error:
         return str(error)
     try:
-        connection.run(list_tables())
+        connection.run(LIST_TABLES)
     except NftablesError as error:
         return f"{error}: is the kernel's module nf_tables there? modprobe nf_tables"
     finally:

@@ -32,7 +32,7 @@ class OwnedTable:
         try:
             if self._nftables is None:
                 self._nftables = self._connect()
-            self._nftables.run_text(script)
+            self._nftables.run(script)
         except NftablesError as error:
             self.put_off(str(error))
             return False

@@ -7,7 +7,7 @@ second those that have ended would fill its table of 262,144, and then it drops 
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 OF_A_FIRST_PACKET: Final = 'ct state new tcp flags & (fin | syn | rst | ack) == syn ct timeout set "ended"'
 """What a rule does with the first packet of a connection; no verdict."""

@@ -268,7 +268,7 @@ def test_a_kernel_that_leads_no_packets():
     """Its own words are told, and which module it wants."""
 
     class Refusing(Nftables):
-        def try_text(self, script: str) -> None:
+        def try_script(self, script: str) -> None:
             assert "dup to ip daddr" in script
             raise NftablesError("Could not process rule: No such file or directory")
 

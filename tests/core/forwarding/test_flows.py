@@ -6,7 +6,7 @@ from support.values.snapshots import frontend, pool
 from appliance.core.forwarding.flows import MOST_DEVICES, trial, with_flows, without_flows
 from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer
 from appliance.model.snapshot.frontends import Bind, Flowtable, Forward
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.pure
 

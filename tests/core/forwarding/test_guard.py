@@ -8,7 +8,7 @@ from support.values.snapshots import frontend, pool
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.guard import guard
 from appliance.model.snapshot.frontends import Bind, Forward
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.pure
 

@@ -15,7 +15,7 @@ from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward, Frontend, Masquerade
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer
 from appliance.model.snapshot.frontends import Bind, Forward, Masquerade
 from appliance.model.snapshot.pools import Balance
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.pure
 

@@ -4,7 +4,7 @@ import pytest
 
 from appliance.core.linger import ruleset
 from appliance.core.linger.hops import Hops
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = pytest.mark.pure
 

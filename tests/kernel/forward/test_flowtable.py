@@ -22,7 +22,7 @@ from appliance.forward.kernel_tables import KernelTables
 from appliance.model.snapshot.frontends import Bind, Flowtable, Forward
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.networks import interfaces
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 

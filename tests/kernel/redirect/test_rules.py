@@ -27,7 +27,7 @@ from appliance.core.redirect.rules import redirections
 from appliance.core.redirect.switch import switches
 from appliance.model.snapshot.frontends import Bind
 from appliance.redirect.kernel_rules import KernelRules
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "iptables-nft", root=True)]
 

@@ -7,7 +7,7 @@ from support.processes.waiting import wait_until
 
 from appliance.model.snapshot.frontends import Flowtable
 from appliance.net.nftables.flowtables import objections
-from appliance.wire.nftables.nftables_transaction import Family
+from appliance.wire.nftables.nftables_commands import Family
 
 
 def software_or_skip(balanced: ForwardField) -> None:
