@@ -43,8 +43,8 @@ def test_every_address_leads_to_the_virtual_ip_itself_and_our_port():
         (
             "prerouting",
             (
-                "ip daddr 10.0.0.200 tcp dport 6443 fib daddr type local tcp dport set 9445 socket transparent 0"
-                ' dnat to 10.0.0.200:9445 comment "api/k"'
+                "ip daddr 10.0.0.200 tcp dport 6443 fib daddr type local tcp dport set 9445"
+                ' socket transparent 0 dnat to 10.0.0.200:9445 comment "api/k"'
             ),
         ),
         (
@@ -61,8 +61,8 @@ def test_every_address_leads_to_the_virtual_ip_itself_and_our_port():
         (
             "prerouting",
             (
-                "ip6 daddr fd00::200 tcp dport 6443 fib daddr type local tcp dport set 9445 socket transparent 0"
-                ' dnat to [fd00::200]:9445 comment "api/k"'
+                "ip6 daddr fd00::200 tcp dport 6443 fib daddr type local tcp dport set 9445"
+                ' socket transparent 0 dnat to [fd00::200]:9445 comment "api/k"'
             ),
         ),
     ]
