@@ -12,7 +12,7 @@ from typing import Final
 
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REQUEST, Message
 from appliance.net.netlink.netlink_messages import RTM_DELADDR, RTM_GETADDR, RTM_NEWADDR, ifaddrmsg, nlmsg
-from appliance.net.netlink.rtnetlink import WORD, attributes, encode, one_decoding_error
+from appliance.net.netlink.rtnetlink import WORD, by_kind, encode, one_decoding_error
 
 OURS: Final = 112
 """IFA_PROTO of our addresses (Linux 5.18); VRRP's protocol number, which no other program is known to use."""
@@ -63,7 +63,7 @@ def _address_facts(body: bytes) -> AddressFacts | None:
     family, prefix_length, short_flags, _scope, index = _ADDRESS_MESSAGE.unpack_from(body)
     if family not in (AF_INET, AF_INET6):
         return None
-    found = dict(attributes(body[_ADDRESS_MESSAGE.size :]))
+    found = by_kind(body[_ADDRESS_MESSAGE.size :])
     # On a point-to-point link IFA_ADDRESS is the other end.
     packed = found.get(_IFA_LOCAL) or found[_IFA_ADDRESS]
     (flags,) = WORD.unpack(found[_IFA_FLAGS]) if _IFA_FLAGS in found else (short_flags,)

@@ -19,7 +19,7 @@ from appliance.net.netlink.address_messages import all_addresses, remove_address
 from appliance.net.netlink.addresses import kernel_marks
 from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
-from appliance.net.netlink.rtnetlink import attribute, attributes, one_decoding_error, readable
+from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
 OURS: Final = 113
 """IFA_PROTO of these addresses; those that `vrrp` puts on interfaces have 112."""
@@ -98,6 +98,6 @@ def _decode(message: Message) -> tuple[int, str, bool] | None:
         family, _length, _flags, _scope, index = _ADDRESS.unpack_from(message.data, _HEADER.size)
         if family not in (socket.AF_INET, socket.AF_INET6):
             return None
-        found = dict(attributes(message.data[_HEADER.size + _ADDRESS.size :]))
+        found = by_kind(message.data[_HEADER.size + _ADDRESS.size :])
         address = socket.inet_ntop(family, found.get(_IFA_LOCAL) or found[_IFA_ADDRESS])
         return index, address, found.get(_IFA_PROTO) == bytes([OURS])

@@ -51,7 +51,7 @@ def _neighbour(message: Message) -> Iterator[Known]:
     if len(body) < _NEIGHBOUR.size:
         return
     family, interface, *_ = _NEIGHBOUR.unpack_from(body)
-    found = dict(rtnetlink.attributes(body[_NEIGHBOUR.size :]))
+    found = rtnetlink.by_kind(body[_NEIGHBOUR.size :])
     sizes = {AF_INET: 4, AF_INET6: 16}
     packed, hardware = found.get(_DESTINATION, b""), found.get(_HARDWARE)
     if hardware is not None and len(packed) == sizes.get(family):

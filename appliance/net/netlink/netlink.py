@@ -1,8 +1,16 @@
 """Requests to the kernel's rtnetlink over a plain socket; the messages are pyroute2's (see rtnetlink).
 
-pyroute2's own sockets run an event loop for every call (0.3 ms each, measured), which is too long while
-addresses move. The kernel works on an rtnetlink request within sendmsg(2), so its answers are in the receive
-buffer when sending returns: a socket that does not wait can read them at once.
+The kernel works on an rtnetlink request within sendmsg(2), so its answers are in the receive buffer when
+sending returns: a socket that does not wait can read them at once. pyroute2's own sockets run an event loop
+for every call: 0.3 ms each. Measured beside this package, in processor time:
+
+    what                               here      pyroute2 0.9
+    200 addresses listed               0.8 ms    28 ms
+    4,900 connections counted by mark  58 ms     404 ms, and 60 MB that stay
+    the same, every field read         160 ms    the same
+    imported                           8 MB      23 MB in each program
+
+A virtual IP that moves waits for the first, and every program would pay for the last.
 """
 
 import contextlib

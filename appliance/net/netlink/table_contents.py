@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
-from appliance.net.netlink.rtnetlink import attribute, attributes
+from appliance.net.netlink.rtnetlink import attribute, attributes, by_kind
 from appliance.wire.nftables.nftables_commands import Family
 
 _NETLINK_NETFILTER: Final = 12  # linux/netlink.h
@@ -26,7 +26,6 @@ _GET_ELEMENTS, _GET_GENERATION, _GET_OBJECT = 13, 16, 19
 _NUMBER: Final = 1  # NFTA_GEN_ID
 _TABLE, _NAME = 1, 2  # NFTA_CHAIN_TABLE and the like: all are 1; NFTA_SET_NAME, NFTA_OBJ_NAME
 _ELEMENTS: Final = 3  # NFTA_SET_ELEM_LIST_ELEMENTS
-_KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
 _NUMBERS: Final = {Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}  # NFPROTO_IPV4, NFPROTO_IPV6
 _WORD: Final = struct.Struct("!I")
 
@@ -82,7 +81,7 @@ class TableContents:
 
 
 def _fields(message: Message) -> dict[int, bytes]:
-    return {kind & _KIND: payload for kind, payload in attributes(message.data[_BODY:])}
+    return by_kind(message.data[_BODY:])
 
 
 def _request(kind: int, flags: int, family: int, body: bytes = b"") -> bytes:
