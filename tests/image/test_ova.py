@@ -260,7 +260,8 @@ def _processes(shell: Shell) -> dict[str, tuple[str, str]]:
         r""""$(tr '\0' ' ' </proc/$each/cmdline)"; done; true"""
     )
     lines = (line.split(maxsplit=2) for line in shell.run(script).splitlines())
-    found = ((line, re.search(r"-m appliance\.programs\.(\w+)( api)?", line[-1])) for line in lines)
+    there = (line for line in lines if len(line) == 3)  # the others ended while they were looked at
+    found = ((line, re.search(r"-m appliance\.programs\.(\w+)( api)?", line[-1])) for line in there)
     return {name[1]: (line[0], line[1]) for line, name in found if name and not line[-1].startswith("bash")}
 
 
