@@ -44,12 +44,27 @@ HAPROXY_REFUSES: Final = {
     "doors-left-open",
     "everything-once",
     "http-beside-tcp-skip",
+    "mongo-in-binary",
+    "mysql-in-http-defaults",
+    "okd-slip-in-a-time",
     "old-keywords",
     "openshift3-article",
+    "patroni-by-port",
+    "patroni-with-tls",
+    "ports-and-names",
+    "queues-in-containers",
+    "relay-of-ports",
 }
-"""What HAProxy 2.6 does not take, if only for want of a certificate: there is nothing to compare with."""
+"""What HAProxy 2.6 does not take, if only for want of a certificate or a name: nothing is to be compared."""
 
-WE_REFUSE: Final = {"http-mode", "mail-and-directory", "sni-routing", "tcp-dialogue"}
+WE_REFUSE: Final = {
+    "galera-by-command",
+    "http-mode",
+    "mail-and-directory",
+    "mail-that-sticks-skip",
+    "servers-by-name",
+    "tcp-dialogue",
+}
 """What has lines that mean nothing to a proxy of connections; their reports say so."""
 
 _OTHER_PROTOCOLS: Final = {"galera-backups", "redis-sentinel"}
