@@ -45,13 +45,14 @@ def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None
     The files of --haproxy and --keepalived, or of `source`, are checked too. Lines that mean something else
     here, and sections that are left to HAProxy, are warnings. --here binds ports for a moment, and asks
     neighbours who holds the virtual IPs; a running appliance is not disturbed. Exits 0 if there are no
-    errors; warnings do not count. Changes nothing, and asks no program.
+    errors; warnings do not count. Changes nothing, and asks no program. FILE is checked for any node, unless
+    --here or APPLIANCE_NODE names one.
 
     JSON: ok, file, files, errors, warnings; each problem has message, severity, source, path, line and
     column.
     """
     found = collect(paths if file is None else _with(paths, file), _given(file))
-    loaded = load(found, number=0)
+    loaded = load(found, number=0, here=here or file is None)
     added = list(changes(found.translations))
     if here and loaded.snapshot is not None:
         added += _lacks(loaded.snapshot, found, paths)

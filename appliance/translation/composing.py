@@ -29,6 +29,7 @@ def load_together(
     source: str,
     number: int,
     drain: str | None = None,
+    node: str | None = None,
     unread: Sequence[Problem] = (),
 ) -> Loaded:
     """Return the snapshot of our YAML and of the files beside it, or all their problems; never raises.
@@ -41,7 +42,7 @@ def load_together(
         known = (*unread, *_refusals(translations))
         return load_document(None, source=source, number=number, drain=drain, known=known)
     document, found = together(own, translations, source=source)
-    return load_document(document, source=source, number=number, drain=drain, known=found)
+    return load_document(document, source=source, number=number, drain=drain, node=node, known=found)
 
 
 def together(

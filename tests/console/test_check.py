@@ -244,3 +244,18 @@ def test_a_named_file_is_needed_whatever_is_beside_it(run: Run, tmp_path: Path):
 
     assert result.exit_code == 1
     assert f"{absent}: cannot be read: No such file or directory" in result.stdout
+
+
+@pytest.mark.promise("docs/virtual-ips.md", "a file that does not name this node is refused")
+def test_a_file_for_other_nodes_is_refused_where_it_is_to_be_used(run: Run, file: Path):
+    """The configuration of this machine has to name it; FILE may be checked anywhere, or for another node."""
+    file.write_text(
+        "virtual_ips:\n  a:\n    addresses: [10.0.0.1/24]\n    interface: eth0\n    router_id: 1\n"
+        "    spread: { nodes: [lb-0, lb-1] }\n"
+    )
+
+    assert run("check", str(file)).exit_code == 0
+    assert run("check", APPLIANCE_NODE="lb-1").exit_code == 0
+    for refused in (run("check"), run("check", str(file), APPLIANCE_NODE="lb-2")):
+        assert refused.exit_code == 1
+        assert f"{file}:6:22: virtual_ips.a.spread.nodes: this node is `" in refused.stdout

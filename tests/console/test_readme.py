@@ -10,6 +10,7 @@ from support.documents.pages import page, yaml_blocks
 
 from appliance.console.command import main
 from appliance.console.demo.demo_site import DEMO_PORTS, configuration
+from appliance.model.loading.loading import NODE_VARIABLE
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
@@ -41,9 +42,12 @@ def test_first_configuration_is_good(tmp_path: Path):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", VIRTUAL_IPS, ids=["pair", "keepalived", "elsewhere", "routes", "openshift"])
-def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
+@pytest.mark.parametrize(
+    "text", VIRTUAL_IPS, ids=["pair", "spread", "keepalived", "elsewhere", "routes", "openshift"]
+)
+def test_virtual_ips_can_be_added(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch):
     """Each example of virtual IPs is good behind the first configuration."""
+    monkeypatch.setenv(NODE_VARIABLE, "lb-0")
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
 
 

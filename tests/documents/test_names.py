@@ -11,6 +11,7 @@ from support.documents.pages import DOCS, ROOT, blocks, name_of
 from appliance.console.command import COMMANDS
 from appliance.model.config.section import Section
 from appliance.model.end_reasons import EndReason
+from appliance.model.loading.loading import NODE_VARIABLE
 from appliance.model.paths import Paths
 from appliance.net.kubernetes.api_errors import Failure
 from appliance.net.sources.judging import judge
@@ -118,12 +119,13 @@ _YAML: Final = [
 
 
 @pytest.mark.parametrize(("block", "text"), _YAML, ids=[str(block) for block, _ in _YAML])
-def test_configurations_are_good(block: object, text: str, tmp_path: Path):
+def test_configurations_are_good(block: object, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A whole configuration has no error; a part has none that a whole one with the rest would not mend.
 
     A part is laid over the first configuration: sections that it lacks come from there.
     """
     del block
+    monkeypatch.setenv(NODE_VARIABLE, "lb-0")
     path = tmp_path / "appliance.yaml"
     path.write_text(text)
     alone = judge(Paths(config=path), number=1)

@@ -22,6 +22,7 @@ from appliance.model.config.values.field_types import (
     KeyId,
     Label,
     Name,
+    NodeNames,
     Password,
     ReplayGuard,
     RouterAddress,
@@ -160,6 +161,15 @@ class NotifySection(Section):
     """Time that a command may take before it is killed."""
 
 
+class SpreadSection(Section):
+    """Priorities that are computed, so that virtual IPs spread over all nodes, by one file for all."""
+
+    nodes: NodeNames = Field(examples=[["lb-0", "lb-1", "lb-2"]])
+    """All nodes by host name (or by their APPLIANCE_NODE), 2 to 16, in the same order everywhere."""
+    first: Name | None = Field(default=None, examples=["lb-1"])
+    """The node that serves as long as it is well; by default the nodes take turns."""
+
+
 class VirtualIpSection(Section):
     """Addresses of one family on one interface that move together: RFC 9568's virtual router."""
 
@@ -175,6 +185,8 @@ class VirtualIpSection(Section):
     """Version of VRRP: by default 2 for IPv4, as in keepalived, and 3 for IPv6. 3 allows adverts below 1s."""
     priority: int = Field(default=100, ge=1, le=255, examples=[40])
     """The router with the highest becomes active, 1 to 254; 255 is for the owner of the addresses."""
+    spread: SpreadSection | None = None
+    """Instead of a priority: the virtual IPs of all nodes, and later those of a lost one, go to all nodes."""
     advert: AdvertTime = written("1s", advert)
     """Time between advertisements (advert_int): 1s to 255s in version 2, 10ms to 40.95s in version 3."""
     peers: RouterAddresses = Field(default=(), examples=[["10.0.0.34", "10.0.0.99"]])

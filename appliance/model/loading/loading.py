@@ -6,7 +6,7 @@ many steps as possible, so that the operator sees every problem in one round.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,9 +26,12 @@ from appliance.model.messages.problems import (
     shortened,
 )
 from appliance.model.messages.quoting import printable, shown
-from appliance.model.rules import cross_references
+from appliance.model.rules import cross_references, spread
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
+
+NODE_VARIABLE: Final = "APPLIANCE_NODE"
+"""Name of this node where it is not the host's: what `nodes` of the configuration name."""
 
 DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
 """Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""
@@ -54,18 +57,21 @@ class Loaded:
         return tuple(each for each in self.problems if each.severity is Severity.WARNING)
 
 
-def load(text: str | bytes, *, source: str, number: int, drain: str | None = None) -> Loaded:
+def load(
+    text: str | bytes, *, source: str, number: int, drain: str | None = None, node: str | None = None
+) -> Loaded:
     """Return the snapshot of a configuration, or its problems; never raises.
 
     `source` is the file's name in problems, `number` the snapshot's number. `drain` is the value of
-    DRAIN_VARIABLE in the caller's environment; it wins over `defaults.drain` of the file.
+    DRAIN_VARIABLE in the caller's environment; it wins over `defaults.drain` of the file. `node` is the name
+    of the node that is to obey it, None where it is judged for any.
     """
     try:
         document = read(text)
     except DocumentError as error:
         known = (unreadable(error, source=source),)
         return load_document(None, source=source, number=number, drain=drain, known=known)
-    return load_document(document, source=source, number=number, drain=drain)
+    return load_document(document, source=source, number=number, drain=drain, node=node)
 
 
 def load_document(
@@ -74,6 +80,7 @@ def load_document(
     source: str,
     number: int,
     drain: str | None = None,
+    node: str | None = None,
     known: Iterable[Problem] = (),
 ) -> Loaded:
     """Return the snapshot of a document, as `load` does; `known` are problems that it had before.
@@ -83,13 +90,13 @@ def load_document(
     seconds, outside = _drain(drain)
     if document is None:
         return Loaded(snapshot=None, problems=ordered((*outside, *known)))
-    document, config, found = _validated(document)
+    document, config, found = _validated(document, node)
     problems = shortened(
         ordered((*outside, *known, *(document.problem(each, source=source) for each in found))), source=source
     )
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
-    snapshot = fill(config, number=number, source=source, drain=seconds)
+    snapshot = fill(spread.spread_out(config, node=node), number=number, source=source, drain=seconds)
     return Loaded(snapshot=snapshot, problems=problems)
 
 
@@ -108,7 +115,7 @@ def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
     return None, (Problem(message=message, path=DRAIN_VARIABLE),)
 
 
-def _validated(document: Document) -> tuple[Document, Config | None, list[Finding]]:
+def _validated(document: Document, node: str | None) -> tuple[Document, Config | None, list[Finding]]:
     """Return the configuration, None where a key is wrong by itself, and all findings.
 
     Misspelt keys are replaced by those that were meant, and everything is validated again, so that the values
@@ -120,15 +127,20 @@ def _validated(document: Document) -> tuple[Document, Config | None, list[Findin
     except ValidationError as error:
         spelling = _spelling(document, error)
         if not spelling:
-            return document, None, _faults(value, error)
+            return document, None, _faults(value, error, node)
         misspelt = [
             replace(each, path=(*each.path[:-1], spelling[each.path]))
             for each in pydantic_errors.findings(error)
             if each.path in spelling
         ]
-        respelt, _, found = _validated(document.respelt(spelling))
+        respelt, _, found = _validated(document.respelt(spelling), node)
         return respelt, None, [*misspelt, *found]
-    return document, config, list(cross_references.findings(config))
+    return document, config, list(_findings(config, node))
+
+
+def _findings(config: Config, node: str | None) -> Iterator[Finding]:
+    yield from spread.findings(config, node=node)
+    yield from cross_references.findings(spread.spread_out(config, node=node))
 
 
 def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
@@ -139,12 +151,12 @@ def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
     return {path: str(right[-1]) for right, path in meant.items() if not document.has(right)}
 
 
-def _faults(value: Plain, error: ValidationError) -> list[Finding]:
+def _faults(value: Plain, error: ValidationError, node: str | None) -> list[Finding]:
     """Return pydantic's errors, and what the rules find in the rest of the configuration."""
     rest, removed = _without_faults(value, error)
     faulty = FaultyPaths(removed | unknown_keys.misspelt(error))
     # What a rule concludes from a key that is wrong might be gone once that key is right.
-    certain = (each for each in cross_references.findings(rest) if not faulty.concern(each))
+    certain = (each for each in _findings(rest, node) if not faulty.concern(each))
     return [*pydantic_errors.findings(error), *certain]
 
 

@@ -1,6 +1,7 @@
 """The operator's files, read and checked together, with their problems in the form of answers."""
 
 import os
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,14 +74,18 @@ def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
 
 
 @no_collection()
-def load(found: OperatorsFiles, *, number: int) -> Loaded:
-    """Return the snapshot of all files together, or every problem. `number` is the snapshot's."""
+def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
+    """Return the snapshot of all files together, or every problem. `number` is the snapshot's.
+
+    Without `here` they are judged for no node in particular, unless NODE_VARIABLE names one.
+    """
     loaded = load_together(
         found.document,
         found.translations,
         source=str(found.config),
         number=number,
         drain=os.environ.get(loading.DRAIN_VARIABLE),
+        node=os.environ.get(loading.NODE_VARIABLE) or (socket.gethostname() if here else None),
         unread=found.problems,
     )
     if loaded.snapshot is None:

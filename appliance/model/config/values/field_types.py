@@ -106,6 +106,7 @@ UserTimeoutOrOff = Annotated[
 WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(names.name), _pattern(names.NAME_PATTERN)]
+NodeNames = Annotated[tuple[Name, ...], _Listed, AfterValidator(names.nodes)]
 Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
 ServerAddress = Annotated[
     Endpoint, PlainValidator(addresses.server_endpoint), _pattern(addresses.ENDPOINT_PATTERN)

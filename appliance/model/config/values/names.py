@@ -12,6 +12,9 @@ from appliance.model.messages.quoting import shown
 GROUP_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$"
 NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,63}$"
 
+MOST_NODES: Final = 16
+"""Nodes among which virtual IPs are spread, at most."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
 _LONGEST_SOCKET_PATH: Final = 107  # sockaddr_un of unix(7), with its final zero byte
 
@@ -23,6 +26,16 @@ def name(value: str) -> str:
             f"{shown(value)} is not a name: 1 to 63 letters, digits, dots, hyphens and underscores"
         )
     return value
+
+
+def nodes(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of nodes: at least two, or there is nothing to spread, and none twice."""
+    if not 1 < len(values) <= MOST_NODES:
+        raise ValueError(f"must be a list of 2 to {MOST_NODES} names, not {len(values)}")
+    twice = next((each for at, each in enumerate(values) if each in values[:at]), None)
+    if twice is not None:
+        raise ValueError(f"{shown(twice)} is listed twice")
+    return values
 
 
 def group_name(value: object) -> str:
