@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-import gevent
-
 from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.paths import Paths
 from appliance.model.snapshot.pools import CheckType
@@ -23,7 +21,7 @@ from appliance.tracker.file import FileTrack
 from appliance.tracker.process import ProcessTrack
 
 
-class ScriptTrack:
+class ScriptTrack(TrackCheck):
     """The check of a script: one run at a time. What a run leaves in the background is killed with it."""
 
     def __init__(
@@ -53,10 +51,6 @@ class ScriptTrack:
             raise TrackUnknown(f"no process can be started: {error.strerror}") from error
         ending = self._running.wait(self._timeout)
         return LookResult(up=ending.passed, detail=ending.detail + ("" if ending.passed else self._hint))
-
-    def wait(self, seconds: float) -> None:
-        """Wait so many seconds: no change is reported earlier."""
-        gevent.sleep(seconds)
 
     def close(self) -> None:
         """Kill what runs."""
@@ -111,7 +105,7 @@ def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck
     return check if track.exists is None else OnlyWhileExists(track.exists, check, timeout=track.timeout)
 
 
-class _Impossible:
+class _Impossible(TrackCheck):
     """The check of a track that can never be up."""
 
     def __init__(self, detail: str) -> None:
@@ -119,12 +113,6 @@ class _Impossible:
 
     def look(self) -> LookResult:
         return self._seen
-
-    def wait(self, seconds: float) -> None:
-        gevent.sleep(seconds)
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to free."""
 
 
 def _script(track: Track, paths: Paths) -> TrackCheck:

@@ -6,8 +6,6 @@
 import time
 from typing import Final
 
-import gevent
-
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckInit, CheckType, SendProxy
@@ -15,14 +13,14 @@ from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.track_check import LookResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 from appliance.wire.literal import is_literal
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
 _NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})
 
 
-class EndpointTrack:
+class EndpointTrack(TrackCheck):
     """Probes a host and port; the address that answered last is tried first."""
 
     def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
@@ -52,10 +50,6 @@ class EndpointTrack:
         if not outcome.passed:
             self._resolver.ask_soon(self._host)
         return LookResult(up=outcome.passed, detail=_detail(outcome))
-
-    def wait(self, seconds: float) -> None:
-        """Wait so many seconds: no change is reported earlier."""
-        gevent.sleep(seconds)
 
     def close(self) -> None:
         """Stop resolving the name."""

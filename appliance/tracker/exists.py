@@ -7,13 +7,11 @@ file system hangs the track is down.
 import os
 from typing import Final
 
-import gevent
-
 from appliance.net.tracking.track_check import LookResult, TrackCheck
 from appliance.tracker.thread_answer import ThreadAnswer
 
 
-class ExistsTrack:
+class ExistsTrack(TrackCheck):
     """The check of a path."""
 
     def __init__(self, path: str, *, timeout: float) -> None:
@@ -27,15 +25,8 @@ class ExistsTrack:
             return LookResult(up=False, detail=f"{self._path}: no answer within {self._answer.timeout:g} s")
         return LookResult(up=not objection, detail=f"{self._path}: {objection or 'exists'}")
 
-    def wait(self, seconds: float) -> None:
-        """Wait so many seconds: no change is reported earlier."""
-        gevent.sleep(seconds)
 
-    def close(self) -> None:
-        """Do nothing: a question that hangs cannot be ended."""
-
-
-class OnlyWhileExists:
+class OnlyWhileExists(TrackCheck):
     """Another check that counts only while a path exists; while it does not, the other one is not made."""
 
     def __init__(self, path: str, check: TrackCheck, *, timeout: float) -> None:

@@ -9,9 +9,7 @@ import re
 import stat
 from typing import Final
 
-import gevent
-
-from appliance.net.tracking.track_check import LookResult
+from appliance.net.tracking.track_check import LookResult, TrackCheck
 from appliance.tracker.thread_answer import ThreadAnswer
 
 _LONGEST: Final = 64
@@ -19,7 +17,7 @@ _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
 _SHOWN: Final = 24
 
 
-class FileTrack:
+class FileTrack(TrackCheck):
     """The check of a file. It is read in a thread: where the file system hangs the track is down."""
 
     def __init__(self, path: str, *, weighted: bool, timeout: float) -> None:
@@ -34,13 +32,6 @@ class FileTrack:
         if isinstance(found, OSError):
             return LookResult(up=False, detail=f"cannot be read: {found.strerror}")
         return self._judge(found.strip())
-
-    def wait(self, seconds: float) -> None:
-        """Wait so many seconds: no change is reported earlier."""
-        gevent.sleep(seconds)
-
-    def close(self) -> None:
-        """Do nothing: a read that hangs cannot be ended."""
 
     def _judge(self, text: bytes) -> LookResult:
         if not text:

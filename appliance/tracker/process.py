@@ -12,14 +12,14 @@ import gevent
 
 from appliance.net.process.process_exits import ProcessExits
 from appliance.net.process.process_stat import process_stat
-from appliance.net.tracking.track_check import LookResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 
 _PROC: Final = Path("/proc")
 _AT_A_TIME: Final = 100
 _ZOMBIES: Final = frozenset("ZX")
 
 
-class ProcessTrack:
+class ProcessTrack(TrackCheck):
     """The check of processes whose name (comm) or program (the last part of argv[0]) is `name`."""
 
     def __init__(self, name: str) -> None:

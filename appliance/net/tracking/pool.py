@@ -9,14 +9,14 @@ import gevent
 from appliance.model.server_states import ServerState
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
-from appliance.net.tracking.track_check import LookResult
+from appliance.net.tracking.track_check import LookResult, TrackCheck
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
 _GLANCE: Final = 0.05
 """Seconds between looks at the board's count of changes, as in workers."""
 
 
-class PoolTrack:
+class PoolTrack(TrackCheck):
     """The check of one pool. Each look opens the board again: it may be another file by now."""
 
     def __init__(self, pool: str, board: Path) -> None:

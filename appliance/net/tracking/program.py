@@ -33,7 +33,7 @@ def program_track(program: str, paths: Paths, *, timeout: float) -> TrackCheck:
     return AnsweringTrack(program, paths, timeout=timeout)
 
 
-class ProxyTrack:
+class ProxyTrack(TrackCheck):
     """The check of a proxy, by its workers' boards (shared memory): they serve also without their master."""
 
     def __init__(self, program: str, paths: Paths) -> None:
@@ -69,7 +69,7 @@ class ProxyTrack:
         return sorted(self._runtime.glob(f"worker-{self._program}-*-*.board"))
 
 
-class AnsweringTrack:
+class AnsweringTrack(TrackCheck):
     """The check of any other program: it is asked for its status.
 
     The first look waits for a program that starts, as the first result alone decides, whatever `fall` says:
@@ -105,13 +105,6 @@ class AnsweringTrack:
         if trouble := answer.values.get("trouble"):  # of `forward`: why the rules are not as they should be
             return LookResult(up=False, detail=str(trouble))
         return LookResult(up=True, detail="it answers")
-
-    def wait(self, seconds: float) -> None:
-        """Wait so many seconds: no change is reported earlier."""
-        gevent.sleep(seconds)
-
-    def close(self) -> None:
-        """Do nothing: no connection is kept."""
 
 
 def _is_worker(pid: int) -> bool:

@@ -4,8 +4,11 @@ A look blocks only its greenlet, for about the track's timeout at most.
 """
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
+
+import gevent
 
 _STALLED: Final = 0.1
 """Seconds by which a timeout is late only when the whole process was not running."""
@@ -33,17 +36,17 @@ def raise_if_stalled(started: float, timeout: float) -> None:
         raise TrackUnknown("the tracker was not running for a while")
 
 
-class TrackCheck(Protocol):
+class TrackCheck(ABC):
     """The check of one track. `close` may be called at any moment by another greenlet, and ends a look."""
 
+    @abstractmethod
     def look(self) -> LookResult:
         """Look now, and return the result; raises TrackUnknown."""
-        ...
 
     def wait(self, seconds: float) -> None:
         """Return after so many seconds, or before when a look may have another result."""
-        ...
+        gevent.sleep(seconds)
 
     def close(self) -> None:
-        """Free everything; processes of the check are killed."""
-        ...
+        """Free everything; processes of the check are killed. Mostly nothing is kept."""
+        return
