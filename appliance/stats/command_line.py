@@ -12,7 +12,7 @@ from gevent import socket
 from gevent.lock import BoundedSemaphore
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.haproxy import answers
+from appliance.core.haproxy import show_answers
 from appliance.core.haproxy.process import info_fields
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
@@ -143,7 +143,7 @@ class CommandLine:
 
     def _show_stat(self, command: ShowStat) -> str:
         rows = self._figures.get().rows
-        found = answers.chosen(rows, command)
+        found = show_answers.chosen(rows, command)
         known = command.proxy is None or any(
             command.proxy in (str(row["iid"]), row["pxname"]) for row in rows
         )
@@ -151,25 +151,27 @@ class CommandLine:
 
     def _servers_state(self, pool: str | None) -> str:
         figures = self._figures.get()
-        if pool is not None and not answers.has_pool(figures.rows, pool):
+        if pool is not None and not show_answers.has_pool(figures.rows, pool):
             return "Can't find backend.\n"
         snapshot = figures.observations.snapshot
-        lines = answers.server_states(figures.rows, snapshot, pool) if isinstance(snapshot, Snapshot) else ()
+        lines = (
+            show_answers.server_states(figures.rows, snapshot, pool) if isinstance(snapshot, Snapshot) else ()
+        )
         return servers_state_text(lines)
 
     def _weight(self, pool: str, server: str) -> str:
         figures = self._figures.get()
-        row, snapshot = answers.server_row(figures.rows, pool, server), figures.observations.snapshot
+        row, snapshot = show_answers.server_row(figures.rows, pool, server), figures.observations.snapshot
         if row is None or not isinstance(snapshot, Snapshot):
             return NO_SERVER
-        return f"{row['uweight']} (initial {answers.configured_weight(snapshot, pool, server)})\n"
+        return f"{row['uweight']} (initial {show_answers.configured_weight(snapshot, pool, server)})\n"
 
     def _missing(self, pool: str, server: str) -> str:
         """Return what HAProxy says of a server that there is not, nothing where there is one."""
         rows = self._figures.get().rows
-        if not answers.has_pool(rows, pool):
+        if not show_answers.has_pool(rows, pool):
             return NO_BACKEND
-        return "" if answers.server_row(rows, pool, server) else NO_SERVER
+        return "" if show_answers.server_row(rows, pool, server) else NO_SERVER
 
     def _set_state(self, pool: str, server: str, state: AdminState) -> str:
         try:

@@ -195,6 +195,7 @@ def test_any_certificate_will_do_where_none_is_verified(secure: int):
     assert http(f"https://localhost:{secure}/readyz").look() == LookResult(up=True, detail="HTTP 200 OK")
 
 
+@pytest.mark.programs
 @pytest.mark.needs("nginx")
 def test_a_certificate_is_verified_with_its_name(secure: int, files: Certificates):
     """The authority has to be right, and the name or address of the URL."""
@@ -205,6 +206,7 @@ def test_a_certificate_is_verified_with_its_name(secure: int, files: Certificate
     assert (wrong.up, wrong.detail[:12]) == (False, "certificate:")
 
 
+@pytest.mark.programs
 @pytest.mark.needs("nginx")
 def test_a_missing_authority_is_nothing_that_was_seen(secure: int, tmp_path: Path):
     """Nothing is known of the server."""

@@ -9,7 +9,7 @@ from support.values import boards
 from support.values.observations import NOW, observations, supervised
 from support.values.snapshots import check, frontend, group, pool, server, snapshot
 
-from appliance.core.haproxy import answers
+from appliance.core.haproxy import show_answers
 from appliance.core.haproxy.activity import Activity, Counted, ProxyKind
 from appliance.core.haproxy.statistics import Observed, Row, rows
 from appliance.core.status.assessment import assess
@@ -267,25 +267,25 @@ def test_the_longest_of_each_time():
 )
 def test_rows_can_be_chosen(wanted: ShowStat, names: list[str]):
     """By the proxy's name or number, by kinds, by the server's number."""
-    assert [row["svname"] for row in answers.chosen(of(*ALL_UP), wanted)] == names
+    assert [row["svname"] for row in show_answers.chosen(of(*ALL_UP), wanted)] == names
 
 
 def test_a_server_is_found_by_its_names():
     """A frontend is no pool, and a pool no server."""
     found = of(*ALL_UP)
 
-    assert answers.has_pool(found, "masters")
-    assert not answers.has_pool(found, "api")
-    row = answers.server_row(found, "masters", "m1")
+    assert show_answers.has_pool(found, "masters")
+    assert not show_answers.has_pool(found, "api")
+    row = show_answers.server_row(found, "masters", "m1")
     assert row
     assert row["sid"] == 2
-    assert answers.server_row(found, "masters", "BACKEND") is None
-    assert answers.server_row(found, "api", "m1") is None
+    assert show_answers.server_row(found, "masters", "BACKEND") is None
+    assert show_answers.server_row(found, "api", "m1") is None
 
 
 def states(*records: ServerHealthRecord) -> dict[str, dict[str, int | str]]:
     """Return the columns of `show servers state` by the names of the servers."""
-    lines = answers.server_states(of(*records), SNAPSHOT, None)
+    lines = show_answers.server_states(of(*records), SNAPSHOT, None)
     named = [dict(zip(STATE_COLUMNS, line, strict=True)) for line in lines]
     return {str(each["srv_name"]): each for each in named}
 
@@ -318,4 +318,4 @@ def test_a_check_that_fails_is_number_two():
     """And other pools are left out where one is named."""
     bad = health("m0", verdict=HealthVerdict.DOWN, result=CheckResult.L4CON)
     assert states(bad)["m0"]["srv_check_result"] == 2
-    assert list(answers.server_states(of(*ALL_UP), SNAPSHOT, "others")) == []
+    assert list(show_answers.server_states(of(*ALL_UP), SNAPSHOT, "others")) == []
