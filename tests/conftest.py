@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-seed", default="1", help="where their inputs begin: a number, or `random`")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Describe the markers that this file gives a meaning, and make the network that tests run in."""
     config.addinivalue_line(
@@ -56,6 +57,9 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     if config.getoption("--compiled"):
         compiled_package.check()
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None and getattr(config.option, "numprocesses", None):
+        config.pluginmanager.register(layers.Failures(terminal))
     if OwnNetwork.possible():
         config.stash[_network] = OwnNetwork()
 

@@ -110,6 +110,19 @@ class Times:
         ]
 
 
+class Failures:
+    """Names each failure as it comes, if tests run side by side: a run that is stopped has named them too."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Write a line for a test that failed."""
+        if report.failed:
+            self._terminal.ensure_newline()
+            self._terminal.write_line(f"FAILED at {report.when}: {report.nodeid}", red=True)
+
+
 class Said:
     """What tests say at the end of the run, by `record_property("said", ...)`."""
 
