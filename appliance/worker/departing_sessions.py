@@ -15,6 +15,7 @@ from typing import Final
 import gevent
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.balancing.pool_queue import Waiter
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable
 from appliance.wire.lines.control import ControlError
@@ -75,6 +76,12 @@ class DepartingSessions:
         self._began = time.monotonic()
         if self._greenlet is None or self._greenlet.dead:
             self._greenlet = gevent.spawn(self._run)
+
+    def may_leave(self, waiter: Waiter) -> bool:
+        """Return whether a session that waits for a server is about to move."""
+        if not self._workers or not isinstance(waiter, Session):
+            return False
+        return waiter.number not in self._refused and waiter.number not in self._settling
 
     def close(self) -> None:
         """Move no more; the worker ends."""

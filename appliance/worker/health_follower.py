@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from appliance.core.balancing.pool_queue import Waiter
 from appliance.net.boards.board_content import BoardFollower
 from appliance.wire.boards import health_board
 from appliance.wire.boards.health_board import ServerHealthRecord
@@ -12,7 +13,10 @@ from appliance.worker.relay.traffic import Traffic
 
 
 class HealthFollower:
-    """A worker's reader of the health board at `path`; `backends` are the worker's and stay current."""
+    """A worker's reader of the health board at `path`; `backends` are the worker's and stay current.
+
+    `leaves` is that of `pool_changes.follow`.
+    """
 
     def __init__(
         self,
@@ -20,9 +24,10 @@ class HealthFollower:
         traffic: Traffic,
         backends: Mapping[str, Backend],
         *,
+        leaves: Callable[[Waiter], bool],
         fault: Callable[[Exception], None],
     ) -> None:
-        self._traffic, self._backends, self._fault = traffic, backends, fault
+        self._traffic, self._backends, self._leaves, self._fault = traffic, backends, leaves, fault
         self._board = BoardFollower(path, health_board.decode)
 
     def forget(self) -> None:
@@ -44,6 +49,7 @@ class HealthFollower:
 
     def _observe(self, backend: Backend, records: Mapping[tuple[str, str], ServerHealthRecord]) -> None:
         try:
-            pool_changes.follow(self._traffic, backend, backend.pool.observe(records))
+            lost = backend.pool.observe(records)
+            pool_changes.follow(self._traffic, backend, lost, leaves=self._leaves)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
             self._fault(error)

@@ -1,5 +1,8 @@
 """What happens to sessions when servers come and go: they leave lost servers, and who waits tries again."""
 
+from collections.abc import Callable
+
+from appliance.core.balancing.pool_queue import Waiter
 from appliance.core.balancing.pool_state import LostMembers
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.session.session import Session
@@ -7,10 +10,20 @@ from appliance.worker.relay.session.session_phases import OPEN
 from appliance.worker.relay.traffic import Traffic
 
 
-def follow(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
-    """Let the sessions of a pool follow a change of its servers."""
+def follow(
+    traffic: Traffic,
+    backend: Backend,
+    lost: LostMembers,
+    *,
+    leaves: Callable[[Waiter], bool] | None = None,
+) -> None:
+    """Let the sessions of a pool follow a change of its servers.
+
+    Those that `leaves` names keep waiting: they are about to move to a newer worker, after the sessions that
+    have moved there, whose places look free here and are not.
+    """
     _leave_lost_servers(traffic, backend, lost)
-    for session in backend.pool.dequeue_all():
+    for session in backend.pool.dequeue_all(but=leaves):
         session.place_free()
 
 

@@ -65,7 +65,9 @@ class Worker:
             frontends=self.settings.frontends,
             backends=backends,
         )
-        self.health = HealthFollower(paths.health_board, self.traffic, backends, fault=self._fault)
+        self.health = HealthFollower(
+            paths.health_board, self.traffic, backends, leaves=self.departing.may_leave, fault=self._fault
+        )
         self._connect_failures = ConnectFailureSender(paths.health_connect_failures)
         self._ticks = 0
         self._short_at = 0.0

@@ -51,9 +51,9 @@ class PoolQueue:
                 return waiter
         return None
 
-    def take_all(self) -> list[Waiter]:
-        """Take out all connections, in their order."""
-        waiters = list(self.waiting)
+    def take_all(self, *, but: Callable[[Waiter], bool] | None = None) -> list[Waiter]:
+        """Take out all connections, in their order, but for those that `but` names."""
+        waiters = [each for each in self.waiting if but is None or not but(each)]
         for waiter in waiters:
             self.remove(waiter)
         return waiters

@@ -4,7 +4,7 @@ One `PoolState` for each pool of a worker. It moves no bytes and knows no socket
 says whose turn in the queue has come.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
@@ -208,11 +208,14 @@ class PoolState:
         if self._removed and not member.current:
             self._removed.pop(member.name, None)
 
-    def dequeue_all(self) -> list[Waiter]:
-        """Return who may try `place` again after a change of members, taken out of the queue, in order."""
+    def dequeue_all(self, *, but: Callable[[Waiter], bool] | None = None) -> list[Waiter]:
+        """Return who may try `place` again after a change of members, taken out of the queue, in order.
+
+        Those that `but` names stay in it.
+        """
         if not self._eligible and self._checking:
             return []
-        return self._queue.take_all()
+        return self._queue.take_all(but=but)
 
     def _place_limited(self, eligible: tuple[PoolMember, ...], key: bytes) -> PoolMember | MustWait:
         """Pass over full members, except where the key belongs to one."""

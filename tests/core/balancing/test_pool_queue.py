@@ -25,7 +25,8 @@ def test_the_first_whose_wish_suits_is_taken():
     assert queue.take_first(lambda wish: wish[0] is other) == "second"
     assert queue.take_first(lambda _: False) is None
     assert (one.queued, other.queued) == (1, 1)
-    assert queue.take_all() == ["first", "third"]
+    assert queue.take_all(but="third".__eq__) == ["first"]
+    assert queue.take_all() == ["third"]
     assert (one.queued, other.queued) == (0, 0)
 
 

@@ -19,8 +19,10 @@ from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
-from appliance.worker import health_follower, pool_changes
+from appliance.worker import pool_changes
 from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.session.session_phases import QUEUED
 from appliance.worker.relay.traffic import Traffic
 from appliance.worker.worker import Worker
 
@@ -115,7 +117,7 @@ def test_a_reload_costs_what_it_changes(setup: Setup, monkeypatch: pytest.Monkey
 
     was = pool_changes.follow
     monkeypatch.setattr(pool_changes, "follow", follow)
-    monkeypatch.setattr(health_follower.health_board, "decode", read.append)
+    monkeypatch.setattr(setup.worker.health._board, "_decode", read.append)
     first, second = setup.given.pools
     setup.worker.apply(replace(setup.given, pools=(replace(first, retries=9), second)))
     assert (touched, read) == (["first"], [])
@@ -128,6 +130,24 @@ def test_a_pool_that_is_new_is_given_the_health_of_its_servers(setup: Setup):
     del setup.worker.settings.backends["second"]
     setup.worker.apply(setup.given)
     assert setup.worker.settings.backends["second"].pool.members[0].state is ServerState.UP
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_who_is_to_leave_waits_on(setup: Setup, leaves: bool):  # noqa: FBT001  # a parameter of the test
+    """News of servers wake the queue, but for sessions that move: those before them have left no real room."""
+    worker, (ours, theirs) = setup.worker, socket.socketpair()
+    frontend, backend = worker.settings.frontends["first"], worker.settings.backends["first"]
+    session = Session(worker.traffic, frontend, backend, ours.detach(), "")
+    frontend.current += 1
+    session.phase = QUEUED
+    backend.pool.wait(session, b"")
+    if leaves:
+        worker.departing.aim(2, [0])
+    setup.publish(HealthVerdict.UP)
+    setup.look()
+    assert (session.phase == QUEUED) is leaves
+    worker.departing.close()
+    theirs.close()
 
 
 class Broken(PoolState):
