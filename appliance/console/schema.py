@@ -3,7 +3,7 @@
 import click
 
 from appliance.console.output.printing import print_json
-from appliance.model.config.json_schema import json_schema
+from appliance.model.config.json_schema import editor_schema
 
 
 @click.command(epilog="Example: appliance schema > appliance.schema.json")
@@ -13,4 +13,4 @@ def schema() -> None:
     An editor with a YAML language server uses it if the first line of the file names it:
     `# yaml-language-server: $schema=appliance.schema.json`.
     """
-    print_json(json_schema())
+    print_json(editor_schema())

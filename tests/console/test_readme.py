@@ -43,7 +43,7 @@ def test_first_configuration_is_good(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "text", VIRTUAL_IPS, ids=["pair", "spread", "keepalived", "elsewhere", "routes", "openshift"]
+    "text", VIRTUAL_IPS, ids=["pair", "nodes", "spread", "keepalived", "elsewhere", "routes", "openshift"]
 )
 def test_virtual_ips_can_be_added(tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch):
     """Each example of virtual IPs is good behind the first configuration."""

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import main
-from appliance.model.config.json_schema import json_schema
+from appliance.model.config.json_schema import editor_schema
 
 pytestmark = pytest.mark.pure
 
@@ -15,7 +15,7 @@ def test_the_schema_is_printed():
     """Standard output is the schema, as JSON and nothing else."""
     result = CliRunner().invoke(main, ["schema"])
 
-    assert (result.exit_code, json.loads(result.stdout)) == (0, json.loads(json.dumps(json_schema())))
+    assert (result.exit_code, json.loads(result.stdout)) == (0, json.loads(json.dumps(editor_schema())))
 
 
 def test_misuse_exits_2():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.values.annotated import EXAMPLE, annotated, keys, undocumented
 
-from appliance.model.config.json_schema import json_schema
+from appliance.model.config.json_schema import editor_schema, json_schema
 from appliance.model.config.section import Section
 from appliance.model.document.document import read
 from appliance.model.loading.loading import load
@@ -15,6 +15,7 @@ from appliance.model.snapshot.snapshot import decode, encode
 pytestmark = pytest.mark.pure
 
 TEXT = EXAMPLE.read_text()
+BOUNDS = ("type", "minimum", "maximum")
 DESIGN = Path(__file__).parent / "design.yaml"
 
 
@@ -102,6 +103,22 @@ def test_the_schema_speaks_as_the_file_does():
         definitions["ServersSection"]["additionalProperties"],
         "null" in json.dumps(definitions),
     ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False, False]
+
+
+def test_editors_take_values_by_node():
+    """A value that is no mapping may be one of nodes, and keeps its description; a section stays as it is."""
+    plain, found = json_schema()["$defs"], editor_schema()["$defs"]
+    section = "VirtualIpSection"
+    wanted = {key: each for key, each in plain[section]["properties"]["priority"].items() if key in BOUNDS}
+    same = ((section, "track"), (section, "auth"), ("PoolSection", "check"), ("NodeSection", "address"))
+
+    priority = found[section]["properties"]["priority"]
+    assert priority["anyOf"] == [wanted, {"type": "object", "additionalProperties": wanted}]
+    assert priority["description"] == plain[section]["properties"]["priority"]["description"]
+    assert "anyOf" in editor_schema()["properties"]["watchdog"]
+    assert [
+        name for name, key in same if found[name]["properties"][key] != plain[name]["properties"][key]
+    ] == []
 
 
 def test_no_key_is_told_twice():

@@ -25,6 +25,7 @@ from appliance.model.config.values.field_types import (
     FilePath,
     GroupName,
     Name,
+    RouterAddress,
     SocketPaths,
     UserTimeoutOrOff,
     WatchdogTime,
@@ -127,11 +128,23 @@ class LogSection(Section):
     """File to append to instead of standard output; its directory must exist. logrotate may rename it."""
 
 
+class NodeSection(Section):
+    """One node of those that have this file."""
+
+    address: RouterAddress | None = Field(default=None, examples=["10.0.0.2"])
+    """Address in the segment of the virtual IPs, to which the other nodes then send advertisements."""
+    ipv6: RouterAddress | None = Field(default=None, examples=["2001:db8::2"])
+    """The same for virtual IPs of IPv6."""
+
+
 class Config(Section):
     """Configuration of the load-balancer appliance."""
 
     cluster: ClusterSection = Field(default_factory=ClusterSection)
     """The cluster behind the appliance."""
+    nodes: dict[Name, NodeSection] = Field(default_factory=dict)
+    """All nodes that use this file, by host name or APPLIANCE_NODE. Values may then differ by node, as in
+    `priority: { lb-0: 150, lb-1: 100 }`; a node that is not named has the default."""
     api: ProxyGroupSection | None = None
     """Frontends of the program proxy-api."""
     ingress: ProxyGroupSection | None = None

@@ -1,12 +1,12 @@
 """JSON Schema of the configuration, for editors that complete keys and show what they mean."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from appliance.model.config.configuration import Config
+from appliance.model.config.configuration import Config, NodeSection
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -31,6 +31,33 @@ class _ForEditors(GenerateJsonSchema):
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         found = super().dict_schema(schema)
         return {**found, "additionalProperties": False} if "patternProperties" in found else found
+
+
+def editor_schema() -> Mapping[str, object]:
+    """Return the schema of the file as it may be written: any value but a mapping may be given by node."""
+    schema = json_schema()
+    defs: dict[str, Any] = schema["$defs"]  # type: ignore[assignment]  # JSON
+    sections = {name: _with_nodes(each, defs) for name, each in defs.items()}
+    sections[NodeSection.__name__] = defs[NodeSection.__name__]
+    return {**_with_nodes(schema, defs), "$defs": sections}
+
+
+def _with_nodes(section: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+    keys = section.get("properties", {})
+    return {**section, "properties": {key: _by_node(each, defs) for key, each in keys.items()}}
+
+
+def _by_node(value: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+    if _is_mapping(value, defs):
+        return value
+    said = {key: each for key, each in value.items() if key in ("description", "default", "examples")}
+    alone = {key: each for key, each in value.items() if key not in said}
+    return {**said, "anyOf": [alone, {"type": "object", "additionalProperties": alone}]}
+
+
+def _is_mapping(value: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
+    target = defs.get(value.get("$ref", "").rpartition("/")[2], value)
+    return target.get("type") == "object" or any(_is_mapping(each, defs) for each in value.get("anyOf", ()))
 
 
 def json_schema() -> Mapping[str, object]:

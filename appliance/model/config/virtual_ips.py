@@ -164,8 +164,8 @@ class NotifySection(Section):
 class SpreadSection(Section):
     """Priorities that are computed, so that virtual IPs spread over all nodes, by one file for all."""
 
-    nodes: NodeNames = Field(examples=[["lb-0", "lb-1", "lb-2"]])
-    """All nodes by host name (or by their APPLIANCE_NODE), 2 to 16, in the same order everywhere."""
+    nodes: NodeNames | None = Field(default=None, examples=[["lb-0", "lb-1", "lb-2"]])
+    """2 to 16 nodes by host name or APPLIANCE_NODE; by default all of `nodes`."""
     first: Name | None = Field(default=None, examples=["lb-1"])
     """The node that serves as long as it is well; by default the nodes take turns."""
 
@@ -190,9 +190,10 @@ class VirtualIpSection(Section):
     advert: AdvertTime = written("1s", advert)
     """Time between advertisements (advert_int): 1s to 255s in version 2, 10ms to 40.95s in version 3."""
     peers: RouterAddresses = Field(default=(), examples=[["10.0.0.34", "10.0.0.99"]])
-    """The other routers, which get unicast advertisements (unicast_peer); without peers, multicast."""
+    """The other routers, which get unicast advertisements (unicast_peer); with [], multicast. By default the
+    other `nodes` if all have an address of this family, else multicast."""
     source: RouterAddress | None = Field(default=None, examples=["10.0.0.90"])
-    """Source address of adverts (unicast_src_ip, mcast_src_ip); by default the interface's first."""
+    """Source address (unicast_src_ip, mcast_src_ip): by default that in `nodes`, or the interface's first."""
     min_ttl: int = Field(default=1, ge=1, le=255)
     """Lowest TTL accepted from peers; 255 is the same segment (min_ttl). Multicast always needs 255."""
     auth: AuthSection | None = None

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import DocumentError, Plain
+from appliance.model.loading.by_node import ByNode
 from appliance.model.loading.defaults import fill
 from appliance.model.messages.problems import (
     FaultyPaths,
@@ -26,7 +27,8 @@ from appliance.model.messages.problems import (
     shortened,
 )
 from appliance.model.messages.quoting import printable, shown
-from appliance.model.rules import cross_references, spread
+from appliance.model.rules import cross_references, node_rules
+from appliance.model.rules.node_rules import at_node, own_name
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
 
@@ -90,14 +92,26 @@ def load_document(
     seconds, outside = _drain(drain)
     if document is None:
         return Loaded(snapshot=None, problems=ordered((*outside, *known)))
-    document, config, found = _validated(document, node)
-    problems = shortened(
-        ordered((*outside, *known, *(document.problem(each, source=source) for each in found))), source=source
-    )
+    by_node = ByNode(document)
+    others = by_node.nodes if by_node.differs else ()
+    found = tuple(document.problem(each, source=source) for each in by_node.findings())
+    config, own = _judged(by_node, node, source)
+    # All nodes are to accept the file, so it is refused for what is wrong at another one.
+    elsewhere = (each for name in others for each in _judged(by_node, name, source)[1])
+    every = dict.fromkeys((*outside, *known, *found, *own, *elsewhere))
+    problems = shortened(ordered(every), source=source)
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
-    snapshot = fill(spread.spread_out(config, node=node), number=number, source=source, drain=seconds)
+    snapshot = fill(config, number=number, source=source, drain=seconds)
     return Loaded(snapshot=snapshot, problems=problems)
+
+
+def _judged(by_node: ByNode, node: str | None, source: str) -> tuple[Config | None, tuple[Problem, ...]]:
+    """Return what the document means at one node, and its problems; for None what it means at the first."""
+    own = own_name(by_node.nodes, node) if node else None
+    document, config, found = _validated(by_node.of(own or next(iter(by_node.nodes), "")), node)
+    problems = tuple(document.problem(each, source=source) for each in found)
+    return config and at_node(config, node), problems
 
 
 def unreadable(error: DocumentError, *, source: str) -> Problem:
@@ -139,8 +153,8 @@ def _validated(document: Document, node: str | None) -> tuple[Document, Config |
 
 
 def _findings(config: Config, node: str | None) -> Iterator[Finding]:
-    yield from spread.findings(config, node=node)
-    yield from cross_references.findings(spread.spread_out(config, node=node))
+    yield from node_rules.findings(config, node=node)
+    yield from cross_references.findings(at_node(config, node))
 
 
 def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:

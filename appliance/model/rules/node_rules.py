@@ -1,4 +1,4 @@
-"""Which virtual IP is whose, where they are spread over nodes: from the names of nodes to priorities.
+"""What one file for several nodes means at each: the priorities of what is spread, and the others as peers.
 
 Every node has the same file, so each computes the same order of nodes for every virtual IP. The virtual IPs
 that have the same node first have different nodes second: those of a lost node go to all others. OpenShift's
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from appliance.model.config.configuration import Config
+from appliance.model.config.configuration import Config, NodeSection
 from appliance.model.config.virtual_ips import SpreadSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, key_error
@@ -21,21 +21,27 @@ _STEP: Final = 50
 _LOWEST: Final = 50
 
 
-def order(routers: Mapping[str, VirtualIpSection]) -> dict[str, tuple[str, ...]]:
-    """Return for each virtual IP that is spread all its nodes, the first first.
+def own_name(nodes: Sequence[str], node: str) -> str | None:
+    """Return the name among `nodes` of the node with this host name, with or without its domain."""
+    return next((each for each in (node, node.partition(".")[0]) if each in nodes), None)
+
+
+def order(routers: Mapping[str, VirtualIpSection], every: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Return for each virtual IP that is spread its nodes, the first first; `every` are all nodes.
 
     Those of a sync group have the same order, as they move together. Nodes that are named as `first` are
     counted before the others take their turns. The order of the mapping means nothing.
     """
-    spread = {name: each.spread for name, each in sorted(routers.items()) if each.spread}
     units: dict[str, list[str]] = {}
-    for name in spread:
-        units.setdefault(routers[name].sync_group or name, []).append(name)
-    turns = Counter((spread[names[0]].nodes, spread[names[0]].first) for names in units.values())
+    for name, each in sorted(routers.items()):
+        if each.spread and len(_nodes(each.spread, every)) > 1:
+            units.setdefault(each.sync_group or name, []).append(name)
+    spread = {unit: routers[names[0]].spread or SpreadSection() for unit, names in units.items()}
+    turns = Counter((_nodes(each, every), each.first) for each in spread.values())
     seconds: Counter[tuple[tuple[str, ...], str]] = Counter()
     found: dict[str, tuple[str, ...]] = {}
-    for names in units.values():
-        nodes, first = spread[names[0]].nodes, spread[names[0]].first
+    for unit, names in units.items():
+        nodes, first = _nodes(spread[unit], every), spread[unit].first
         if first is None or first not in nodes:
             first = min(nodes, key=lambda node: turns[nodes, node])  # called at once
             turns[nodes, first] += 1
@@ -53,18 +59,13 @@ def priority(nodes: Sequence[str], node: str) -> int:
     return FIRST - step * nodes.index(node)
 
 
-def own_name(nodes: Sequence[str], node: str) -> str | None:
-    """Return the name among `nodes` of the node with this host name, with or without its domain."""
-    return next((each for each in (node, node.partition(".")[0]) if each in nodes), None)
+def at_node(config: Config, node: str | None) -> Config:
+    """Return the configuration with the priorities and peers that a node has; for None those of the first.
 
-
-def spread_out(config: Config, *, node: str | None) -> Config:
-    """Return the configuration with the priorities that this node has; for None those of each first node.
-
-    What this node is no member of stays as it is; `findings` says so.
+    What this node is no member of stays as it is; `findings` reports it.
     """
-    routers = dict(config.virtual_ips)
-    for name, nodes in order(routers).items():
+    routers = {name: _with_peers(given, config.nodes, node) for name, given in config.virtual_ips.items()}
+    for name, nodes in order(routers, tuple(config.nodes)).items():
         own = nodes[0] if node is None else own_name(nodes, node)
         if own is not None:
             routers[name] = routers[name].model_copy(update={"priority": priority(nodes, own)})
@@ -72,7 +73,9 @@ def spread_out(config: Config, *, node: str | None) -> Config:
 
 
 def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
-    """Yield what is wrong with `spread`, before it is used."""
+    """Yield what is wrong with `nodes` and `spread`, before they are used."""
+    if config.nodes and node is not None and own_name(tuple(config.nodes), node) is None:
+        yield error(("nodes",), _stranger(node))
     routers = config.virtual_ips
     leaders = {each.sync_group: name for name, each in routers.items() if each.spread and each.sync_group}
     for name, given in routers.items():
@@ -82,19 +85,49 @@ def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
             message = f"is not that of `{leader}`, which is in the same `sync_group`"
             yield error(path, message, ("virtual_ips", leader, "spread"), (*path[:2], "sync_group"))
         if given.spread is not None:
-            yield from _of_one(path, given, given.spread, node)
+            if "priority" in given.model_fields_set:
+                yield key_error((*path[:2], "priority"), "`spread` computes it: leave one of both out", path)
+            yield from _spread(path, given.spread, tuple(config.nodes), node)
 
 
-def _of_one(
-    path: Path, given: VirtualIpSection, spread: SpreadSection, node: str | None
-) -> Iterator[Finding]:
-    if "priority" in given.model_fields_set:
-        yield key_error((*path[:2], "priority"), "`spread` computes it: leave one of both out", path)
-    if spread.first not in (None, *spread.nodes):
-        message = f"`{spread.first}` is none of `nodes`: {', '.join(spread.nodes)}"
-        yield error((*path, "first"), message, (*path, "nodes"))
-    if node is not None and own_name(spread.nodes, node) is None:
-        message = (
-            f"this node is `{node}`, which is none of them: name it so, or set APPLIANCE_NODE to one of them"
-        )
-        yield error((*path, "nodes"), message)
+def _spread(path: Path, spread: SpreadSection, every: tuple[str, ...], node: str | None) -> Iterator[Finding]:
+    nodes = _nodes(spread, every)
+    if len(nodes) < 2:
+        message = "has no nodes: name two or more in `nodes`, here or for the whole file"
+        yield error(path, message, (*path, "nodes"), ("nodes",))
+        return
+    if spread.first not in (None, *nodes):
+        message = f"`{spread.first}` is none of the nodes: {', '.join(nodes)}"
+        yield error((*path, "first"), message, (*path, "nodes"), ("nodes",))
+    if every:
+        for name in nodes:
+            if name not in every:
+                message = f"`{name}` is none of the file's `nodes`: {', '.join(every)}"
+                yield error((*path, "nodes"), message, ("nodes",))
+    elif node is not None and own_name(nodes, node) is None:
+        yield error((*path, "nodes"), _stranger(node))
+
+
+def _stranger(node: str) -> str:
+    return f"this node is `{node}`, which is none of them: set APPLIANCE_NODE to the name of this node"
+
+
+def _nodes(spread: SpreadSection, every: Sequence[str]) -> tuple[str, ...]:
+    return tuple(every) if spread.nodes is None else spread.nodes
+
+
+def _with_peers(
+    given: VirtualIpSection, nodes: Mapping[str, NodeSection], node: str | None
+) -> VirtualIpSection:
+    """Return a virtual IP with the other nodes as peers, unless it names some or a node has no address."""
+    own = next(iter(nodes), None) if node is None else own_name(tuple(nodes), node)
+    found = {name: _address(each, six=6 in given.families) for name, each in nodes.items()}
+    if own is None or len(nodes) < 2 or None in found.values() or "peers" in given.model_fields_set:
+        return given
+    peers = tuple(address for name, address in found.items() if name != own)
+    source = given.source if "source" in given.model_fields_set else found[own]
+    return given.model_copy(update={"peers": peers, "source": source})
+
+
+def _address(node: NodeSection, *, six: bool) -> str | None:
+    return next((each for each in (node.address, node.ipv6) if each and (":" in each) == six), None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from appliance.model.config.virtual_ips import VirtualIpSection
 from appliance.model.loading.loading import load
-from appliance.model.rules.spread import FIRST, order, own_name, priority
+from appliance.model.rules.node_rules import FIRST, order, own_name, priority
 
 pytestmark = pytest.mark.pure
 

@@ -134,7 +134,7 @@ def test_a_pool_that_is_new_is_given_the_health_of_its_servers(setup: Setup):
 
 @pytest.mark.parametrize("leaves", [False, True])
 def test_who_is_to_leave_waits_on(setup: Setup, leaves: bool):  # noqa: FBT001  # a parameter of the test
-    """News of servers wake the queue, but for sessions that move: those before them have left no real room."""
+    """News of servers wake the queue, but for sessions that move: those before them left no real room."""
     worker, (ours, theirs) = setup.worker, socket.socketpair()
     frontend, backend = worker.settings.frontends["first"], worker.settings.backends["first"]
     session = Session(worker.traffic, frontend, backend, ours.detach(), "")
