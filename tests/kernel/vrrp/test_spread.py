@@ -17,30 +17,34 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", root=Tru
 
 _NAMES = ("lb-0", "lb-1", "lb-2")
 _ADDRESSES = tuple(f"192.0.2.{each}" for each in range(101, 107))
-_FILE = "virtual_ips:\n" + "".join(
-    f"  vip-{number}: {{ addresses: [{address}/24], interface: {INTERFACE}, router_id: {number}, version: 3,"
-    f" advert: 100ms, spread: {{ nodes: [{', '.join(_NAMES)}] }} }}\n"
-    for number, address in enumerate(_ADDRESSES, start=1)
-)
 
 
-def _routers(name: str) -> tuple[VirtualRouter, ...]:
+def _file(nodes: dict[str, Node]) -> str:
+    """Return the one file of all nodes: each is a unicast peer of the others."""
+    named = "".join(f"  {name}: {{ address: {node.address} }}\n" for name, node in nodes.items())
+    return f"nodes:\n{named}virtual_ips:\n" + "".join(
+        f"  vip-{number}: {{ addresses: [{address}/24], interface: {INTERFACE}, router_id: {number},"
+        " version: 3, advert: 100ms, spread: {} }\n"
+        for number, address in enumerate(_ADDRESSES, start=1)
+    )
+
+
+def _routers(file: str, name: str) -> tuple[VirtualRouter, ...]:
     """Return what the file means at one node."""
-    loaded = load(_FILE, source="appliance.yaml", number=1, node=name)
+    loaded = load(file, source="appliance.yaml", number=1, node=name)
     assert loaded.snapshot is not None, loaded.problems
     return loaded.snapshot.virtual_routers
 
 
-def _keepalived(node: Node, name: str) -> Keepalived:
-    """Run keepalived with the priorities that the file gives to that node."""
-    return Keepalived(
-        node,
-        *(
-            Instance(
-                name=each.name, router_id=each.router_id, priority=each.priority, addresses=each.addresses
-            )
-            for each in _routers(name)
-        ),
+def _instance(router: VirtualRouter) -> Instance:
+    """Return what keepalived is told instead."""
+    return Instance(
+        name=router.name,
+        router_id=router.router_id,
+        priority=router.priority,
+        addresses=router.addresses,
+        peers=router.peers,
+        source=router.source,
     )
 
 
@@ -64,10 +68,11 @@ def nodes() -> Iterator[dict[str, Node]]:
 @pytest.mark.promise("docs/virtual-ips.md", "the virtual IPs of a lost node go to all others")
 def test_the_virtual_ips_of_a_lost_node_go_to_all_others(nodes: dict[str, Node]):
     """Each of three has two of six; without one the others have three each, and it gets its own back."""
+    file = _file(nodes)
     with contextlib.ExitStack() as stack:
         for name in ("lb-0", "lb-1"):
-            stack.enter_context(VrrpNode(nodes[name], *_routers(name)))
-        stack.enter_context(_keepalived(nodes["lb-2"], "lb-2"))
+            stack.enter_context(VrrpNode(nodes[name], *_routers(file, name)))
+        stack.enter_context(Keepalived(nodes["lb-2"], *map(_instance, _routers(file, "lb-2"))))
         _wait_for_shares(nodes, dict.fromkeys(_NAMES, 2))
         for name in ("lb-0", "lb-2"):
             nodes[name].ip("link", "set", INTERFACE, "down")
