@@ -352,7 +352,7 @@ class _Planner:
         return bool(pages) and not any(scopes)
 
     def _page_access(self, section: Section, target: Section | None, lists: Access) -> Access | None:
-        """Return who may see statistics; None if lists cannot express it, or it differs from who may connect."""
+        """Return who may see statistics; None if no lists express it, or a monitor serves others too."""
         found = page_access(section, target, self._networks, self._report)
         if found is not None and "monitor-uri" in section.settings.texts and (found.allow or found.deny):
             found = None
