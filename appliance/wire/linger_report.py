@@ -3,9 +3,9 @@
 A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes sequence,
 4 bytes challenge, 1 byte length of an address, 1 byte number of addresses, 1 byte number of nodes answered;
 then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes connections;
-for each node answered its MAC, its challenge, 1 byte whether it is trusted; last 32 bytes of HMAC-SHA256 over
-the packed address of the sender and everything before. Numbers are big-endian. Another version has another
-magic, and is not understood.
+for each node answered its MAC, its challenge, 1 byte if it is believed; last 32 bytes of HMAC-SHA256 over the
+packed address of the sender and everything before. Numbers are big-endian. Another version has another magic,
+and is not understood.
 """
 
 import hashlib
