@@ -97,7 +97,7 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
     def read_requestline(self) -> str:
         """Return the first line of a request, or nothing: after a long silence, or if access was withdrawn.
 
-        Nothing closes the connection.
+        An empty line closes the connection.
         """
         self.server.turns.give()
         self.rfile.renew()
@@ -107,7 +107,7 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
     def read_request(self, raw_requestline: str) -> bool:
         """Read the headers; a client that is too slow gets the answer for a bad request.
 
-        Every failure in pywsgi is the client's fault: for errors other than ValueError it would print a
+        Every failure here is the client's fault, and raises ValueError: for other errors pywsgi prints a
         traceback.
         """
         try:

@@ -1,4 +1,4 @@
-"""Sections that take clients as our frontends, in `ingress` and `api`."""
+"""Sections that accept clients as our frontends, in `ingress` and `api`."""
 
 from dataclasses import replace
 from typing import Final

@@ -14,7 +14,7 @@ _BOTH_FAMILIES: Final = "`::` takes IPv4 too: name the IPv6 address itself, such
 
 
 def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tuple[Placed[Endpoint], ...]:
-    """Return the addresses of a section: `[::]` alone stands for both families.
+    """Return the addresses of a section: `[::]` alone means both families.
 
     `taken` are those of earlier sections, each with its line; those of this section are added.
     """

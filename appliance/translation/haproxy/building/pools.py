@@ -128,7 +128,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
 
 
 def _in_order(section: Section, build: Build) -> list[Server]:
-    """Return the servers in the order in which they are tried: `balance first` goes by their `id`.
+    """Return the servers in the order in which they are tried: `balance first` sorts by `id`.
 
     HAProxy gives a server without one its position as number, or the next free one.
     """

@@ -1,4 +1,4 @@
-"""The simple commands of a shell script in order, each with its keywords and the operator behind it.
+"""The simple commands of a shell script in order, each with its keywords and the operator after it.
 
 This is no shell: it separates words from operators, so that a caller can decide for each command whether it
 knows it. Anything it does not understand comes out as an unknown command.

@@ -29,7 +29,7 @@ class Directive:
 
     @property
     def place(self) -> FilePosition:
-        """Where the keyword stands."""
+        """The place of the keyword."""
         return self.words[0].place
 
     @property
