@@ -1,4 +1,4 @@
-"""`python -m appliance.console`, and the script `appliance`: the command, or what a shell completes of it."""
+"""`python -m appliance.console`, and the script `appliance`: runs a command, or completes one for a shell."""
 
 import os
 
@@ -8,7 +8,7 @@ _COMPLETE = "_APPLIANCE_COMPLETE"
 
 
 def run() -> None:
-    """Run the command line of this process; a shell that asks for completion gets our answers."""
+    """Run the command line of this process; if a shell asks for completion, answer it."""
     if _COMPLETE in os.environ:
         from appliance.console.completion import shells  # noqa: PLC0415  # for shells only
 

@@ -75,9 +75,9 @@ def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None
 
 
 def _with(paths: Paths, file: Path) -> Paths:
-    """Return the places with another file of ours, which is then needed, whatever is beside it.
+    """Return the paths with another file of ours, which is then required, whatever else is there.
 
-    What is read from standard input is `<stdin>` in problems.
+    Standard input is named `<stdin>` in problems.
     """
     if str(file) == _STANDARD_INPUT:
         return replace(paths, config=Path(_NAME))
@@ -86,7 +86,7 @@ def _with(paths: Paths, file: Path) -> Paths:
 
 
 def _lacks(snapshot: Snapshot, found: OperatorsFiles, paths: Paths) -> Iterator[Problem]:
-    """Yield what this machine lacks for a configuration without errors."""
+    """Yield what a configuration without errors needs and this machine lacks."""
     from appliance.console.here.machine import lacks  # noqa: PLC0415  # netlink and TLS, for this case only
 
     source = str(found.config)
@@ -96,7 +96,7 @@ def _lacks(snapshot: Snapshot, found: OperatorsFiles, paths: Paths) -> Iterator[
 
 
 def _given(file: Path | None) -> ReadFiles:
-    """Return no file, or what standard input holds where that is asked for."""
+    """Return no file, or the content of standard input if requested."""
     if file is None or str(file) != _STANDARD_INPUT:
         return ReadFiles()
     try:

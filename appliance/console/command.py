@@ -1,6 +1,6 @@
 """The `appliance` command: its subcommands, and the options that they share.
 
-A subcommand is imported when it is asked for, because most of them need far less than all of them together:
+A subcommand is imported only when it is called, because most need far less than all of them together:
 `appliance vr-ids` in a shell loop must not wait for the validator of configurations to load.
 
 Exit codes: 0 ok, 1 failure or refusal, 2 usage error, 130 interrupted.
@@ -90,14 +90,14 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
 
 
 class Appliance(click.Group):
-    """A group that imports a subcommand when it is called, and not before."""
+    """A group that imports a subcommand only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """Return the names in the order of the overview: as an operator needs them."""
+        """Return the names in the order of the overview: the order in which operators need them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Return the subcommand of that name, None for one that there is not."""
+        """Return the subcommand of that name, None if there is none."""
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None

@@ -1,4 +1,4 @@
-"""`appliance events`: what happened, with its causes, from before the last restart too."""
+"""`appliance events`: past events with their causes, including those before the last restart."""
 
 import sys
 import time
@@ -16,13 +16,13 @@ from appliance.model.paths import Paths
 from appliance.net.events.event_follower import EventFollower
 from appliance.net.events.kept_events import events_since
 
-_LOOK: Final = 0.2  # seconds between two looks of --follow
+_LOOK: Final = 0.2  # seconds between two reads of --follow
 _LIMIT: Final = 100
 _COLUMNS: Final = ("when", "event", "subject", "change", "cause", "detail")
 
 
 class SinceType(click.ParamType[float]):
-    """How long ago, as the configuration has it: 90s, 1h."""
+    """A past duration, in the configuration's form: 90s, 1h."""
 
     name = "duration"
 

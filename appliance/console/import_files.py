@@ -1,4 +1,4 @@
-"""`appliance import`: haproxy.cfg and keepalived.conf as our YAML, with a word on each of their lines."""
+"""`appliance import`: translates haproxy.cfg and keepalived.conf into our YAML, and reports on each line."""
 
 import stat
 from collections.abc import Sequence
@@ -118,7 +118,7 @@ def _result(foreign: ForeignFiles, files: ReadFiles) -> ImportResult:
 
 
 def _give(text: str, target: Path | None, sources: Sequence[Path]) -> None:
-    """Print a text, or write it where nobody may read it who may not read what it was made of."""
+    """Print a text, or write it to a file that only readers of its sources can read."""
     if target is None:
         click.echo(text, nl=False)
         return

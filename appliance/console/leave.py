@@ -1,4 +1,4 @@
-"""`appliance leave`: gives the virtual IPs of this node away, and waits for their connections to end."""
+"""`appliance leave`: hands the virtual IPs of this node over, and waits for their connections to end."""
 
 import time
 from typing import Final
@@ -66,7 +66,7 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
 
 
 def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer, int]:
-    """Wait until `linger` keeps nothing any more; return what to say, and how many connections are left."""
+    """Wait until `linger` keeps no connection; return the message, and the number of those left."""
     accepted = snapshots.readable(paths.accepted)
     if accepted is None or accepted.linger is None:
         return answer, 0

@@ -1,8 +1,8 @@
-"""Options before and after the subcommand: the words of a command line, in the order that click wants them.
+"""Options before and after the subcommand: reorders the words of a command line for click.
 
-click gives each option to the command behind whose name it stands. Here an option means the same wherever it
-stands: `appliance --json status --runtime-dir DIR` is `appliance --runtime-dir DIR status --json`. What is
-given twice keeps its order, so that the later one counts. Behind `--` nothing is an option.
+click assigns each option to the command whose name it follows. Here an option means the same in any place:
+`appliance --json status --runtime-dir DIR` is `appliance --runtime-dir DIR status --json`. Repeated options
+keep their order, so that the last one counts. After `--` nothing is an option.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 Options = Mapping[str, bool]
-"""The spellings of options (`--output`, `-o`), and whether a value follows as a word of its own."""
+"""The spellings of options (`--output`, `-o`), and whether the next word is their value."""
 
 
 def options_of(command: click.Command, ctx: click.Context) -> Options:
@@ -24,14 +24,14 @@ def options_of(command: click.Command, ctx: click.Context) -> Options:
 
 
 def shared_options(group: click.Group, ctx: click.Context) -> Options:
-    """Return the options of a group that all its subcommands share: each has a `--help` of its own."""
+    """Return the options of a group that all its subcommands share: each has its own `--help`."""
     return {
         name: takes for name, takes in options_of(group, ctx).items() if name not in ctx.help_option_names
     }
 
 
 def shared_and_others(words: Sequence[str], shared: Options) -> tuple[list[str], list[str]]:
-    """Return the shared options with their values, wherever they stand, and all other words."""
+    """Return the shared options with their values, wherever they are, and all other words."""
     first: list[str] = []
     others: list[str] = []
     left = iter(words)
@@ -41,7 +41,7 @@ def shared_and_others(words: Sequence[str], shared: Options) -> tuple[list[str],
         if shared.get(word):
             value = next(left, None)
             if value is None:
-                return [*first, word], []  # click says that its value is missing
+                return [*first, word], []  # click reports the missing value
             first += [word, value]
         elif word.partition("=")[0] in shared:
             first.append(word)
@@ -51,10 +51,10 @@ def shared_and_others(words: Sequence[str], shared: Options) -> tuple[list[str],
 
 
 def name_first(group: click.Group, ctx: click.Context, words: Sequence[str]) -> list[str] | None:
-    """Return the words with a subcommand's name before its options, None where no subcommand is named.
+    """Return the words with a subcommand's name before its options, None without a subcommand.
 
-    The name is the first word that is one of a subcommand, and before which there is nothing but that
-    subcommand's options and their values: `--server check sessions` is `sessions --server check`.
+    The name is the first word that names a subcommand, and is preceded only by that subcommand's options and
+    their values: `--server check sessions` is `sessions --server check`.
     """
     for at, word in enumerate(words):
         if word == "--":
@@ -73,7 +73,7 @@ def name_first(group: click.Group, ctx: click.Context, words: Sequence[str]) -> 
 
 
 def _are_options(words: Sequence[str], known: Options) -> bool:
-    """Say whether the words are nothing but known options with their values."""
+    """Return whether the words are only known options with their values."""
     left = iter(words)
     for word in left:
         if word in known:
@@ -85,6 +85,6 @@ def _are_options(words: Sequence[str], known: Options) -> bool:
 
 
 def _has_its_value(word: str, known: Options) -> bool:
-    """Say whether a word is a known option with its value in it: `--output=FILE`, `-oFILE`."""
+    """Return whether a word is a known option including its value: `--output=FILE`, `-oFILE`."""
     name, sign, _ = word.partition("=")
     return known.get(name if sign and word.startswith("--") else word[:2], False)

@@ -1,4 +1,4 @@
-"""Questions to the programs of a running appliance, and the error message where one does not answer."""
+"""Questions to the programs of a running appliance, and the error message if one does not answer."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,7 +14,7 @@ from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.status_answer import Status, StatusAnswerError
 
-_WAKE_SECONDS: Final = 0.2  # Ctrl-C is noticed within this time
+_WAKE_SECONDS: Final = 0.2  # longest delay until Ctrl-C is noticed
 
 _Value = TypeVar("_Value")
 
@@ -27,7 +27,7 @@ def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
 
 
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
-    """Return the program's answer, good or bad; raises ClickException where it does not answer."""
+    """Return the program's answer, good or bad; raises ClickException without one."""
     interrupt_quietly()
     require_access(path.parent)
     try:
@@ -37,7 +37,7 @@ def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
 
 
 def program_status(paths: Paths, program: str, kind: type[Status], *, timeout: float = 10.0) -> Status:
-    """Return what the program answers to `status`; raises ClickException."""
+    """Return the program's answer to `status`; raises ClickException."""
     answer = ask_program(paths.control(program), Question(command="status"), timeout=timeout)
     return decoded_status(paths, program, answer, kind)
 

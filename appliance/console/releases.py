@@ -1,4 +1,4 @@
-"""Releases below /opt, as `appliance upgrade FILE` and `--back` install, choose and remove them."""
+"""Releases below /opt: `appliance upgrade FILE` and `--back` install, select and remove them here."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _ROOT: Final = "sudo appliance upgrade ..."
 def installed(file: Path, checksum: str | None, folders: ReleaseFolders) -> str:
     """Install the release of an archive and return its name; raises Refused.
 
-    `checksum` is what the operator says, else that of the file beside it counts, where there is one.
+    `checksum` is the operator's; without it that of the file next to the archive counts, if there is one.
     """
     _look_for_folders(folders)
     try:
@@ -58,7 +58,7 @@ def _prepare(name: str, folders: ReleaseFolders) -> None:
 
 
 def choose(name: str, folders: ReleaseFolders) -> None:
-    """Have a release start from now on, and remove those that are neither it nor the way back."""
+    """Make a release start from now on, and remove all others except the one to return to."""
     try:
         folders.choose(name)
         removed = folders.remove_others()

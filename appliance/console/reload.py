@@ -31,7 +31,7 @@ _TAKES: Final = {
 
 
 def print_preview(answer: Answer, paths: Paths, obeyed: str) -> None:
-    """Print what a reload would do, then what refuses it, and what to do next; `obeyed` names the files."""
+    """Print what a reload would do, then what prevents it, and the next step; `obeyed` names the files."""
     changes = msgspec.convert(answer.values.get("changes", []), list[PreviewedChange])
     for change in changes:
         click.echo(f"{_place(change, paths.config)}{_change(change)}  [{_TAKES[change.takes]}]")
@@ -82,7 +82,7 @@ _LINES: Final = {
     (True, False): b"reload --force\n",
     (False, True): b"reload --dry-run\n",
 }
-"""What is sent, by whether it is forced and whether it is rehearsed."""
+"""The line to send, by whether it is forced and whether it is a dry run."""
 
 
 class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there: nothing is wrong with us
@@ -162,7 +162,7 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
 
 
 def _other_file(paths: Paths) -> str | None:
-    """Return the file that the running appliance obeys where that is none of those named here."""
+    """Return the file that the running appliance uses, if it is not one of those named here."""
     accepted = snapshots.readable(paths.accepted)
     named = {printable(str(each.resolve())) for each in paths.operators_files}
     if accepted is None or str(Path(accepted.source).resolve()) in named:
@@ -171,7 +171,7 @@ def _other_file(paths: Paths) -> str | None:
 
 
 def obeyed_files(paths: Paths) -> str:
-    """Return the names of the files that the running appliance obeys."""
+    """Return the names of the files that the running appliance uses."""
     if other := _other_file(paths):
         return other
     return " with ".join(

@@ -1,4 +1,4 @@
-"""`appliance run`: check the configuration, write the snapshot, become supervisord in the foreground."""
+"""`appliance run`: checks the configuration, writes the snapshot, becomes supervisord in the foreground."""
 
 import contextlib
 import importlib
@@ -44,7 +44,7 @@ from appliance.wire.lines.succession import (
     encode_predecessor,
 )
 
-_LONGEST_REFUSAL = 4096  # bytes: what a pipe takes at once
+_LONGEST_REFUSAL = 4096  # bytes: what a pipe takes in one write
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
 
@@ -86,8 +86,8 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     the reload socket first. The appliance then waits for the first valid files and serves nothing until they
     exist; `appliance status` shows what it waits for.
     """
-    # Blocked signals stay pending over execve(2): supervisord, which can end what an earlier one left, gets
-    # them.
+    # Blocked signals stay pending across execve(2): supervisord, which can stop the programs of an earlier
+    # one, gets them.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     refusals = _refusals()
@@ -115,17 +115,17 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
     os.environ.update({INSTANCE: own, COMMAND: encode_command(python.own_command())})
-    if incumbent:  # its programs clean up what is theirs when they end
+    if incumbent:  # its programs clean up their state when they end
         become_supervisor(paths, start.snapshot)
     take_over_note.remove(paths)
-    for program in PROGRAMS:  # one that is needed removes its own, or goes on with what is there
+    for program in PROGRAMS:  # a program that is still needed removes its own, or continues with it
         if program.leftovers and not program.needed(start.snapshot):
             importlib.import_module(program.leftovers).remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
 
 
 def _refusals() -> int | None:
-    """Return the descriptor on which the supervisord that has started us hears why we end."""
+    """Return the descriptor on which the supervisord that started us receives why we end."""
     named = os.environ.pop(REFUSALS, "")
     if not named.isdigit():
         return None
@@ -137,9 +137,9 @@ def _refusals() -> int | None:
 
 
 def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None:
-    """Hold the runtime directory, as a copy of the lock of who runs there and stands by for us: that one.
+    """Hold the runtime directory; after a take-over by a copy of the lock of the appliance that stands by.
 
-    Raises BootError. What supervisord has to know is left in the environment.
+    Raises BootError. Values for supervisord are left in the environment.
     """
     os.environ[FORMER_INSTANCE] = ""
     try:
@@ -162,7 +162,7 @@ def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None
 
 
 def _become_user(user: str | None, paths: Paths) -> None:
-    """Become the user of the programs before anything is created that they have to read."""
+    """Switch to the user of the programs before creating anything that they must read."""
     if os.geteuid() != 0:
         return
     try:
@@ -182,7 +182,7 @@ def _open_early(paths: Paths, owner: int) -> None:
     """Give the group of the operator's file access to the runtime directory, as root.
 
     Later, as an ordinary user, chown(2) allows only groups that this user belongs to. A failure is not
-    reported here but by the second try, after the whole file has been loaded.
+    reported here but by the second attempt, after the whole file has been loaded.
     """
     group = boot.wanted_readers(paths)
     if group is None or private_directory.flaw(paths.runtime, owner=owner):
@@ -227,7 +227,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         **absolute.environment(),
         **starts,
         "APPLIANCE_PYTHON": sys.executable,
-        # supervisord looks for a folder to write to, and in a container without /tmp there is no other.
+        # supervisord looks for a writable directory, and in a container without /tmp there is no other.
         "TMPDIR": str(absolute.runtime),
         **stops,
         _INCLUDE: os.environ.get(_INCLUDE, ""),
@@ -261,7 +261,7 @@ def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths
 
 
 def _short_of_files(snapshot: Snapshot) -> list[tuple[str, Shortage]]:
-    """Return the group that lacks most open files, if any does; the limit is the same for all of them."""
+    """Return the group that lacks most open files, if any; the limit is the same for all of them."""
     files = limits.most_open_files()
     found = [
         (group.name, lack)

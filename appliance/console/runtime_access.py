@@ -1,4 +1,4 @@
-"""Whether this user may read the runtime directory. Without that check a closed one would look empty."""
+"""Whether this user may read the runtime directory. Without that check an unreadable one would look empty."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ from appliance.net.privileges.user_names import user_name
 
 
 def require_access(runtime: Path) -> None:
-    """Raise ClickException where the runtime directory exists and this user may not read it."""
+    """Raise ClickException if the runtime directory exists and this user may not read it."""
     try:
         found = runtime.stat()
     except FileNotFoundError:
         return
-    except OSError as error:  # a folder above it is closed
+    except OSError as error:  # a directory above it is closed
         raise Refused(
             f"{runtime}: {error.strerror}", step="ask as root, or name another --runtime-dir"
         ) from error

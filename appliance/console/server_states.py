@@ -1,4 +1,4 @@
-"""`appliance drain`, `ready`, `maint` and `weight`: what operators say of servers, kept over restarts."""
+"""`appliance drain`, `ready`, `maint` and `weight`: operators' states of servers, kept across restarts."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -63,7 +63,7 @@ def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
 
 
 def _ask(paths: Paths, question: Question) -> Answer:
-    """Have `health` do it; raises ClickException."""
+    """Send the change to `health`; raises ClickException."""
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
         said = "; ".join(problem.message for problem in answer.errors)
@@ -74,7 +74,7 @@ def _ask(paths: Paths, question: Question) -> Answer:
 
 
 def _known(paths: Paths) -> frozenset[str] | None:
-    """Return every POOL/SERVER, None where the snapshot cannot be read: then `health` checks the name."""
+    """Return every POOL/SERVER, None if the snapshot cannot be read: then `health` checks the name."""
     try:
         snapshot = snapshots.read(paths.accepted)
     except SnapshotError:

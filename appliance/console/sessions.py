@@ -1,7 +1,7 @@
-"""`appliance sessions`: lists and ends the connections of every worker, draining ones too, and of the kernel.
+"""`appliance sessions`: lists and ends the connections of all workers, draining ones too, and of the kernel.
 
-It asks the workers themselves, not their masters, so it works while masters are down; and `forward` for what
-the kernel forwards.
+It asks the workers themselves, not their masters, so it works while masters are down; and `forward` for
+connections that the kernel forwards.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ Network = IPv4Network | IPv6Network
 
 
 class NetworkType(click.ParamType[Network]):
-    """An address, or a network in the prefix notation."""
+    """An address, or a network in prefix notation."""
 
     name = "ADDR/NET"
 
@@ -47,14 +47,14 @@ class NetworkType(click.ParamType[Network]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Which sessions to list or end; None is any."""
+    """The sessions to list or end; None means any."""
 
     server: str | None = None
     frontend: str | None = None
     source: Network | None = None
 
     def takes(self, session: ListedSession) -> bool:
-        """Tell whether the filter includes a session."""
+        """Return whether the filter matches a session."""
         return (
             self.server in (None, session.server)
             and self.frontend in (None, session.frontend)
@@ -153,7 +153,7 @@ def _listed(paths: Paths) -> list[ListedSession]:
 
 
 def _ask_all(paths: Paths, question: Question) -> list[Answer]:
-    """Ask all workers and `forward` at once. Who is not there is skipped; an error is raised."""
+    """Ask all workers and `forward` at once. Missing ones are skipped; an error is raised."""
     require_access(paths.runtime)
     sockets = [*sorted(paths.runtime.glob("worker-*.control")), paths.control(FORWARD)]
     asked = at_once(partial(_asked, path, question) for path in sockets)

@@ -1,4 +1,4 @@
-"""A start beside an appliance that runs: what can fail is tried before that one is asked for anything."""
+"""A start alongside a running appliance: everything that can fail is tried before the other one is asked."""
 
 from typing import Final
 
@@ -13,16 +13,16 @@ from appliance.supervisor.succession.incumbent import Incumbent, IncumbentRefuse
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.succession import Party
 
-_LOADED_WITHIN: Final = 60.0  # seconds for all programs to load, on a machine that is busy
+_LOADED_WITHIN: Final = 60.0  # seconds for all programs to load, on a busy machine
 _END_IT: Final = "end that one, and start this one again"
 _LATER: Final = "start this one again when that is over; `appliance events` says when"
 _SUPERVISOR: Final = "appliance.programs.supervisor"
 
 
 def ask(paths: Paths, *, instance: str) -> Incumbent:
-    """Have the appliance that runs stand by for us, who are `instance`; raises TakenError.
+    """Make the running appliance stand by for us, the `instance`; raises TakenError.
 
-    Before that our configuration is judged, and each of our programs loaded once.
+    Before that our configuration is checked, and each of our programs is loaded once.
     """
     start = boot.choose_beside(paths)
     problems = tuple(rehearsal.failures(_modules(start.snapshot), patience=_LOADED_WITHIN))
@@ -40,7 +40,7 @@ def ask(paths: Paths, *, instance: str) -> Incumbent:
 
 
 def _modules(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return every module that a configuration has run as a process."""
+    """Return every module that runs as a process with a configuration."""
     used = [each for each in PROGRAMS if each.needed(snapshot)]
     modules = (name for each in used for name in (each.module, *(child.module for child in each.children)))
     return tuple(dict.fromkeys((_SUPERVISOR, *modules)))

@@ -1,4 +1,4 @@
-"""`appliance upgrade`: this release, that of an archive or the former one takes the place of what runs."""
+"""`appliance upgrade`: replaces the running release by this one, that of an archive or the former one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +68,7 @@ def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None
 
 
 def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, checksum: str | None) -> Upgraded:
-    """Have the release of an archive take over, or the former one; process 0 where nobody runs."""
+    """Make the release of an archive, or the former one, take over; process 0 if none runs."""
     name = releases.installed(file, checksum, folders) if file else releases.way_back(folders)
     try:
         found = _taken_over(paths, [str(folders.command(name))], name)
@@ -85,15 +85,15 @@ def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, chec
 
 
 class _NobodyRunsError(Refused):
-    """There is nobody to take over from."""
+    """No appliance runs from which to take over."""
 
 
 class _NotTakenOverError(Refused):
-    """The release could not take over, and the one that ran goes on."""
+    """The release could not take over, and the running one continues."""
 
 
 def _taken_over(paths: Paths, command: Sequence[str], named: str) -> Upgraded:
-    """Ask the supervisord that runs to start this command, and wait; raises Refused."""
+    """Ask the running supervisord to start this command, and wait; raises Refused."""
     try:
         answer = upgrade_request.ask(paths.succession_socket, command, timeout=_TIMEOUT)
         if answer.ok:

@@ -1,4 +1,4 @@
-"""`appliance why`: why a server, a pool, a frontend or a virtual IP is in the state that it is in."""
+"""`appliance why`: explains the state of a server, a pool, a frontend or a virtual IP."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -76,7 +76,7 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
 
 
 def _is_of_ours(name: str, observations: Observations) -> bool:
-    """Say whether something of the configuration is called so: that is meant then."""
+    """Return whether the configuration has this name: it then takes precedence."""
     return isinstance(observations.snapshot, Snapshot) and bool(meant(name, observations.snapshot))
 
 
@@ -122,7 +122,7 @@ def _paragraph(text: str, *, first: str = "", further: str = "") -> str:
 
 
 def _moment(at: float, now: float) -> str:
-    """Return the local time of the day, with the date where that is another one."""
+    """Return the local time of the day, with the date if it is not today."""
     return time.strftime("%H:%M:%S" if now - at < _DAY else "%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 

@@ -1,1 +1,1 @@
-"""The parts of the program `stats`: what it has seen, what it shows of it, and how it is asked."""
+"""The parts of the program `stats`: the data it collects, the pages it serves, and its command line."""

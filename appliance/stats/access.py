@@ -1,4 +1,4 @@
-"""Who may see what: networks, the one user with a password, TLS. Made of the files that a snapshot names."""
+"""Access control: networks, the one user with a password, TLS. Built from the files that a snapshot names."""
 
 import contextlib
 import hashlib
@@ -22,16 +22,15 @@ _BASIC: Final = "basic "
 
 
 class AccessError(Exception):
-    """A file that a snapshot names for this cannot be used; says which one, and why."""
+    """A file that a snapshot names for access control cannot be used; the message says which, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebAccess:
-    """What a snapshot says of access; None is no limit, `credentials` are `user:password`.
+    """A snapshot's access control; None means no limit, `credentials` are `user:password`.
 
-    `certificate` is a hash of the files that `context` was made of.
-    `token` is in the forms of our pages alone: it tells them from those of other sites, which a browser sends
-    with the password that it remembers.
+    `certificate` is a hash of the files behind `context`. `token` is only in the forms of our own pages: a
+    browser sends its remembered password with the forms of other sites too.
     """
 
     allowed: NetworkSet | None
@@ -43,19 +42,19 @@ class WebAccess:
     token: str
 
     def allows(self, peer: bytes) -> bool:
-        """Say whether a client may connect, by its packed address."""
+        """Return whether a client may connect, by its packed address."""
         if self.denied is not None and peer in self.denied:
             return False
         return self.allowed is None or peer in self.allowed
 
     def after(self, former: "WebAccess | None") -> "WebAccess":
-        """Return this with the former context, where certificate and key are the same: connections go on."""
+        """Return this with the former context, if certificate and key are the same: connections continue."""
         if former is None or self.certificate != former.certificate:
             return self
         return replace(self, context=former.context)
 
     def admits(self, authorization: str) -> bool:
-        """Say whether the Authorization header of a request is right, where there has to be one."""
+        """Return whether the Authorization header of a request is right, if one is required."""
         if self.credentials is None:
             return True
         given = _basic(authorization)
@@ -63,8 +62,8 @@ class WebAccess:
 
 
 def web_access(stats: Stats) -> WebAccess:
-    """Return what holds; raises AccessError."""
-    # The hash first: of files that change meanwhile it is an old one, and the next reload takes them anew.
+    """Return the access control of a snapshot; raises AccessError."""
+    # The hash first: if files change meanwhile it is outdated, and the next reload reads them again.
     certificate = _content(stats.certificate, stats.key)
     return WebAccess(
         allowed=NetworkSet(stats.allow) if stats.allow else None,
@@ -85,7 +84,7 @@ def _credentials(stats: Stats) -> bytes | None:
 
 
 def _password(path: str) -> str:
-    """Return the first line of a file, for editors add an end to it."""
+    """Return the first line of a file: editors append a line break."""
     try:
         data = state_files.read(Path(path), limit=_LONGEST_PASSWORD)
         text = data.decode() if data is not None else None
@@ -100,7 +99,7 @@ def _password(path: str) -> str:
 
 
 def _content(*paths: str | None) -> bytes:
-    """Return a hash of files; of those that cannot be read `_context` says why."""
+    """Return a hash of files; for unreadable ones `_context` has the reason."""
     hashed = hashlib.sha256()
     for path in filter(None, paths):
         with contextlib.suppress(FileUnusable):

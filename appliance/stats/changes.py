@@ -1,7 +1,7 @@
-"""What the forms of the page ask for: states of servers, and virtual IPs handed over.
+"""The forms of the page: states of servers, and hand-overs of virtual IPs.
 
-A browser sends the password that it remembers with whatever any site has it ask for. So a form has to hold
-the token that is in our own pages alone, and a browser that says where a form comes from has to name us.
+A browser sends its remembered password with whatever any site makes it request. So a form must hold the token
+that only our own pages have, and a browser that names the origin of a form must name us.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,11 +21,11 @@ from appliance.stats.servers import NotDone
 from appliance.wire.lines.control import Answer, Question
 
 _TIMEOUT: Final = 25.0
-"""Seconds for the successor to be heard: less than an answer to a browser may take."""
+"""Seconds to wait for the successor: less than a browser waits for an answer."""
 
 
 def move(paths: Paths, name: str) -> str:
-    """Hand a virtual IP over to another router, and return which one, "" for unknown; raises NotDone."""
+    """Hand a virtual IP over to another router, and return its address, "" if unknown; raises NotDone."""
     return str(_told(paths, "move", name).values.get("successor") or "")
 
 
@@ -53,15 +53,15 @@ Form = Mapping[str, str]
 
 
 class MalformedFormError(Exception):
-    """The body of a request is no form of ours."""
+    """The body of a request is not one of our forms."""
 
 
 class ForeignFormError(Exception):
-    """A form that is not of a page of ours, or of one that is too old."""
+    """A form that is not from one of our pages, or from an outdated one."""
 
 
 class Changes:
-    """The forms, by the paths that they are sent to."""
+    """The forms, by the paths to which they are sent."""
 
     def __init__(self, paths: Paths, figures: LatestFigures, log: FilteringBoundLogger) -> None:
         self._paths = paths
@@ -110,7 +110,7 @@ class Changes:
 
 
 def _change(form: Form) -> tuple[str, str]:
-    """Return what is to be done, and with what: the two words of the button that was pressed."""
+    """Return the action and its subject: the two words of the button that was pressed."""
     word, _, name = form.get("change", "").partition(" ")
     return word, name
 
@@ -123,5 +123,5 @@ def _form(environment: Environment) -> Form:
     body: BinaryIO = environment["wsgi.input"]  # type: ignore[assignment]  # the one that is no text (PEP 3333)
     try:
         return dict(parse_qsl(body.read(int(length)).decode(), max_num_fields=10, strict_parsing=True))
-    except (OSError, ValueError) as error:  # a body that ends early, or is cut by its client
+    except (OSError, ValueError) as error:  # a body that ends early, or was cut by its client
         raise MalformedFormError from error

@@ -1,7 +1,7 @@
-"""HAProxy's stats socket: lines come in, are obeyed one after the other, and answered in HAProxy's words.
+"""HAProxy's stats socket: reads lines, executes them one by one, and answers in HAProxy's words.
 
-A connection takes one line and is closed, or, after `prompt`, takes lines until `quit`. What changes a server
-goes to the programs `health` and the workers as from the console, so that it survives reloads.
+A connection takes one line and is closed, or, after `prompt`, takes lines until `quit`. Changes of servers go
+to the programs `health` and the workers, as those from the console, so that they survive reloads.
 """
 
 import time
@@ -42,14 +42,14 @@ from appliance.wire.lines.listed_session import ListedSession
 
 MOST_CONNECTIONS: Final = 32
 SILENCE: Final = 10.0
-"""Seconds for a client to say a whole line, and again to read an answer (HAProxy's `stats timeout`)."""
+"""Seconds for a client to send a whole line, and again to read an answer (HAProxy's `stats timeout`)."""
 
 _CHUNK: Final = 4096
-_AT_ONCE: Final = 0.001  # seconds: a timeout of 0 is none in Python's words
+_AT_ONCE: Final = 0.001  # seconds: a timeout of 0 means none to Python
 
 
 class CommandLine:
-    """Serves the connections of the socket; who can connect may change servers."""
+    """Serves the connections of the socket; every client that can connect may change servers."""
 
     def __init__(self, paths: Paths, figures: LatestFigures, log: FilteringBoundLogger) -> None:
         self._paths = paths
@@ -100,7 +100,7 @@ class CommandLine:
             late = time.monotonic() + SILENCE
 
     def answer(self, command: Command) -> str:
-        """Obey one command, and return what HAProxy would say."""
+        """Execute one command, and return HAProxy's answer."""
         match command:
             case Simple():
                 said = self._simple(command)
@@ -117,7 +117,7 @@ class CommandLine:
         return said
 
     def _of_server(self, command: GetWeight | SetState | SetWeight | ShutdownSessions) -> str:
-        """Obey a command about a server that there is."""
+        """Execute a command for an existing server."""
         pool, server = command.pool, command.server
         match command:
             case GetWeight():
@@ -139,7 +139,7 @@ class CommandLine:
             Simple.SHOW_VERSION: lambda: f"{self._figures.get().process.version}\n",
             Simple.HELP: commands.help_text,
         }
-        return texts.get(command, str)()  # `show table` of nothing, and the prompt itself, are empty
+        return texts.get(command, str)()  # `show table` without tables, and the prompt itself, are empty
 
     def _show_stat(self, command: ShowStat) -> str:
         rows = self._figures.get().rows
@@ -167,7 +167,7 @@ class CommandLine:
         return f"{row['uweight']} (initial {show_answers.configured_weight(snapshot, pool, server)})\n"
 
     def _missing(self, pool: str, server: str) -> str:
-        """Return what HAProxy says of a server that there is not, nothing where there is one."""
+        """Return HAProxy's answer about a missing server, nothing if it exists."""
         rows = self._figures.get().rows
         if not show_answers.has_pool(rows, pool):
             return NO_BACKEND
@@ -201,7 +201,7 @@ class CommandLine:
 
 
 def _session(each: ListedSession) -> str:
-    """Return a line of `show sess`, with those of its fields that mean something here."""
+    """Return a line of `show sess`, with the fields that have a meaning here."""
     pool, _, server = (each.server or "<NONE>/<none>").partition("/")
     family = "tcpv6" if each.client.startswith("[") else "tcpv4"
     return (
@@ -216,5 +216,5 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _known(count: int | None) -> str:
-    """Return a count; of what the kernel forwards it tells bytes only where it counts them."""
+    """Return a count; the kernel reports bytes of forwarded connections only if it counts them."""
     return "?" if count is None else str(count)

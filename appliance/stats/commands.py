@@ -1,4 +1,4 @@
-"""What `stats` answers on its control socket: to `reload`, and to who asks for its status."""
+"""The commands on the control socket of `stats`: for `reload`, and for queries of its status."""
 
 import os
 import time
@@ -17,7 +17,7 @@ FOR_READERS: Final = frozenset({"status"})
 
 
 class StatsCommands:
-    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+    """The commands. Each may be repeated: `reload` does so after a timeout or its own crash."""
 
     def __init__(self, paths: Paths, service: StatsService) -> None:
         self._paths = paths
@@ -46,7 +46,7 @@ class StatsCommands:
         )
 
     def _prepare(self, call: Call) -> Answer:
-        """Bind and read what a proposed snapshot names; nothing changes yet."""
+        """Bind the addresses and read the files of a proposed snapshot; nothing changes yet."""
         snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
         try:
             self._prepared = self._service.prepare(snapshot)
@@ -55,7 +55,7 @@ class StatsCommands:
         return good(changed=self._prepared.changed, generation=None)
 
     def _commit(self, call: Call) -> Answer:
-        """Serve as a snapshot says; one that was prepared by an earlier process is read again."""
+        """Serve a snapshot; one that an earlier process prepared is read again."""
         number = call.question.integer("snapshot")
         if self._service.number != number:
             prepared, self._prepared = self._prepared, None
@@ -68,7 +68,7 @@ class StatsCommands:
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
+        """Discard a prepared snapshot."""
         number = call.question.integer("snapshot")
         if self._prepared is not None and self._prepared.number == number:
             self._prepared = None

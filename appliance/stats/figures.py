@@ -1,8 +1,8 @@
-"""What the appliance does at this moment, as seen by `stats`, and as little looked for as will do.
+"""The current figures of the appliance, as `stats` sees them, collected as rarely as possible.
 
-However many clients ask, everything is looked for twice a second at the most, and what a page was made of is
-its cache. Boards alone are looked at once a second besides, or rarer where that is much work, for rates and
-peaks, and `forward` is asked where the kernel counts connections.
+However many clients ask, everything is collected at most twice a second; pages made from the figures are
+cached with them. In addition, boards alone are read once a second for rates and peaks, or more rarely if that
+is much work, and `forward` is asked if the kernel counts connections.
 """
 
 import hashlib
@@ -42,24 +42,23 @@ from appliance.wire.history_ring import Minute
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FRESH: Final = 0.5
-"""Seconds for which what was found answers further questions."""
+"""Seconds for which collected figures answer further requests."""
 
-_LOOK: Final = 1.0  # seconds from one look to the next, at least
+_LOOK: Final = 1.0  # seconds from one read to the next, at least
 _LOOK_AT_MOST: Final = 10.0
 _LOOK_COST: Final = 0.2
-"""Most of a processor that looks may take: at 40,000 servers each takes a second of it."""
+"""Largest share of a processor for reading boards: at 40,000 servers each read takes a second of it."""
 _EVENTS: Final = 10
 _TAIL: Final = 16 << 10
-"""Bytes of the kept events that are read: those that the page shows, and several times as many."""
+"""Bytes of the kept events that are read: several times as many as the page shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What was found at one moment; `rows` are those of HAProxy's statistics, none without a configuration.
+    """The figures of one moment; `rows` are those of HAProxy's statistics, none without a configuration.
 
     `at` is monotonic seconds. `history` are the minutes of the last hours, the oldest first. `shares` are by
-    pool and server the parts of the new connections that servers took lately. `pages` holds what was made of
-    these figures.
+    pool and server the shares of recent new connections. `pages` holds the pages made from these figures.
     """
 
     at: float
@@ -75,7 +74,7 @@ class Figures:
 
 
 class LatestFigures:
-    """The figures, looked for when somebody asks, by one greenlet at a time."""
+    """The figures, collected on demand, by one greenlet at a time."""
 
     def __init__(self, paths: Paths, file: HistoryFile, *, on_fault: Callable[[Exception], None]) -> None:
         self._paths = paths
@@ -98,7 +97,7 @@ class LatestFigures:
             return self._latest
 
     def page(self, name: str, make: Callable[[Figures], bytes]) -> bytes:
-        """Return a page made of the figures; it is made once of each."""
+        """Return a page made from the figures; it is made once for each."""
         with no_collection():
             figures = self.get()
             if name not in figures.pages:
@@ -112,11 +111,11 @@ class LatestFigures:
         return latest[:_EVENTS]
 
     def forget(self) -> None:
-        """Look anew when somebody asks: something was changed."""
+        """Collect new figures for the next request: something was changed."""
         self._latest = None
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop collecting."""
         self._loop.kill()
 
     def _look(self) -> Figures:
@@ -163,7 +162,7 @@ class LatestFigures:
             self._file.write(ended)
 
     def _counted(self) -> Observations:
-        """Return the counters of all; while `forward` is silent, what it told last stands still."""
+        """Return the counters of all programs; while `forward` does not answer, its last ones are kept."""
         boards = observe_boards(self._paths)
         if not isinstance(boards.snapshot, Snapshot) or not boards.snapshot.forwarded:
             self._forward = None
@@ -197,6 +196,6 @@ def _descriptors(observations: Observations) -> Iterator[WorkerDescriptors]:
 
 
 def _hash(snapshot: Snapshot) -> str:
-    """Return a hash of what a configuration asks for, whatever its number, its file and its secrets are."""
+    """Return a hash of a configuration's settings, independent of its number, its file and its secrets."""
     content = encode(replace(without_secrets(snapshot), number=0, source=""))
     return hashlib.sha256(content).hexdigest()

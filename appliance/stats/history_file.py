@@ -1,7 +1,7 @@
-"""The file of the last hours: made once at its full size, then one slot of it is written each minute.
+"""The file of the last hours: created at its full size, then one slot of it is written each minute.
 
-So a disk that is full later on costs nothing. A file that is damaged, or of another version, is set aside.
-One that cannot be written is said, tried again each minute, and done without.
+So a disk that fills up later does no harm. A damaged file, or one of another version, is set aside. If it
+cannot be written, that is reported and tried again each minute, and the program runs without it.
 """
 
 import os
@@ -19,7 +19,7 @@ from appliance.wire.history_ring import SIZE, HistoryError, Minute
 
 
 class HistoryFile:
-    """The file at a path; `failure` says why it cannot be written, None while it can."""
+    """The file at a path; `failure` is why it cannot be written, None while it can."""
 
     def __init__(self, path: Path, log: FilteringBoundLogger) -> None:
         self.path = path
@@ -27,7 +27,7 @@ class HistoryFile:
         self.failure: str | None = None
 
     def load(self) -> tuple[Minute, ...]:
-        """Return the minutes that are kept; where no file can be understood, make one without any."""
+        """Return the minutes kept; if the file is missing or unreadable, create one without any."""
         try:
             data = state_files.read(self.path, limit=SIZE)
             if data is not None:
@@ -43,7 +43,7 @@ class HistoryFile:
         self._kept(partial(self._write, minute))
 
     def _kept(self, action: Callable[[], None]) -> None:
-        """Do something with the file, and know whether it can be written."""
+        """Do something with the file, and note whether it can be written."""
         try:
             action()
         except OSError as error:
@@ -70,5 +70,5 @@ class HistoryFile:
             os.close(descriptor)
 
     def _open(self) -> int:
-        # Whatever was put at the path since the last minute: nothing here waits, or follows a link elsewhere.
+        # Whatever has been put at the path since the last minute: never wait, or follow a link elsewhere.
         return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -1,7 +1,7 @@
-"""What is behind each path of the HTTP server: a small WSGI application.
+"""The paths of the HTTP server: a small WSGI application.
 
-Pages are made of the figures of the moment and kept with them, so that a page costs what one of its kind
-costs, however many ask. Answers are whole and have a length, which lets connections be used again.
+Pages are made from the current figures and cached with them, so that a page is made once, however many
+clients ask. Answers are complete and have a length, which lets connections be reused.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ from appliance.wire.haproxy.statistics import csv_text
 
 
 def serves(status: Status, pool: str | None) -> bool:
-    """Say whether workers of each group accept, and a server of a pool is up, where one is needed."""
+    """Return whether workers of each group accept, and a server of a pool is up, if one is needed."""
     groups = [each for each in status.programs if each.name in PROXIES and each.expected]
     return all(each.workers for each in groups) and (
         pool is None or any(each.up for each in status.pools if each.name == pool)
@@ -53,7 +53,7 @@ _ALWAYS: Final = (
     ("X-Frame-Options", "DENY"),
 )
 _PAGES: Final = ("/", HOME, "/stats", "/haproxy")
-"""Paths of the page: what `stats uri` of HAProxy is in the files that people have."""
+"""Paths of the page: the usual values of HAProxy's `stats uri`."""
 
 _CSV: Final = ";csv"
 _HTML: Final = "text/html; charset=utf-8"
@@ -71,9 +71,9 @@ class Response:
 
 
 class Pages:
-    """The application. `access` and `stats` return what holds now.
+    """The application. `access` and `stats` return the current settings.
 
-    `on_denied` is told of clients without the right password. `changes` is what forms of the page ask for.
+    `on_denied` is called for clients without the right password. `changes` executes the forms of the page.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Pages:
             return self._change(environment, path)
         if environment["REQUEST_METHOD"] not in _READ:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, ("Allow", "GET, HEAD"))
-        # HAProxy's options follow its path, also where that has a query: `/haproxy?stats;csv;norefresh`.
+        # HAProxy's options follow its path, even if that has a query: `/haproxy?stats;csv;norefresh`.
         if _CSV in target:
             return self._csv()
         page = self._pages.get(path.partition(";")[0])
@@ -129,7 +129,7 @@ class Pages:
         return page(environment) if page is not None else _refusal(HTTPStatus.NOT_FOUND)
 
     def _monitor(self) -> Response:
-        """Answer as HAProxy does for `monitor-uri`, without a password: whoever asks learns this alone."""
+        """Answer as HAProxy does for `monitor-uri`, without a password: the answer reveals nothing else."""
         if serves(self._figures.get().status, self._stats().needs):
             return Response(type="text/html", body=_monitored("200 OK", "Service ready."))
         body = _monitored("503 Service Unavailable", "No server is available.")
@@ -148,14 +148,14 @@ class Pages:
 
     def _page(self, _: Environment) -> Response:
         access = self._access()
-        # The token is in it: what was made for other settings is another page.
+        # The token is in it: a page made with other settings is another page.
         body = self._figures.page(
             f"page {access.token}", lambda each: page(each, self._figures.events(), access)
         )
         return Response(type=_HTML, body=body)
 
     def _change(self, environment: Environment, path: str) -> Response:
-        """Do what a form of our page asks for, where that is allowed; then have the page shown again."""
+        """Do what a form of our page asks for, if that is allowed; then redirect to the page."""
         access = self._access()
         if not access.admin:
             return _refusal(HTTPStatus.FORBIDDEN)
@@ -171,14 +171,14 @@ class Pages:
         return _refusal(HTTPStatus.SEE_OTHER, ("Location", HOME))
 
     def _csv(self) -> Response:
-        # HAProxy says text/plain, and clients that look at it expect that.
+        # HAProxy sends text/plain, and clients that check it expect that.
         return Response(
             type="text/plain", body=self._figures.page("csv", lambda each: csv_text(each.rows).encode())
         )
 
 
 def _target(environment: Environment) -> str:
-    """Return what was asked for, with its query, as HAProxy compares it."""
+    """Return the request target, with its query, in the form that HAProxy compares."""
     path, query = environment.get("PATH_INFO", ""), environment.get("QUERY_STRING", "")
     return f"{path}?{query}" if query else path
 

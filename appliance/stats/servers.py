@@ -1,4 +1,4 @@
-"""What an operator may ask of servers through HAProxy's faces: done by the programs whose business it is."""
+"""Operators' changes to servers through HAProxy's interfaces, passed on to the responsible programs."""
 
 from functools import partial
 from typing import Final
@@ -18,17 +18,17 @@ _TIMEOUT: Final = 5.0
 
 
 class NotDone(Exception):  # noqa: N818  # an outcome, told to whoever asked
-    """The program whose business it is did not do it; says why."""
+    """The responsible program did not do it; the message has the reason."""
 
 
 def set_state(paths: Paths, *, pool: str, server: str, state: AdminState) -> None:
-    """Put a server into a state, which it keeps over reloads and restarts; raises NotDone."""
+    """Put a server into a state, which survives reloads and restarts; raises NotDone."""
     values = {"pool": pool, "server": server, "state": state.name.lower()}
     _have_done(paths, Question(command="set-state", values=values))
 
 
 def set_weight(paths: Paths, *, pool: str, server: str, weight: OperatorWeight) -> None:
-    """Give a server a weight, which it keeps over reloads and restarts; raises NotDone."""
+    """Give a server a weight, which survives reloads and restarts; raises NotDone."""
     values = {"pool": pool, "server": server, "weight": str(weight)}
     _have_done(paths, Question(command="set-weight", values=values))
 
@@ -43,14 +43,14 @@ def _have_done(paths: Paths, question: Question) -> None:
 
 
 def end_sessions(paths: Paths, *, pool: str, server: str) -> int:
-    """End the sessions of a server, in all workers and the kernel; return how many there were."""
+    """End the sessions of a server, in all workers and the kernel; return their number."""
     answers = _ask_all(paths, Question(command="kill", values={"server": f"{pool}/{server}"}))
     counts = (answer.values.get("killed") for answer in answers)
     return sum(count for count in counts if isinstance(count, int))
 
 
 def sessions(paths: Paths) -> list[ListedSession]:
-    """Return the sessions of all workers and of the kernel, the oldest first, without nonsense."""
+    """Return the sessions of all workers and of the kernel, the oldest first, without invalid ones."""
     found: list[ListedSession] = []
     for answer in _ask_all(paths, Question(command="sessions")):
         try:

@@ -1,4 +1,4 @@
-"""What `stats` serves, as a snapshot says it: where, for whom, and the socket for commands."""
+"""The service of `stats` as a snapshot defines it: addresses, access control, and the command socket."""
 
 import os
 from collections.abc import Callable
@@ -26,11 +26,11 @@ from appliance.stats.web_server import WebServer
 from appliance.wire.lines.control import AnswerProblem
 
 Serve = Callable[[socket.socket], WebServer]
-"""Returns a server for a listening socket, which is the server's from then on."""
+"""Returns a server for a listening socket, and takes over the socket."""
 
 
 class WebListeners:
-    """The addresses of the page; what was reserved for a snapshot is served when that is committed."""
+    """The addresses of the page; those reserved for a snapshot are served once it is committed."""
 
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
@@ -39,7 +39,7 @@ class WebListeners:
         self._servers: dict[Address, WebServer] = {}
 
     def reserve(self, stats: Stats) -> tuple[BindProblem, ...]:
-        """Bind for a snapshot; return what stands in the way, and then nothing has changed."""
+        """Bind for a snapshot; return the obstacle if there is one, and then nothing has changed."""
         self.abort()
         found = self._held.reserve(stats.binds)
         if not isinstance(found, ReservedBinds):
@@ -48,13 +48,13 @@ class WebListeners:
         return ()
 
     def abort(self) -> None:
-        """Close what was bound for a snapshot that is not accepted."""
+        """Close the sockets bound for a snapshot that is not accepted."""
         if self._reserved is not None:
             self._held.release(self._reserved.fresh)
             self._reserved = None
 
     def commit(self) -> None:
-        """Serve exactly what was reserved last."""
+        """Serve exactly the addresses reserved last."""
         if self._reserved is None:
             return
         wanted = {address for places in self._reserved.addresses.values() for address in places}
@@ -69,7 +69,7 @@ class WebListeners:
         self._held.keep_only(wanted)
 
     def close(self) -> None:
-        """Serve no more."""
+        """Stop serving."""
         self.abort()
         for server in self._servers.values():
             server.stop(timeout=0)
@@ -78,7 +78,7 @@ class WebListeners:
 
 
 class ErrorLog:
-    """A file to write to, as far as pywsgi uses one."""
+    """The methods of a file that pywsgi uses for its log."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
@@ -102,7 +102,7 @@ class StatsRefused(Exception):  # noqa: N818  # an outcome, told to `reload`
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A snapshot whose addresses are bound and whose files are read; `stats` None is nothing to serve."""
+    """A snapshot whose addresses are bound and whose files are read; `stats` None means nothing to serve."""
 
     number: int
     stats: Stats | None
@@ -111,7 +111,7 @@ class Prepared:
 
 
 class StatsService:
-    """Serves nothing before the first commit."""
+    """The service; it serves nothing before the first commit."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.number = 0
@@ -136,18 +136,18 @@ class StatsService:
 
     @property
     def socket_failures(self) -> dict[str, str]:
-        """Return why the socket for commands is not listened on, by its path; nothing where it is."""
+        """Return why the command socket cannot be listened on, by its path; nothing if it can."""
         if self._socket is None or not self._socket.failure or self._stats is None:
             return {}
         return {str(self._stats.socket): self._socket.failure}
 
     @property
     def not_kept(self) -> dict[str, str]:
-        """Return why the history of the last hours cannot be written, by its path; nothing where it is."""
+        """Return why the history of the last hours cannot be written, by its path; nothing if it can."""
         return {str(self._history.path): self._history.failure} if self._history.failure else {}
 
     def prepare(self, snapshot: Snapshot) -> Prepared:
-        """Bind and read what a snapshot names; raises StatsRefused, and then nothing has changed."""
+        """Bind addresses and read files of a snapshot; raises StatsRefused, and then nothing has changed."""
         stats = snapshot.stats
         if stats is None:
             self._listeners.abort()
@@ -161,12 +161,12 @@ class StatsService:
         return Prepared(number=snapshot.number, stats=stats, access=access, changed=stats != self._stats)
 
     def commit(self, prepared: Prepared) -> None:
-        """Serve what was prepared last."""
+        """Serve the snapshot prepared last."""
         self.number = prepared.number
         if prepared.stats is None or prepared.access is None:
             self.close()
             return
-        # A password or a certificate may have changed in its file: what was read in `prepare` holds.
+        # A password or a certificate may have changed in its file: the version read in `prepare` is used.
         self._access = prepared.access.after(self._access)
         former, self._stats = self._stats, prepared.stats
         self._listeners.commit()
@@ -174,11 +174,11 @@ class StatsService:
         self._figures.forget()
 
     def abort(self) -> None:
-        """Close what was bound for a snapshot that is not accepted."""
+        """Close the sockets bound for a snapshot that is not accepted."""
         self._listeners.abort()
 
     def close(self) -> None:
-        """Serve nothing."""
+        """Stop serving."""
         self._follow_socket(None, former=self._stats)
         self._listeners.close()
         self._stats = self._access = None

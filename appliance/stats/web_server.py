@@ -1,10 +1,10 @@
 """The HTTP server: gevent's, with limits, so that no client costs more than its own connection.
 
-Everything that a client may be slow about has a deadline: the handshake of TLS, the head of a request, the
-reading of the answer. There is a size of heads, and no body that is read unless a page wants it. Whoever asks
-without end has its turns as all others have (`net.loop.turns`). There is a number of connections: the next
-one gets the place of one that has not shown the password, of the network that has most of those; only where
-all have shown it the next ones wait in the backlog.
+Everything that a client may delay has a deadline: the handshake of TLS, the head of a request, the reading of
+the answer. The size of heads is limited, and a body is read only if a page needs it. A client that sends
+requests without pause gets its turns like all others (`net.loop.turns`). The number of connections is
+limited: a new one replaces one that has not sent the password, from the network that has most of those; only
+if all have sent it, new ones wait in the backlog.
 """
 
 import contextlib
@@ -23,16 +23,16 @@ from appliance.stats.access import WebAccess
 from appliance.wire import literal
 
 MOST_CLIENTS: Final = 64
-"""Connections at a time, for each address that is listened on."""
+"""Concurrent connections, for each address that is listened on."""
 
 HEAD_SECONDS: Final = 10.0
-"""Seconds that a client may take for the head of a request; an idle connection is closed after them."""
+"""Seconds for a client to send the head of a request; an idle connection is closed after them."""
 
 ANSWER_SECONDS: Final = 30.0
 """Seconds for an answer to be made and read."""
 
 _HEAD_BYTES: Final = 16384
-_NETWORK_6: Final = 8  # bytes of an IPv6 address that one client has for itself (RFC 4291 section 2.5.1)
+_NETWORK_6: Final = 8  # bytes of an IPv6 address that all of a client's share (RFC 4291 section 2.5.1)
 
 
 _Value = TypeVar("_Value")
@@ -41,9 +41,9 @@ Application = Callable[..., Iterable[bytes]]
 
 
 class _HeadTooLongError(ValueError):
-    """A head, or a body that nobody wanted, is longer than any client of ours has it.
+    """A head, or a body that no page reads, is longer than any real client's.
 
-    For a head pywsgi answers 400; behind a body the connection is closed.
+    After a long head pywsgi answers 400; after a long body the connection is closed.
     """
 
 
@@ -51,7 +51,7 @@ _ENDINGS: Final = (gevent.Timeout, gevent.GreenletExit, ssl.SSLError, Connection
 
 
 class _BoundedReader:
-    """What a handler reads from: as a file, of which a request may use so many bytes."""
+    """The file from which a handler reads: each request may use a limited number of bytes."""
 
     def __init__(self, file: "socket.SocketIO") -> None:
         self._file = file
@@ -62,7 +62,7 @@ class _BoundedReader:
         return bool(self._file.closed)
 
     def renew(self, size: int = _HEAD_BYTES) -> None:
-        """Let so many bytes be read from here on."""
+        """Allow this many bytes to be read from here on."""
         self._left = size
 
     def readline(self, size: int = -1) -> bytes:
@@ -90,14 +90,14 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         super().__init__(connection, address, server, rfile=_BoundedReader(connection.makefile("rb", -1)))
 
     def handle(self) -> None:
-        """Serve the connection; who leaves before a refusal reaches it is no news."""
+        """Serve the connection; a client that leaves before it gets a refusal is not reported."""
         with contextlib.suppress(OSError):
             super().handle()
 
     def read_requestline(self) -> str:
-        """Return the first line of a request, nothing after so much silence, or for who may not ask any more.
+        """Return the first line of a request, or nothing: after a long silence, or if access was withdrawn.
 
-        Nothing closes the connection.
+        An empty line closes the connection.
         """
         self.server.turns.give()
         self.rfile.renew()
@@ -105,9 +105,9 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         return line if self.server.admits(self.socket, self.client_address) else ""
 
     def read_request(self, raw_requestline: str) -> bool:
-        """Read the headers; too slow a client is told that its request is bad.
+        """Read the headers; a client that is too slow gets the answer for a bad request.
 
-        Whatever pywsgi stumbles over is the client's doing: of any other error than ValueError it prints a
+        Every failure here is the client's fault, and raises ValueError: for other errors pywsgi prints a
         traceback.
         """
         try:
@@ -127,18 +127,18 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         _within(ANSWER_SECONDS, super().handle_one_response, None)
 
     def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Close after a deadline, a long body, or when the client has gone, or has to; a bug: answer 500."""
+        """Close after a deadline, a long body, or if the client is gone or must go; answer 500 for a bug."""
         if issubclass(kind, _ENDINGS):
             self.close_connection = True
             return
         super().handle_error(kind, error, trace)
 
     def log_request(self) -> None:
-        """Log nothing: who asks too much is kept out by limits, not by lines."""
+        """Log nothing: limits stop clients with too many requests, not log lines."""
 
 
 class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
-    """Serves one listening socket, which is its own from now on."""
+    """Serves one listening socket, which it owns from now on."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
         )
 
     def handle(self, connection: socket.socket, address: tuple[str, int]) -> None:
-        """Serve one connection, from the first byte on: TLS too."""
+        """Serve one connection from the first byte on, TLS included."""
         access = self._access()
         if not access.allows(literal.packed_peer(address[0])):
             connection.close()
@@ -177,7 +177,7 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
             self._places.leave(gevent.getcurrent())
 
     def asked(self, authorization: str) -> None:
-        """Note a whole request: who has shown the password keeps the place, others may have to go later."""
+        """Note a whole request: clients that have sent the password keep their place, others may not."""
         access, serving = self._access(), gevent.getcurrent()
         if access.credentials is not None and access.admits(authorization):
             self._places.work(serving)
@@ -185,15 +185,15 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
             self._places.rest(serving)
 
     def _enter(self, peer: bytes) -> None:
-        """Take a place, and leave one for the next who comes: another one has to go where it is the last."""
+        """Take a place, and keep one free for the next connection: if this was the last, another must go."""
         if len(self._places) >= MOST_CLIENTS - 1 and (leaver := self._places.give_way()) is not None:
             leaver.kill(block=False)
         self._places.enter(gevent.getcurrent(), peer[:_NETWORK_6])
 
     def admits(self, connection: socket.socket, address: tuple[str, int]) -> bool:
-        """Say whether an open connection may ask what it asks: a reload may have changed who may, and how.
+        """Return whether an open connection may send its request: a reload may have changed access or TLS.
 
-        A new certificate counts: who has checked the former one connects again.
+        A new certificate counts: a client that has verified the former one connects again.
         """
         access = self._access()
         context = connection.context if isinstance(connection, ssl.SSLSocket) else None
@@ -201,7 +201,7 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
 
 
 def _secured(connection: socket.socket, context: ssl.SSLContext) -> socket.socket | None:
-    """Return the connection after its handshake, None where the client cannot make one, or is too slow."""
+    """Return the connection after its handshake, None if the client is too slow or cannot complete it."""
     try:
         return _within(HEAD_SECONDS, lambda: context.wrap_socket(connection, server_side=True), None)
     except OSError:
@@ -210,7 +210,7 @@ def _secured(connection: socket.socket, context: ssl.SSLContext) -> socket.socke
 
 
 def _within(seconds: float, action: Callable[[], _Value], late: _Value) -> _Value:
-    """Return what an action returns, or `late` where it takes longer; then it was interrupted."""
+    """Return the result of an action, or `late` if it takes longer and was interrupted."""
     timer = gevent.Timeout(seconds)
     timer.start()
     try:

@@ -1,1 +1,1 @@
-"""Files of HAProxy and keepalived, read and turned into our configuration, with a word on every line."""
+"""Translates files of HAProxy and keepalived into our configuration, with an outcome for every line."""

@@ -1,6 +1,6 @@
-"""Loads a configuration that several files say: haproxy.cfg, keepalived.conf, and our own YAML.
+"""Loads a configuration from several files: haproxy.cfg, keepalived.conf, and our own YAML.
 
-Each of them says what the others do not; a key that two of them say is an error that names both places.
+They complete each other; a key that two of them set is an error that names both places.
 """
 
 import re
@@ -32,11 +32,11 @@ def load_together(
     node: str | None = None,
     unread: Sequence[Problem] = (),
 ) -> Loaded:
-    """Return the snapshot of our YAML and of the files beside it, or all their problems; never raises.
+    """Return the snapshot of our YAML and the files alongside it, or all their problems; never raises.
 
-    `own` is the YAML, None where there is none or it says nothing; `source` is its name. `unread` are
-    problems of files that could not be read: without one of them much of what the others say makes no
-    sense, and is not judged. The other parameters are those of `loading.load`.
+    `own` is the YAML, None if there is none or it is empty; `source` is its name. `unread` are problems of
+    files that could not be read: without such a file much of the others makes no sense, and is not checked.
+    The other parameters are those of `loading.load`.
     """
     if unread:
         known = (*unread, *_refusals(translations))
@@ -48,7 +48,7 @@ def load_together(
 def together(
     own: Document | None, translations: Sequence[Translation], *, source: str
 ) -> tuple[Document, tuple[Problem, ...]]:
-    """Return what all files say as one document, and what is wrong before its keys are looked at."""
+    """Return all files as one document, and the problems found before its keys are checked."""
     found = list(_refusals(translations))
     root = Node(place=FilePosition(line=1, column=1), value={})
     for layer in (*(each.root for each in translations), *([own.root] if own else [])):
@@ -60,7 +60,7 @@ def together(
 
 
 def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
-    """Yield a warning for each line that does not mean the same here as there, or is left to HAProxy."""
+    """Yield a warning for each line that has another meaning here, or is left to HAProxy."""
     for one in translations:
         for line in one.lines:
             if line.outcome is Outcome.CHANGED:
@@ -69,7 +69,7 @@ def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
 
 
 def left_to_haproxy(translations: Sequence[Translation]) -> Iterator[str]:
-    """Yield of each frontend that is left to HAProxy where nobody listens without it, up to a number."""
+    """Yield, for up to a number of frontends left to HAProxy, where nobody listens without it."""
     found = [each.message for each in _unserved(translations)]
     yield from found[:_MOST_LEFT]
     if len(found) > _MOST_LEFT:
@@ -103,7 +103,7 @@ def _problem(line: LineOutcome, severity: Severity) -> Problem:
 
 
 def _without_secrets(text: str) -> str:
-    """Return a line without what follows a word that passwords stand behind: problems are logged."""
+    """Return a line cut after a word that passwords may follow: problems are logged."""
     found = _HEADERS.search(text)
     words = (text[: found.end()] if found else text).split()
     end = next((at for at, word in enumerate(words) if word in _SECRETS), len(words))
@@ -111,11 +111,11 @@ def _without_secrets(text: str) -> str:
 
 
 def _clash(clash: Clash, whole: Document, *, source: str) -> Problem:
-    """Return the problem of a key that two files say: at its place in the later one."""
+    """Return the problem of a key that two files set, at its place in the later one."""
     below, above = clash.below, clash.above
     message = f"{below.source or source} says this too, on line {below.line}: leave it out of one of them"
     finding = Finding(path=clash.path, message=message, spot=FindingTarget.KEY)
-    path = whole.problem(finding, source=source).path  # without what is secret
+    path = whole.problem(finding, source=source).path  # without secrets
     return Problem(
         message=printable(message),
         source=above.source or source,

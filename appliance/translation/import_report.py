@@ -1,4 +1,4 @@
-"""The report of an import, for people and for machines: each line of the files, then what could be better."""
+"""The report of an import, for people and for machines: each line of the files, then the proposals."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _OUTCOME_WIDTH = max(map(len, Outcome))
 def as_text(result: ImportResult) -> str:
     """Return the report as a table of lines with the reasons below them, problems and proposals.
 
-    A block that is left out as a whole has one line, with the number of those that are left out with it.
+    A block that is left out as a whole has one line, with the number of lines left out.
     """
     lines = [each for each in result.lines if each.left_out_with is None]
     further = Counter(each.left_out_with for each in result.lines)
@@ -33,7 +33,7 @@ def as_text(result: ImportResult) -> str:
 
 
 def as_values(result: ImportResult) -> dict[str, object]:
-    """Return the report as JSON has it; the keys are stable."""
+    """Return the report as JSON; the keys are stable."""
     return {
         "ok": result.ok,
         "counts": {each.value: result.counts.get(each, 0) for each in Outcome},

@@ -1,4 +1,4 @@
-"""What `appliance import` prints: a configuration as YAML, what became of each line, and proposals."""
+"""What `appliance import` prints: a configuration as YAML, the outcome of each line, and proposals."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ _LONGEST = 60  # characters of a line that a comment quotes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """A configuration of ours that says what the files say.
+    """A configuration equivalent to the files.
 
-    `ok` is whether no line is refused and `appliance check` has no error in the YAML; `problems` are what it
-    has, with their places in the files. `left` are the sections that are left to HAProxy, `remainder` is the
-    haproxy.cfg with which it goes on, "" where there are none.
+    `ok` is whether no line is refused and `appliance check` finds no error in the YAML; `problems` are what
+    it finds, with places in the files. `left` are the sections left to HAProxy, `remainder` is the
+    haproxy.cfg with which it continues, "" without such sections.
     """
 
     ok: bool
@@ -35,7 +35,7 @@ class ImportResult:
 
 
 def import_result(translations: Sequence[Translation]) -> ImportResult:
-    """Return what the files say as one configuration."""
+    """Return the files as one configuration."""
     document, clashes = together(None, translations, source="")
     lines = tuple(line for each in translations for line in each.lines)
     refused = {(line.place.source, line.place.line) for each in translations for line in each.refused}
@@ -55,7 +55,7 @@ def import_result(translations: Sequence[Translation]) -> ImportResult:
 
 
 def _head(lines: Sequence[LineOutcome]) -> Iterator[str]:
-    """Yield what stands above the configuration: where it is from, and what it does not say."""
+    """Yield the comments above the configuration: where it is from, and what it lacks."""
     files = dict.fromkeys(each.place.source or "" for each in lines)
     yield f"Made by `appliance import` from {' and '.join(files)}."
     refused = [each for each in lines if each.outcome is Outcome.REFUSED]
@@ -78,7 +78,7 @@ def _comments(lines: Sequence[LineOutcome]) -> "_Comments":
 
 
 class _Comments:
-    """Says of a place what its line is; of an entry from the same line as the one above, the place alone."""
+    """Returns the place of an entry with its line; only the place if the entry above has the same line."""
 
     def __init__(self, texts: Mapping[tuple[str | None, int], str]) -> None:
         self._texts = texts
@@ -92,7 +92,7 @@ class _Comments:
 
 
 def where(place: FilePosition) -> str:
-    """Return a place as editors and compilers write it."""
+    """Return a place in the form of editors and compilers."""
     return f"{place.source}:{place.line}:{place.column}"
 
 

@@ -1,4 +1,4 @@
-"""The order of keys in a configuration that we write: that of the documentation, names as they came."""
+"""The order of keys in a configuration that we write: that of the documentation; names keep theirs."""
 
 from collections.abc import Iterator
 from typing import get_args, get_origin
@@ -43,7 +43,7 @@ def _is_mapping_of_names(annotation: object) -> bool:
 
 
 def _sections(annotation: object) -> Iterator[type[Section]]:
-    """Yield the sections that an annotation names, within `X | None` and `dict[Name, X]` too."""
+    """Yield the sections that an annotation names, also within `X | None` and `dict[Name, X]`."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         yield annotation
     for each in get_args(annotation):

@@ -11,21 +11,21 @@ from appliance.model.document.tree import Node
 from appliance.model.messages.problems import FilePosition
 
 HttpSections = Literal["refuse", "skip"]
-"""What becomes of sections that read HTTP: an error each, or they are left to HAProxy."""
+"""What happens to sections that read HTTP: an error each, or they are left to HAProxy."""
 
 INGRESS_PORTS: Final = frozenset((80, 443))
 """Ports whose frontends belong to `ingress`; all others belong to `api`."""
 
 _MOST_ADDRESSES: Final = 8
-"""Addresses that one sentence names."""
+"""Addresses named in one sentence."""
 
 
 class Outcome(StrEnum):
-    """What became of a line.
+    """The outcome of a line.
 
-    KEPT means the same with us. CHANGED means nearly the same, and the reason says what differs. IGNORED is
-    safe to leave out here, and the reason says why. REFUSED cannot be obeyed: the reason says why, and what
-    to write instead.
+    KEPT means the same here. CHANGED means nearly the same, and the reason names the difference. IGNORED is
+    safe to leave out here, and the reason says why. REFUSED cannot be translated: the reason says why, and
+    what to write instead.
     """
 
     KEPT = "kept"
@@ -36,12 +36,12 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineOutcome:
-    """One line of a file: where it is, what it says, and what became of it.
+    """One line of a file: where it is, its text, and its outcome.
 
     `place` is the first word of the line, or the word that is refused; its `source` names the file. `reason`
-    is None only for what is KEPT. One line of a file has several outcomes where its words have different ones
-    (`server` with a keyword that is refused). `left_out_with` is where the block begins that is left out as a
-    whole, with this line.
+    is None only for KEPT. One line of a file has several outcomes if its words have different ones (`server`
+    with a keyword that is refused). `left_out_with` is the start of the block that is left out as a whole,
+    with this line.
     """
 
     place: FilePosition
@@ -53,10 +53,9 @@ class LineOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Something that would be better than what the file says. The translation itself never contains it.
+    """A suggested improvement to the file. The translation itself never contains it.
 
-    `name` is stable, for machines; `place` is the line that it is about. `example` is YAML that could be
-    written instead.
+    `name` is stable, for machines; `place` is the line it is about. `example` is YAML to write instead.
     """
 
     name: str
@@ -67,7 +66,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftSection:
-    """A section that reads HTTP and is left to HAProxy; `addresses` are those where it takes clients."""
+    """A section that reads HTTP and is left to HAProxy; `addresses` are those it listens on."""
 
     kind: str
     name: str
@@ -76,7 +75,7 @@ class LeftSection:
 
     @property
     def unserved(self) -> str:
-        """Say where nobody takes clients without HAProxy; "" for a section that takes none."""
+        """Return where nobody accepts clients without HAProxy; "" for a section that accepts none."""
         if not self.addresses:
             return ""
         more = len(self.addresses) - _MOST_ADDRESSES
@@ -86,11 +85,11 @@ class LeftSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """The configuration that a file amounts to, and what became of each line.
+    """The configuration equivalent to a file, and the outcome of each line.
 
-    `root` is a mapping in the form of our own file (`pools`, `api`, `virtual_ips` ...); each key and value in
-    it has the place in the foreign file that it came from, so that every later problem points there. `left`
-    are the sections that HAProxy goes on with, `remainder` is the haproxy.cfg for that, "" without them.
+    `root` is a mapping in our own format (`pools`, `api`, `virtual_ips` ...); each key and value in it has
+    its place in the foreign file, so that every later problem points there. `left` are the sections that
+    HAProxy continues to serve, `remainder` is the haproxy.cfg for that, "" without them.
     """
 
     root: Node
@@ -101,5 +100,5 @@ class Translation:
 
     @property
     def refused(self) -> tuple[LineOutcome, ...]:
-        """The lines that cannot be obeyed."""
+        """The refused lines."""
         return tuple(each for each in self.lines if each.outcome is Outcome.REFUSED)

@@ -1,4 +1,4 @@
-"""Builds a configuration key by key, each with the place in the foreign file that it came from."""
+"""Builds a configuration key by key, each with its place in the foreign file."""
 
 from appliance.model.document.tree import Entry, Node, Plain
 from appliance.model.messages.problems import FilePosition
@@ -19,17 +19,17 @@ class TreeBuilder:
         return self._root
 
     def put(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
-        """Set the value at a path of keys; what was there is replaced, and missing mappings are made."""
+        """Set the value at a path of keys; an old value is replaced, and missing mappings are created."""
         *above, last = path
         self._mapping(tuple(above), place)[last] = Entry(place=place, node=_node(value, place))
 
     def graft(self, path: tuple[str, ...], branch: Node, place: FilePosition) -> None:
-        """Put what another builder has made at a path of keys."""
+        """Put the content of another builder at a path of keys."""
         *above, last = path
         self._mapping(tuple(above), place)[last] = Entry(place=place, node=branch)
 
     def append(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
-        """Add an item to the list at a path; the list is made with its first item."""
+        """Add an item to the list at a path; the first item creates the list."""
         *above, last = path
         entries = self._mapping(tuple(above), place)
         entry = entries.setdefault(last, Entry(place=place, node=Node(place=place, value=[])))
@@ -39,7 +39,7 @@ class TreeBuilder:
             raise TypeError(f"{path} is no list")
 
     def has(self, path: tuple[str, ...]) -> bool:
-        """Tell whether something was put at a path."""
+        """Return whether anything was put at a path."""
         node = self._root
         for step in path:
             if not isinstance(node.value, dict) or step not in node.value:

@@ -1,7 +1,7 @@
-"""Writes a configuration as YAML that people read: each entry with a comment on where it comes from.
+"""Writes a configuration as YAML for people: each entry has a comment with its origin.
 
-What is written reads back as the same tree, with our reader and with others: text that one of them would take
-for a number, a date or a switch is quoted.
+The output reads back as the same tree, with our reader and with others: text that one of them would take for
+a number, a date or a switch is quoted.
 """
 
 import json
@@ -17,21 +17,21 @@ from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition
 
 Comment = Callable[[FilePosition], str]
-"""Returns what is said of a place, without the `#`; "" where there is nothing to say."""
+"""Returns the comment for a place, without the `#`; "" for none."""
 
 WIDTH: Final = 100
-"""Longest line without its comment; what is longer is spread over several."""
+"""Longest line without its comment; longer entries are spread over several lines."""
 
 _STEP: Final = "  "
-_DEEPEST: Final = 2  # mappings within each other that stand on one line
+_DEEPEST: Final = 2  # nested mappings that fit on one line
 _COMMENT_COLUMN: Final = 56
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:%+-]*", re.ASCII)
 
 
 def write_yaml(root: Node, comment: Comment) -> str:
-    """Return a mapping as YAML; what came from one line of a file stands on one line, where it fits.
+    """Return a mapping as YAML; entries from one line of a file stay on one line, if they fit.
 
-    Sections have an empty line between them.
+    Sections are separated by an empty line.
     """
     if not isinstance(root.value, dict):
         raise TypeError("a configuration is a mapping")
@@ -61,7 +61,7 @@ def _entry(key: str, node: Node, place: FilePosition, comment: Comment, indent: 
 
 
 def _is_one_thing(node: Node) -> bool:
-    """Say whether a value is no collection of named things: those have a line each."""
+    """Return whether a value is anything but a collection of named things, which get a line each."""
     below = [entry.node.value for entry in node.value.values()] if isinstance(node.value, dict) else []
     collects = bool(below) and all(isinstance(each, dict) for each in below)
     return not collects and _depth(node) <= _DEEPEST
@@ -76,7 +76,7 @@ def _depth(node: Node) -> int:
 
 
 def _lines(node: Node) -> Iterator[tuple[str | None, int]]:
-    """Yield the line of each value that holds no others."""
+    """Yield the line of each scalar value."""
     if isinstance(node.value, dict):
         for entry in node.value.values():
             yield from _lines(entry.node)
@@ -105,7 +105,7 @@ def _scalar(value: Scalar) -> str:
     return json.dumps(value)
 
 
-@lru_cache(maxsize=4096)  # the same keys and words stand in every server
+@lru_cache(maxsize=4096)  # every server has the same keys and words
 def _is_plain(text: str) -> bool:
     if not _PLAIN.fullmatch(text) or text.endswith(":") or text.startswith("0o"):
         return False
@@ -117,7 +117,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _others_read(text: str) -> object:
-    """Return what readers of YAML 1.1 take a text for: `no` is a switch there, and `1:30` a number."""
+    """Return how readers of YAML 1.1 interpret a text: `no` is a switch there, and `1:30` a number."""
     try:
         return yaml.safe_load(text)
     except (yaml.YAMLError, ValueError):
@@ -125,5 +125,5 @@ def _others_read(text: str) -> object:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in double quotes; JSON's are YAML's too, and their escapes hold every character."""
+    """Return a text in double quotes; JSON strings are valid YAML, and can escape every character."""
     return json.dumps(text, ensure_ascii=not text.isprintable())

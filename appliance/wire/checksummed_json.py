@@ -1,6 +1,6 @@
-"""A JSON object with a digest of itself as its last entry, by which a damaged file is recognised.
+"""A JSON object with its own digest as the last entry, which reveals damage to the file.
 
-Without it a port with one damaged digit would be a valid file with another port.
+Without it, one damaged digit of a port would give a valid file with another port.
 """
 
 import hashlib
@@ -8,22 +8,22 @@ import re
 from typing import Final
 
 _SEAL: Final = re.compile(rb',?"sha256":"([^"]*)"}\s*\Z')
-_LONGEST: Final = 100  # bytes of the end of a file in which the seal is
+_LONGEST: Final = 100  # bytes at the end of a file that hold the digest
 
 
 class ChecksumError(Exception):
-    """The content has changed since the seal was made."""
+    """The content has changed since the digest was made."""
 
 
 def checksummed(content: bytes) -> bytes:
-    """Return a JSON object with its seal."""
+    """Return a JSON object with its digest."""
     body = content.rstrip().removesuffix(b"}")
     comma = b"" if body.rstrip() == b"{" else b","
     return body + comma + b'"sha256":"' + _digest(body) + b'"}'
 
 
 def verified(data: bytes) -> bytes:
-    """Return the object without its checksummed, or as it is where it has none; raises ChecksumError."""
+    """Return the object without its digest, or unchanged if it has none; raises ChecksumError."""
     end = data[-_LONGEST:]
     found = _SEAL.search(end)
     if found is None:

@@ -1,7 +1,7 @@
-"""Metrics as Prometheus reads them: its text format 0.0.4, and OpenMetrics 1.0.0 for who asks for that.
+"""Metrics for Prometheus: its text format 0.0.4, and OpenMetrics 1.0.0 for clients that ask for it.
 
 prometheus_client writes the same bytes thirty times slower, at 3 microseconds a sample: 200 ms for the sixty
-samples of each of a thousand servers. Its parsers judge in the tests what is written here.
+samples of each of a thousand servers. The tests check this output with its parsers.
 """
 
 import re
@@ -20,7 +20,7 @@ _TOTAL: Final = "_total"
 
 
 class MetricKind(StrEnum):
-    """The kinds of metrics that we have, by their names in both formats."""
+    """Our kinds of metrics, by their names in both formats."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -44,7 +44,7 @@ _MOST_RANGES: Final = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """One histogram of a metric. `counts` are those of each class alone; the last one has no upper bound."""
+    """One histogram of a metric. `counts` are not cumulative; the last class has no upper bound."""
 
     labels: Mapping[str, str]
     bounds: tuple[float, ...]
@@ -64,7 +64,7 @@ class Metric:
 
 
 def labels(**given: str) -> str:
-    """Return labels as a sample has them, in this order; a sample without any has `""`."""
+    """Return labels in the form of a sample, in this order; `""` for a sample without any."""
     inside = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in given.items())
     return f"{{{inside}}}"
 
@@ -75,15 +75,15 @@ def gauge(name: str, about: str, samples: Sequence[Sample]) -> Metric:
 
 
 def counter(name: str, about: str, samples: Sequence[Sample]) -> Metric:
-    """Return a counter, whose name gets its `_total`."""
+    """Return a counter, with `_total` appended to its name."""
     return Metric(name=f"{name}{_TOTAL}", kind=MetricKind.COUNTER, help=about, samples=samples)
 
 
 class Exposition:
-    """Writes metrics again and again; the text of a metric is made anew only if anything in it has changed.
+    """Writes metrics repeatedly; the text of a metric is rewritten only if the metric has changed.
 
-    Of a thousand servers there are sixty metrics, and most say the same as at the last scrape: comparing
-    their samples takes a tenth of the time that writing them takes.
+    A thousand servers have sixty metrics, most of them unchanged since the last scrape: comparing their
+    samples takes a tenth of the time of writing them.
     """
 
     def __init__(self, form: Format) -> None:
@@ -91,7 +91,7 @@ class Exposition:
         self._written: dict[str, tuple[Metric, bytes]] = {}
 
     def encode(self, metrics: Iterable[Metric]) -> bytes:
-        """Return the whole exposition; a metric without any sample is left out."""
+        """Return the whole exposition, without metrics that have no sample."""
         before, self._written = self._written, {}
         texts = []
         for metric in metrics:
@@ -120,10 +120,10 @@ def _text(metric: Metric, form: Format) -> bytes:
 
 
 def wanted_format(accept: str) -> Format:
-    """Return the format that an Accept header wants most (RFC 9110 section 12.5.1); text where it is alike.
+    """Return the format that an Accept header prefers (RFC 9110 section 12.5.1); text on a tie.
 
-    Prometheus asks for OpenMetrics of versions 1.0.0 and 0.0.1, and with less weight for text of 0.0.4. A
-    version that is not ours counts as not asked for, as do formats that we do not have.
+    Prometheus asks for OpenMetrics of versions 1.0.0 and 0.0.1, and with less weight for text of 0.0.4.
+    Formats and versions that we do not have are ignored.
     """
     weights = dict.fromkeys(Format, 0.0)
     for each in accept.split(",")[:_MOST_RANGES]:
@@ -136,14 +136,14 @@ def wanted_format(accept: str) -> Format:
 
 
 def _weight(text: str) -> float:
-    """Return a `q`; one that is none counts as 0, which is not acceptable."""
+    """Return a `q`; an invalid one counts as 0, which is not acceptable."""
     return float(text) if _WEIGHT.fullmatch(text) else 0.0
 
 
 def _head(metric: Metric, form: Format) -> Iterator[str]:
     name, kind = metric.name, metric.kind.value
     if form is Format.OPEN_METRICS and metric.kind is MetricKind.COUNTER:
-        # OpenMetrics names a counter without its suffix, and knows no counter whose samples lack it.
+        # OpenMetrics names a counter without its suffix, and requires the suffix in its samples.
         name, kind = (name.removesuffix(_TOTAL), kind) if name.endswith(_TOTAL) else (name, "unknown")
     yield f"# HELP {name} {metric.help.translate(_HELP_ESCAPES)}\n"
     yield f"# TYPE {name} {kind}\n"

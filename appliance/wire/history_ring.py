@@ -1,8 +1,8 @@
-"""The file that keeps the last hours, minute by minute: a ring of slots of one size, so that it never grows.
+"""The file of the last hours, minute by minute: a ring of slots of equal size, so that it never grows.
 
-A minute is written over the one of six hours ago. The first slot says what the file is, each other one has a
-checksum: a power cut during a write costs that minute. Names that do not fit a slot any more are left out,
-frontends and pools that come first in the configuration are kept.
+Each minute replaces that of six hours ago. The first slot identifies the file, every other one has a
+checksum: a power cut during a write costs that minute. If the names do not fit a slot, the frontends and
+pools that come first in the configuration are kept.
 """
 
 import struct
@@ -15,26 +15,26 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 SLOTS: Final = 360
-"""Minutes that are kept."""
+"""Minutes kept."""
 
 SLOT_BYTES: Final = 4096
 SIZE: Final = (1 + SLOTS) * SLOT_BYTES
 """Length of the file, bytes."""
 
 _TITLE: Final = b"appliance history, version 1\n"
-_HEAD: Final = struct.Struct("!IH")  # CRC-32 of what follows, length of the content
+_HEAD: Final = struct.Struct("!IH")  # CRC-32 of the rest, length of the content
 _ROOM: Final = SLOT_BYTES - _HEAD.size
 
 
 class HistoryError(Exception):
-    """The file is no history of this version."""
+    """The file is not a history of this version."""
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
-class FrontendMinute(NamedTuple):  # a list in JSON, without the names of its fields
-    """What a frontend did in a minute: new connections, most at a time, failed ones, bytes both ways."""
+class FrontendMinute(NamedTuple):  # a JSON list, without field names
+    """A frontend's minute: new connections, peak of connections, failed ones, bytes in both directions."""
 
     connections: _Count
     sessions: _Count
@@ -43,7 +43,7 @@ class FrontendMinute(NamedTuple):  # a list in JSON, without the names of its fi
 
 
 class PoolMinute(NamedTuple):
-    """What a pool did in a minute: new connections, most at a time, most that waited, fewest servers up."""
+    """A pool's minute: new connections, peak of connections, peak of the queue, fewest servers up."""
 
     connections: _Count
     sessions: _Count
@@ -53,7 +53,7 @@ class PoolMinute(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """One minute; `number` counts minutes since 1970. `total` is of all frontends."""
+    """One minute; `number` counts minutes since 1970. `total` covers all frontends."""
 
     number: _Count
     total: FrontendMinute
@@ -67,7 +67,7 @@ def empty() -> bytes:
 
 
 def place(number: int) -> int:
-    """Return where in the file a minute is."""
+    """Return the offset of a minute in the file."""
     return (1 + number % SLOTS) * SLOT_BYTES
 
 
@@ -98,7 +98,7 @@ def _minutes(data: bytes) -> Iterator[Minute]:
 
 
 def _minute(slot: bytes) -> Minute | None:
-    """Return the minute in a slot, None where there is none that is whole."""
+    """Return the minute in a slot, None if it has no undamaged one."""
     checksum, length = _HEAD.unpack_from(slot)
     content = slot[_HEAD.size : _HEAD.size + length]
     if not content or zlib.crc32(content) != checksum:
@@ -110,7 +110,7 @@ def _minute(slot: bytes) -> Minute | None:
 
 
 def _with_first(minute: Minute, most: int) -> Minute:
-    """Return a minute with so many of its frontends and pools."""
+    """Return a minute with only this many frontends and pools."""
     return replace(
         minute,
         frontends=dict(islice(minute.frontends.items(), most)),

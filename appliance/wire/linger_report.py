@@ -1,11 +1,11 @@
-"""What one node tells the others of its virtual addresses: which it serves, which it keeps for connections.
+"""One node's report to others on virtual addresses: which it serves, and which it keeps for connections.
 
-A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes
-sequence, 4 bytes challenge, 1 byte how long an address is, 1 byte how many follow, 1 byte how many nodes
-are answered; then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes
-connections; for each node that is answered its MAC, its challenge, 1 byte whether it is believed; last 32
-bytes of HMAC-SHA256 over the packed address of the sender and all that stands before. Numbers are big-
-endian. Another version has another magic, and is not understood.
+A datagram of the program `linger`: 4 bytes magic and version, 6 bytes MAC, 8 bytes session, 8 bytes sequence,
+4 bytes challenge, 1 byte length of an address, 1 byte number of addresses, 1 byte number of nodes answered;
+then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was left, 4 bytes connections;
+for each node answered its MAC, its challenge, 1 byte if it is believed; last 32 bytes of HMAC-SHA256 over the
+packed address of the sender and everything before. Numbers are big-endian. Another version has another magic,
+and is not understood.
 """
 
 import hashlib
@@ -19,19 +19,19 @@ from typing import Final
 from appliance.wire.literal import packed, text
 
 MOST_ADDRESSES: Final = {4: 64, 6: 40}
-"""Addresses of one report by the version of IP, so that it fits into one packet."""
+"""Most addresses in one report by IP version, so that it fits into one packet."""
 
 MOST_ANSWERED: Final = 15
-"""Nodes that a report answers."""
+"""Most nodes answered in a report."""
 
 MOST_BYTES: Final = 1232
-"""Longest report: what every IPv6 link carries in one packet (RFC 8200 section 5), without its headers."""
+"""Longest report: the packet that every IPv6 link carries (RFC 8200 section 5), without its headers."""
 
 SESSION: Final = 8
-"""Bytes that name one run of a node: drawn when it starts, so that no two runs have the same."""
+"""Bytes that identify one run of a node: chosen at random when it starts."""
 
 CHALLENGE: Final = 4
-"""Bytes that a node wants to see again."""
+"""Bytes that a node expects in the answer."""
 
 _NAME: Final = b"LNG"
 _MAGIC: Final = _NAME + b"2"
@@ -45,7 +45,7 @@ _YES_OR_NO: Final = (0, 1)
 
 
 class ReportDrop(StrEnum):
-    """Why a report is not believed; log, status and tests share these words."""
+    """Why a report is rejected; log, status and tests share these words."""
 
     LAYOUT = "layout"
     VERSION = "version"
@@ -57,7 +57,7 @@ class ReportDrop(StrEnum):
 
 
 class LingerReportError(Exception):
-    """A datagram that is no report of one of us; `reason` says why."""
+    """A datagram that is not a report from one of us; `reason` is why."""
 
     def __init__(self, reason: ReportDrop) -> None:
         super().__init__(reason.value)
@@ -66,7 +66,7 @@ class LingerReportError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedAddress:
-    """One virtual address: `active` is served; else left `left` seconds ago, with `connections` open."""
+    """One virtual address: served if `active`; else left `left` seconds ago, with `connections` open."""
 
     address: str
     active: bool
@@ -76,7 +76,7 @@ class ReportedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredNode:
-    """Another node that is heard on the interface, by its MAC; `challenge` is the last one that came from it.
+    """Another node on the interface, by its MAC; `challenge` is the last one received from it.
 
     `believed` is false until its reports have answered ours.
     """
@@ -88,9 +88,9 @@ class AnsweredNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LingerReport:
-    """One report: `mac` is that of the interface, by which packets are known.
+    """One report: `mac` is that of the interface, which identifies packets.
 
-    `sequence` grows in each `session`. Who answers `challenge` has made its report after this one.
+    `sequence` grows in each `session`. A node that answers `challenge` made its report after this one.
     """
 
     mac: bytes
@@ -102,7 +102,7 @@ class LingerReport:
 
 
 def encode(report: LingerReport, *, family: int, source: str, secret: bytes) -> bytes:
-    """Return the datagram; `family` is 4 or 6, `source` the address that it is sent from."""
+    """Return the datagram; `family` is 4 or 6, `source` the sender's address."""
     size = 4 if family == 4 else 16
     counts = size, len(report.addresses), len(report.answered)
     head = _HEAD.pack(_MAGIC, report.mac, report.session, report.sequence, report.challenge, *counts)

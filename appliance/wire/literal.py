@@ -1,6 +1,6 @@
-"""Literal IPv4 and IPv6 addresses: text on our side, 4 or 16 bytes in network order in a packet.
+"""Literal IPv4 and IPv6 addresses: text in the program, 4 or 16 bytes in network order in a packet.
 
-Both directions cache their results: every advertisement brings the same few addresses.
+Both directions cache their results: every advertisement has the same few addresses.
 """
 
 import ipaddress
@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_REMEMBERED: Final = 1024  # anybody can send us any address, so the cache is bounded
+_REMEMBERED: Final = 1024  # anybody can send any address, so the cache is bounded
 _OCTET: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4: Final = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _MAPPED: Final = bytes(10) + b"\xff\xff"
@@ -16,7 +16,7 @@ _MAPPED: Final = bytes(10) + b"\xff\xff"
 
 @lru_cache(_REMEMBERED)
 def packed(address: str) -> bytes:
-    """Return the bytes of a literal, its scope (`%eth0`) left out; raises ValueError."""
+    """Return the bytes of a literal, without its scope (`%eth0`); raises ValueError."""
     return ipaddress.ip_address(address).packed
 
 
@@ -26,11 +26,11 @@ def text(raw: bytes) -> str:
     return str(ipaddress.ip_address(raw))
 
 
-@lru_cache(65536)  # hosts of servers, which are our own: every look at every board asks of each
+@lru_cache(65536)  # hosts of servers come from our configuration, and every read of a board needs each
 def is_literal(host: str) -> bool:
     """Return whether a host is an address; anything else is a name to resolve."""
     if _IPV4.fullmatch(host):
-        return True  # as most are, and a tenth of the time
+        return True  # most are, and it takes a tenth of the time
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -39,7 +39,7 @@ def is_literal(host: str) -> bool:
 
 
 def packed_peer(address: str) -> bytes:
-    """Return the bytes of a peer's address as Python's sockets write it; raises ValueError.
+    """Return the bytes of a peer's address in the form of Python's sockets; raises ValueError.
 
     They are 4 for an IPv4 client of an IPv6 socket, too.
     """

@@ -1,9 +1,9 @@
-"""The result of decoders that have read a good beginning and need more bytes."""
+"""The result of decoders that have read a valid beginning and need more bytes."""
 
 from enum import Enum
 
 
 class Need(Enum):
-    """What a decoder returns where it cannot return a value yet."""
+    """Returned by a decoder that cannot return a value yet."""
 
     MORE = "more"

@@ -1,26 +1,26 @@
-"""The OVF environment: the XML in which a hypervisor hands the properties of a virtual machine to its guest.
+"""The OVF environment: the XML in which a hypervisor passes the properties of a virtual machine to its guest.
 
-DMTF DSP0243 section 11.1. Only the machine's own PropertySection counts: those inside an Entity belong to
-the other machines of a vApp. The document comes from outside, so it has a bound, and a DOCTYPE, without
-which there are no entities, is refused.
+DMTF DSP0243 section 11.1. Only the machine's own PropertySection counts: those inside an Entity belong to the
+other machines of a vApp. The document comes from outside, so its size is limited, and a DOCTYPE is refused:
+without it there are no entities.
 """
 
 from typing import Final
 from xml.parsers import expat
 
 LIMIT: Final = 1 << 20
-"""Most bytes that a document may have: a whole configuration in one property is far below."""
+"""Most bytes of a document: a whole configuration in one property is far smaller."""
 
 _NAMESPACE: Final = "http://schemas.dmtf.org/ovf/environment/1"
 _SECTION: Final = ["Environment", "PropertySection"]
 
 
 class OvfEnvironmentError(Exception):
-    """The document is no OVF environment; says why, with line and column where it has one."""
+    """The document is no OVF environment; the message has the reason, with line and column if known."""
 
 
 def parse(data: bytes) -> dict[str, str]:
-    """Return the properties by key, as they are written: `class.key.instance`, of which most have less.
+    """Return the properties by key, as written: `class.key.instance`, most with fewer parts.
 
     Of two properties with one key the first counts. Raises OvfEnvironmentError.
     """
@@ -60,7 +60,7 @@ class _EnvironmentReader:
 
 
 def _local(name: str) -> str:
-    """Return a name without the namespace of OVF environments; another one's is no name of ours."""
+    """Return a name without the namespace of OVF environments; names of other namespaces do not count."""
     return name.removeprefix(f"{_NAMESPACE} ")
 
 

@@ -1,8 +1,8 @@
-"""The PROXY protocol, versions 1 and 2: a header before the client's stream that says who the client is.
+"""The PROXY protocol, versions 1 and 2: a header with the client's address before the client's stream.
 
 Source: haproxy doc/proxy-protocol.txt, sections 2.1 (text) and 2.2 (binary). An endpoint is a literal address
-and a port. An IPv4 client of a dual-stack listener is written as IPv4; where only one side is IPv4 the header
-is IPv6 with the other one mapped, because a header has one family.
+and a port. An IPv4 client of a dual-stack listener is written as IPv4; if only one side is IPv4 the header is
+IPv6 with that side mapped, because a header has one family.
 """
 
 import struct
@@ -17,7 +17,7 @@ Endpoint = tuple[str, int]
 
 SIGNATURE: Final = b"\r\n\r\n\0\r\nQUIT\n"
 _V1_START: Final = b"PROXY "
-_V1_LIMIT: Final = 107  # section 2.1: the longest line, its CRLF included
+_V1_LIMIT: Final = 107  # section 2.1: the longest line, including its CRLF
 _V2_HEAD: Final = struct.Struct("!12sBBH")
 _LOCAL: Final = 0x20
 _PROXY: Final = 0x21
@@ -28,7 +28,7 @@ _TCP6_ADDRESSES: Final = struct.Struct("!16s16sHH")
 
 
 class ProxyHeaderError(Exception):
-    """The peer sent something that is not a PROXY header."""
+    """The peer sent something other than a PROXY header."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def encode(version: SendProxy, source: Endpoint, destination: Endpoint) -> bytes
 
 
 def local(version: SendProxy) -> bytes:
-    """Return the header of a connection that the proxy makes for itself, such as a health check."""
+    """Return the header of a connection on the proxy's own behalf, such as a health check."""
     if version is SendProxy.NONE:
         return b""
     return local_v1() if version is SendProxy.V1 else local_v2()
@@ -80,7 +80,7 @@ def local_v2() -> bytes:
 
 
 def decode(buffer: bytes) -> ProxyHeader | Need:
-    """Return the header that `buffer` starts with; raises ProxyHeaderError."""
+    """Return the header at the start of `buffer`; raises ProxyHeaderError."""
     if buffer.startswith(_V1_START):
         return _decode_v1(buffer)
     if buffer.startswith(SIGNATURE):

@@ -33,6 +33,6 @@ def host(raw: bytes) -> str:
 
 
 def text(raw: bytes) -> str:
-    """Return address and port as people write them: `10.0.0.1:443`, `[2001:db8::1]:443`."""
+    """Return address and port in the usual notation: `10.0.0.1:443`, `[2001:db8::1]:443`."""
     address = host(raw)
     return f"[{address}]:{port(raw)}" if ":" in address else f"{address}:{port(raw)}"

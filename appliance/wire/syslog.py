@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 LONGEST: Final = 2048
-"""Bytes of a message that every receiver should take (section 6.1)."""
+"""Bytes of a message that every receiver should accept (section 6.1)."""
 
 _DAEMON: Final = 3  # the facility, section 6.2.1
 _PARAMETERS: Final = "event@32473"  # 32473 is the enterprise number of examples, RFC 5612
@@ -25,7 +25,7 @@ def encode(
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message with its length before it, for a stream."""
+    """Return a message prefixed by its length, for a stream."""
     return b"%d %s" % (len(message), message)
 
 

@@ -17,9 +17,9 @@ _HOPS: Final = 64
 def bare_acknowledgement(
     source: str, source_port: int, destination: str, destination_port: int, *, sequence: int
 ) -> bytes:
-    """Return a packet with nothing but an acknowledgement, of 0, at a sequence number.
+    """Return a packet with only an acknowledgement, of 0, at a sequence number.
 
-    Both addresses are literal and of one version of IP.
+    Both addresses are literal and of one IP version.
     """
     sender, receiver = ip_address(source), ip_address(destination)
     header = _TCP.pack(

@@ -1,1 +1,1 @@
-"""What a shell offers behind `appliance`: commands, options, and the names of what runs."""
+"""Shell completion for `appliance`: commands, options, and names from the running appliance."""

@@ -1,4 +1,4 @@
-"""`appliance completion`: the script that has a shell complete our commands, options and names."""
+"""`appliance completion`: the script by which a shell completes our commands, options and names."""
 
 import click
 

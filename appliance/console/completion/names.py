@@ -1,6 +1,6 @@
-"""Names of servers, pools, frontends and virtual IPs, as the running appliance has them, for completion.
+"""Names of servers, pools, frontends and virtual IPs of the running appliance, for completion.
 
-Where nothing can be read nothing is offered: a shell has no place for a reason.
+If nothing can be read, nothing is offered: a shell has no place for a reason.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def virtual_ip_names(ctx: click.Context, _: click.Parameter, incomplete: str) ->
 
 
 def all_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return whatever has a name: servers, pools, frontends, virtual IPs."""
+    """Return everything with a name: servers, pools, frontends, virtual IPs."""
     accepted = _accepted(ctx)
     pools = (pool.name for pool in accepted.pools) if accepted else ()
     named = (*_servers(accepted), *pools, *_frontends(accepted), *_virtual_ips(accepted))

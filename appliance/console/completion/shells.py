@@ -1,4 +1,4 @@
-"""The shells, as click speaks with them; added is that the options of all commands are offered everywhere."""
+"""Shell completion by click, extended: the options of all commands are offered everywhere."""
 
 from typing import Final
 
@@ -15,14 +15,14 @@ from click.shell_completion import (
 from appliance.console.option_order import shared_options
 
 VARIABLE: Final = "_APPLIANCE_COMPLETE"
-"""Environment variable by which a shell's script asks; click derives it from the name of the command."""
+"""Environment variable by which a shell's script asks; click derives it from the command's name."""
 
 
 class _SharedOptions(ShellComplete):
-    """Completes what may stand before and behind a command's name."""
+    """Completes words before and after a command's name."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """Return what may follow the words, and begins with the incomplete one."""
+        """Return the possible next words that begin with the incomplete one."""
         root = click.Context(self.cli, info_name=self.prog_name, **self.cli.context_settings)
         assert isinstance(self.cli, click.Group)  # noqa: S101  # it is our one group
         shared = shared_options(self.cli, root)
@@ -45,7 +45,7 @@ class Bash(_SharedOptions, BashComplete):
     """Bash 4.4 or newer."""
 
     def source(self) -> str:
-        """Return the script, without a look at which bash is here: it may be for elsewhere."""
+        """Return the script without checking the local bash version: it may be meant for another machine."""
         return ShellComplete.source(self)
 
 
@@ -53,7 +53,7 @@ class Zsh(_SharedOptions, ZshComplete):
     """Zsh, from a directory of fpath or by eval."""
 
     def source(self) -> str:
-        """Return the script, which completes each time: click's only registers itself at the second."""
+        """Return the script, which completes each time: click's only registers itself at the first one."""
         return super().source().replace("== loadautofunc ]]", "== (loadautofunc|shfunc) ]]")
 
 
@@ -66,6 +66,6 @@ SHELLS: Final[dict[str, type[_SharedOptions]]] = {"bash": Bash, "zsh": Zsh, "fis
 
 
 def register() -> None:
-    """Have click use these in place of its own."""
+    """Make click use these instead of its own."""
     for name, shell in SHELLS.items():
         add_completion_class(shell, name)

@@ -1,4 +1,4 @@
-"""`appliance demo`: the whole appliance with generated backends, in a directory that is gone afterwards."""
+"""`appliance demo`: an appliance with generated backends, in a directory that it removes afterwards."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ from appliance.net.process import python, subreaper
 from appliance.net.process.prctl import die_with
 
 _REFRESH: Final = 1.0
-_END_SECONDS: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
+_END_SECONDS: Final = 40.0  # above the drain time of config/demo.yaml and the steps after it
 _KILL_SECONDS: Final = 10.0
 _ORPHAN_SECONDS: Final = 3.0
 _POLL: Final = 0.05
@@ -37,7 +37,7 @@ _LAST_LINES: Final = 15
 
 
 class StopSignal:
-    """Ctrl-C or TERM from the operator: the first one stops in order, the second one at once."""
+    """Ctrl-C or TERM from the operator: the first stops in order, the second at once."""
 
     def __init__(self) -> None:
         self.asked = Event()
@@ -77,7 +77,7 @@ def demo(*, port_offset: int) -> None:
 
 
 def advice(made: DemoSite) -> str:
-    """Return the text that says what the operator can try."""
+    """Return the text on what the operator can try."""
     port = made.port
     api = f"https://localhost:{port(9445)}"
     return f"""\
@@ -105,11 +105,11 @@ Logs: {made.log}    Ctrl-C here ends it all.
 
 @contextlib.contextmanager
 def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run the appliance; it is ended when the `with` block ends."""
-    subreaper.become_subreaper()  # so that nothing is left even where supervisord was killed
+    """Run the appliance until the `with` block ends."""
+    subreaper.become_subreaper()  # so that no process stays even if supervisord was killed
     with made.log.open("ab") as log:
         child = subprocess.Popen(  # noqa: S603  # our own command
-            # Its directory is root's where root runs it, and nobody else has to reach it.
+            # If root runs it, its directory is root's, and no other user needs access.
             python.command("appliance.console", "run", *(["--user", "root"] if os.geteuid() == 0 else [])),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -119,7 +119,7 @@ def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[b
                 **made.paths.environment(),
                 "APPLIANCE_SUPERVISOR_INCLUDE": str(made.include),
             },
-            start_new_session=True,  # Ctrl-C of the terminal is for us; we tell supervisord
+            start_new_session=True,  # Ctrl-C of the terminal is for us; we pass it on to supervisord
             preexec_fn=partial(die_with, os.getpid(), signal.SIGTERM),  # noqa: PLW1509  # no threads yet, and prctl is all it does
         )
     try:
@@ -130,7 +130,7 @@ def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[b
 
 
 def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
-    """End supervisord in order, or at once at the second signal; then kill what is left of its programs."""
+    """Stop supervisord in order, or at once at the second signal; then kill its remaining programs."""
     if child.poll() is None:
         child.terminate()
     deadline = time.monotonic() + _END_SECONDS
@@ -138,19 +138,19 @@ def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
         stop.at_once.wait(timeout=_POLL)
     deadline = time.monotonic() + _KILL_SECONDS
     while child.poll() is None and time.monotonic() < deadline:
-        child.terminate()  # from the second one on supervisord kills everything at once
+        child.terminate()  # from the second signal on supervisord kills everything at once
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.5)
     subreaper.end_children(patience=_ORPHAN_SECONDS, last_patience=_KILL_SECONDS)
 
 
 def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, console: Console) -> bool:
-    """Show the status until the operator stops it; return False where the appliance has ended by itself."""
+    """Show the status until the operator stops it; return False if the appliance has ended by itself."""
     show = _live if console.is_terminal else _lines
     interrupt_quietly()
     with show(console, advice(made), made.paths.supervisorctl) as update:
         while child.poll() is None:
-            if made.paths.supervisor_socket.exists():  # before that there is nothing to see
+            if made.paths.supervisor_socket.exists():  # before that there is nothing to show
                 update(assess(observe(made.paths), time.time()))
             if stop.asked.wait(timeout=_REFRESH):
                 break
@@ -166,7 +166,7 @@ def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, c
 
 @dataclass(frozen=True, slots=True)
 class DemoView:
-    """A status as tables, or as a summary where tables and the `text_lines` above do not fit the terminal."""
+    """A status as tables, or as a summary if tables and the `text_lines` above do not fit the terminal."""
 
     status: Status
     text_lines: int

@@ -1,10 +1,10 @@
-"""A small server for the demo: a "master" or a "router" that says its name in every answer.
+"""A small server for the demo: a "master" or a "router" that gives its name in every answer.
 
 On TERM it does what kube-apiserver does with --shutdown-delay-duration: checks are answered 500 at once while
 everything else is served as before for `--delay` seconds, so that load balancers can turn away; kept-alive
-connections are ended with the answer to their next request. Then it stops listening, finishes and exits.
-Unlike kube-apiserver it tells checks from clients by their path, so that a client who asks /readyz as well
-sees the load balancer's work and not the master's own 500.
+connections are closed after the answer to their next request. Then it stops listening, finishes and exits.
+Unlike kube-apiserver it distinguishes checks from clients by their path, so that a client of /readyz sees the
+load balancer's work and not the master's own 500.
 """
 
 import signal
@@ -23,13 +23,13 @@ CHECKED: Final = frozenset({"/readyz?check", "/healthz/ready"})
 READINESS: Final = CHECKED | {"/readyz", "/healthz"}
 WATCH: Final = "/watch"
 _BACKLOG: Final = 512
-_LAST_REQUESTS: Final = 2.0  # seconds for requests that run when the listeners close
+_LAST_REQUESTS: Final = 2.0  # seconds for requests in progress when the listeners close
 _HURRY_POLL: Final = 0.1
 _MAX_HEADERS: Final = 100
 
 
 class DemoServer:
-    """What all of a backend's listeners answer, and whether it is on its way out."""
+    """The state that all listeners of a backend share: their answer, and whether it is shutting down."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -37,16 +37,16 @@ class DemoServer:
         self.ending = Event()
 
     def serve(self, connection: socket.socket, _: object) -> None:
-        """Answer requests on one connection until either side has had enough."""
+        """Answer requests on one connection until either side closes it."""
         try:
             with connection, connection.makefile("rb") as lines:
                 while (path := _request(lines)) is not None and self._answer(connection, path):
                     pass
         except OSError:
-            pass  # the client has gone: nobody is left to be told
+            pass  # the client has gone
 
     def serve_tls(self, context: ssl.SSLContext) -> Callable[[socket.socket, object], None]:
-        """Return what serves a connection that begins with a handshake; one that fails ends it."""
+        """Return the handler of a connection that begins with a TLS handshake; a failed one ends it."""
 
         def serve(connection: socket.socket, address: object) -> None:
             try:
@@ -88,7 +88,7 @@ class DemoServer:
 
 
 def _request(lines: BufferedReader) -> str | None:
-    """Return the path of the next request, None where there is none; a body is read and forgotten."""
+    """Return the path of the next request, None without one; a body is read and discarded."""
     words = lines.readline(65536).split()
     if len(words) != 3:
         return None

@@ -23,12 +23,12 @@ from appliance.net.sources.judging import judge
 
 DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
 _IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
-_LONGEST_ROOT: Final = 40  # below it live socket names, and all of one has to fit into 107 bytes
+_LONGEST_ROOT: Final = 40  # below it are sockets, whose paths must fit into 107 bytes
 _DELAY: Final = 5.0
 
 
 class DemoError(Exception):
-    """The demo cannot run here; the message says what to do about it."""
+    """The demo cannot run here; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class DemoSite:
 
     @property
     def log(self) -> Path:
-        """File that all programs log to."""
+        """Log file of all programs."""
         return self.root / "log"
 
     @property
@@ -56,7 +56,7 @@ class DemoSite:
 
     @property
     def ending(self) -> Path:
-        """File that tells the backends, by existing, to end at once: no client is waiting."""
+        """File whose existence makes the backends end at once: no client is waiting."""
         return self.root / "ending"
 
     @property
@@ -65,7 +65,7 @@ class DemoSite:
         return self.root / "backend.pem"
 
     def port(self, number: int) -> int:
-        """Return the port that stands for `number` of config/demo.yaml."""
+        """Return the port that replaces `number` of config/demo.yaml."""
         return number + self.offset
 
 
@@ -86,7 +86,7 @@ def site(*, offset: int) -> Iterator[DemoSite]:
 
 
 def configuration(*, offset: int, ipv6: bool) -> str:
-    """Return config/demo.yaml with its ports moved, its comments kept."""
+    """Return config/demo.yaml with its ports moved, and its comments kept."""
     text = packaged("demo.yaml").read_text()
     moved = DEMO_PORTS.sub(lambda match: str(int(match[0]) + offset), text)
     return moved if ipv6 else _IPV6_BINDS.sub("", moved)
@@ -193,7 +193,7 @@ stderr_events_enabled = true
 
 
 def _environment(made: DemoSite) -> str:
-    """Return what a second terminal reads: paths, and supervisorctl talking to this demo."""
+    """Return the variables for a second terminal: paths, and supervisorctl for this demo."""
     exports = [f"export {name}={shlex.quote(value)}" for name, value in made.paths.environment().items()]
     bin_directory = shlex.quote(str(Path(sys.executable).parent))
     control = shlex.quote(f"unix://{made.paths.supervisor_socket}")

@@ -1,1 +1,1 @@
-"""The subcommand `discover`: what was found in the cluster's API, and how asking it goes."""
+"""The subcommand `discover`: servers found by the cluster's API, and the state of its requests."""

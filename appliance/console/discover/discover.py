@@ -1,4 +1,4 @@
-"""`appliance discover`: the sources of servers, how old they are, and what is wrong with them."""
+"""`appliance discover`: the sources of servers, their age, and their problems."""
 
 import time
 
@@ -40,7 +40,7 @@ def discover(paths: Paths, *, as_json: bool) -> None:
 
 
 def _is_configured(paths: Paths) -> bool:
-    """Return whether servers are to be found; of a configuration that cannot be read nobody knows."""
+    """Return whether servers are to be discovered; True if the configuration cannot be read."""
     try:
         snapshot = snapshots.for_readers(paths)
     except SnapshotError:

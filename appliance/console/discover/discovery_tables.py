@@ -1,4 +1,4 @@
-"""What was found in the cluster as tables for a terminal."""
+"""The discovered servers as tables for a terminal."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -26,7 +26,7 @@ def sources_table(sources: tuple[SourceStatus, ...], now: float) -> Table:
 
 
 def discovery_tables(status: DiscoveryStatus, now: float) -> RenderableType:
-    """Return everything: problems, sources, servers, and what is asked for."""
+    """Return everything: problems, sources, servers, and requests."""
     problems = [Text(f"! {printable(each)}", style="red") for each in status.problems]
     servers = columns("server", "source", "address", "")
     resources = columns("resource", "source", "asked last", "seen>", "last error...", "at>")

@@ -1,1 +1,1 @@
-"""What `appliance check --here` finds of this machine: what a configuration needs of it and it lacks."""
+"""The checks of `appliance check --here`: what a configuration needs and this machine lacks."""

@@ -1,6 +1,6 @@
-"""Who on the network answers for a virtual IP now: asked by ARP and neighbour discovery, claiming nothing.
+"""Other machines that answer for a virtual IP: found by ARP and neighbour discovery, without claiming it.
 
-The answer may come from the router that it is shared with, which is as it should be; so it is a warning.
+The answer may come from a router that rightly shares the address; so it is a warning.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError
 
 _WAIT: Final = 1.0
-"""Seconds for answers: RFC 5227 section 1.1 waits one to two (PROBE_MIN, PROBE_MAX)."""
+"""Seconds to wait for answers: RFC 5227 section 1.1 waits one to two (PROBE_MIN, PROBE_MAX)."""
 
 _VIRTUAL_MAC: Final = {4: b"\x00\x00\x5e\x00\x01", 6: b"\x00\x00\x5e\x00\x02"}
 
@@ -44,7 +44,7 @@ def _held(router: VirtualRouter, link: Link) -> Iterator[Finding]:
     asked = [each for each in wanted if each not in here]
     if not asked:
         return
-    with contextlib.suppress(OSError):  # an interface that goes away meanwhile has no neighbours
+    with contextlib.suppress(OSError):  # an interface that has just been removed has no neighbours
         for address, mac in sorted(_answers(link, asked).items()):
             if mac == _VIRTUAL_MAC[router.family] + bytes([router.router_id]):
                 continue  # a router of this virtual router has it, with the virtual MAC
@@ -57,7 +57,7 @@ def _held(router: VirtualRouter, link: Link) -> Iterator[Finding]:
 
 
 def _answers(link: Link, addresses: list[str]) -> dict[str, bytes]:
-    """Return the hardware address of whoever has an address; raises OSError."""
+    """Return the hardware addresses that answer for some addresses; raises OSError."""
     held: dict[str, bytes] = {}
     with FrameSocket.claims(link.name, addresses) as frames:
         for address in addresses:

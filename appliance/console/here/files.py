@@ -1,4 +1,4 @@
-"""Files that a configuration names and that this user cannot use: secrets, certificates, authorities."""
+"""Files that a configuration names and this user cannot use: secrets, certificates, authorities."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath

@@ -1,4 +1,4 @@
-"""What this machine lacks of what `linger` needs: parts of the kernel, a segment that all nodes share."""
+"""Requirements of `linger` that this machine lacks: parts of the kernel, a segment that all nodes share."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -20,7 +20,7 @@ _FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
 
 def linger_lacks(snapshot: Snapshot, *, connect: Callable[[], Nftables] = Nftables) -> Iterator[Finding]:
-    """Yield each; nothing where `linger` is not configured. `connect` opens nftables."""
+    """Yield each; nothing if `linger` is not configured. `connect` opens nftables."""
     if snapshot.linger is None:
         return
     yield from _conntrack()
@@ -29,7 +29,7 @@ def linger_lacks(snapshot: Snapshot, *, connect: Callable[[], Nftables] = Nftabl
 
 
 def _conntrack() -> Iterator[Finding]:
-    """Yield that the kernel takes no connection on whose beginning it has not seen (nf_conntrack-sysctl)."""
+    """Yield a finding if the kernel rejects connections whose start it has not seen (nf_conntrack-sysctl)."""
     if _LOOSE.exists() and _LOOSE.read_text().strip() == "0":
         message = (
             "connections of another node cannot be told from damaged packets here:"
@@ -39,7 +39,7 @@ def _conntrack() -> Iterator[Finding]:
 
 
 def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Finding]:
-    """Yield that the kernel refuses the rules, by having it judge them; without nftables others say so."""
+    """Yield a finding if the kernel rejects the rules in a trial; other checks report missing nftables."""
     if unusable() or not needed_capabilities.has(Capability.CAP_NET_ADMIN):
         return
     for version in sorted({each.family for each in snapshot.virtual_routers}):

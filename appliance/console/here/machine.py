@@ -1,4 +1,4 @@
-"""All that a configuration without errors needs of this machine, and that it lacks."""
+"""Everything that a configuration without errors needs and this machine lacks."""
 
 import contextlib
 import os
@@ -30,9 +30,9 @@ from appliance.net.scripts.machine_needs import objection
 
 
 def refused_binds(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
-    """Yield what cannot be bound here and now; ports that our own appliance has are ours.
+    """Yield the addresses that cannot be bound here and now; ports of our own appliance are ours.
 
-    Each is bound for a moment, as a reload does. A right that this user lacks and the appliance may have is a
+    Each is bound for a moment, as in a reload. A right that this user lacks and the appliance may have is a
     warning.
     """
     ours = _ports_of_ours(paths)
@@ -61,12 +61,12 @@ def wanted_binds(snapshot: Snapshot) -> Iterator[tuple[Path, Bind]]:
 
 
 def _ports_of_ours(paths: Paths) -> frozenset[int]:
-    """Return the ports that an appliance has which runs by this runtime directory."""
+    """Return the ports of the appliance that runs with this runtime directory."""
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(paths.supervisor_socket))
         except PermissionError:
-            pass  # somebody listens: who may not ask it may still read what is accepted
+            pass  # a process listens: a user who may not connect may still read the accepted configuration
         except OSError:
             return frozenset()
     with contextlib.suppress(SnapshotError):
@@ -76,7 +76,7 @@ def _ports_of_ours(paths: Paths) -> frozenset[int]:
 
 
 def missing_rights(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield what is missing; what only this user lacks is a warning, for `appliance run` may have it."""
+    """Yield missing rights; those that only this user lacks are warnings: `appliance run` may have them."""
     yield from _capabilities(snapshot)
     yield from _open_files(snapshot)
     yield from _nftables(snapshot)
@@ -119,7 +119,7 @@ def _nftables(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
-    """Yield each need that is not met; takes a second where virtual IPs are asked for on the network."""
+    """Yield each unmet need; takes a second if the network is asked for virtual IPs."""
     for need in (*needs(snapshot.virtual_routers), *notify_needs(snapshot.notify)):
         if why := objection(need):
             yield Finding(path=need.path, message=why)
@@ -133,7 +133,7 @@ def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
 
 
 def _room(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield that the kernel's table of connections is nearly full, where this configuration needs it."""
+    """Yield a finding if the kernel's table of connections is nearly full, and the configuration needs it."""
     room = connection_room()
     if room is None or not room.short():
         return

@@ -1,1 +1,1 @@
-"""Manual pages of the command, made of what `--help` shows."""
+"""Manual pages of the command, made from the texts of `--help`."""

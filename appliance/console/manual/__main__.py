@@ -1,4 +1,4 @@
-"""`python -m appliance.console.manual DIRECTORY`: writes the manual pages there, for man(1) to find."""
+"""`python -m appliance.console.manual DIRECTORY`: writes the manual pages there, where man(1) finds them."""
 
 from pathlib import Path
 

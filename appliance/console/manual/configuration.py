@@ -1,4 +1,4 @@
-"""The manual page of the configuration, appliance.yaml(5): every key, of the model that reads the file."""
+"""The manual page of the configuration, appliance.yaml(5): every key, from the model that reads the file."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -23,7 +23,7 @@ _FILES: Final = (
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the name of each page's file and its text; the same for the same commands."""
+    """Yield the file name of each page and its text; always the same for the same commands."""
     root = click.Context(main, info_name="appliance", **main.context_settings)
     yield "appliance.1", _text(_overview(root))
     for name in COMMANDS:
@@ -97,7 +97,7 @@ def _options(command: click.Command, ctx: click.Context) -> Iterator[str]:
 
 
 def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str]]:
-    """Yield the options as `--help` shows them, with their defaults and variables."""
+    """Yield the options in the form of `--help`, with their defaults and variables."""
     for each in command.get_params(ctx):
         if record := each.get_help_record(ctx):
             yield record

@@ -1,4 +1,4 @@
-"""Text as man(7) takes it: what roff would obey is written so that it is shown."""
+"""Text for man(7): characters that roff would interpret are escaped."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,12 +6,12 @@ import appliance
 
 
 def escaped(text: str) -> str:
-    """Return a text that stands in a line; a dash is the one of options, which can be copied."""
+    """Return a text for use within a line; a dash is that of options, which can be copied."""
     return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
 
 
 def line(text: str) -> str:
-    """Return a line of text: one that begins with a full stop would be a request."""
+    """Return a line of text, escaped if it begins with a full stop, which would be a request."""
     said = escaped(text)
     return f"\\&{said}" if said.startswith(".") else said
 
@@ -30,7 +30,7 @@ def head(name: str, summary: str, *, section: int) -> Iterator[str]:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Yield the lines of a text whose paragraphs are parted by blank lines."""
+    """Yield the lines of a text whose paragraphs are separated by blank lines."""
     for number, each in enumerate(filter(None, map(str.strip, text.split("\n\n")))):
         if number:
             yield ".PP"
@@ -38,7 +38,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a list of terms, each with what it means."""
+    """Yield a list of terms, each with its meaning."""
     for term, meaning in entries:
         yield ".TP"
         yield f".B {quoted(term)}"
@@ -46,7 +46,7 @@ def tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def example(text: str) -> Iterator[str]:
-    """Yield lines that are to be typed, as they are."""
+    """Yield lines to type, unchanged."""
     yield ".EX"
     yield from map(line, text.splitlines())
     yield ".EE"

@@ -1,1 +1,1 @@
-"""How values are written on a terminal."""
+"""The output of values on a terminal."""

@@ -1,10 +1,10 @@
-"""A table of a terminal without rows, whose columns say by their names what they hold."""
+"""An empty table for a terminal, whose column names determine the type of their content."""
 
 from rich.table import Table
 
 
 def columns(*names: str) -> Table:
-    """Return a table without rows; a column's name ends with > where it holds numbers, with ... for prose."""
+    """Return a table without rows; a column's name ends with > for numbers, with ... for prose."""
     table = Table(box=None, pad_edge=False)
     for name in names:
         prose = name.endswith("...")

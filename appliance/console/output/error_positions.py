@@ -1,4 +1,4 @@
-"""The position of an error, written as compilers do, so that editors can jump there."""
+"""The position of an error, in the form of compilers, so that editors can jump there."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from appliance.wire.lines.control import AnswerProblem
 
 
 def located(problem: AnswerProblem, file: Path | None) -> str:
-    """Return `file:line:column: path: message`, as much of it as there is."""
+    """Return `file:line:column: path: message`, without unknown parts."""
     place = [str(each) for each in (problem.source or file, problem.line, problem.column) if each is not None]
     prefix = [":".join(place)] if problem.line is not None else []
     return ": ".join([*prefix, *filter(None, [problem.path]), problem.message])

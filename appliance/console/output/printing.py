@@ -1,4 +1,4 @@
-"""What commands print: JSON for machines, rich for people."""
+"""The output of commands: JSON for machines, rich for people."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,7 @@ import click
 import msgspec
 from rich.console import Console, RenderableType
 
-_PIPE_WIDTH: Final = 200  # a pipe has no width, and a folded table cannot be searched line by line
+_PIPE_WIDTH: Final = 200  # a pipe has no width, and folded lines of a table cannot be searched
 
 
 def print_json(value: object) -> None:
@@ -16,9 +16,9 @@ def print_json(value: object) -> None:
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of any length, a line for each row; a column's name ends with > where it holds numbers.
+    """Print a table of any length, one line per row; a column's name ends with > for numbers.
 
-    For lists of sessions: rich lays out every cell by itself, which takes seconds for thousands of rows.
+    For lists of sessions: rich lays out every cell separately, which takes seconds for thousands of rows.
     """
     heads = [name.rstrip(">") for name in names]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
@@ -30,12 +30,12 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def text_width() -> int:
-    """Return how wide lines may be: as the terminal, or 200 characters into a pipe."""
+    """Return the width of lines: that of the terminal, or 200 characters into a pipe."""
     console = Console()
     return console.width if console.is_terminal else _PIPE_WIDTH
 
 
 def print_table(table: RenderableType) -> None:
-    """Print tables as wide as the terminal; into a pipe without colours and 200 characters wide."""
+    """Print tables in the width of the terminal; into a pipe without colours, 200 characters wide."""
     console = Console()
     (console if console.is_terminal else Console(width=_PIPE_WIDTH)).print(table)

@@ -1,11 +1,11 @@
-"""What a command says when it cannot do what it was asked: why, and what to do next."""
+"""The error of a command that cannot do its task: the reason and the next step."""
 
 from typing import Final
 
 import click
 
 LOOK: Final = "`appliance status` shows what runs"
-"""The step where the state of the appliance is the reason."""
+"""The next step if the state of the appliance is the reason."""
 
 
 class Refused(click.ClickException):
@@ -16,5 +16,5 @@ class Refused(click.ClickException):
         self._step = step
 
     def format_message(self) -> str:
-        """Return both, each on a line of its own."""
+        """Return both, each on its own line."""
         return f"{self.message}\nNext: {self._step}"

@@ -1,4 +1,4 @@
-"""What the screen of a virtual machine shows: addresses, host keys and the status, as they are now."""
+"""The data on the screen of a virtual machine: current addresses, host keys and status."""
 
 import contextlib
 import socket
@@ -17,10 +17,10 @@ _LOOPBACK: Final = "lo"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenFacts:
-    """What the screen is made of.
+    """The data of the screen.
 
-    `configured` tells whether the operator's file exists. `addresses` are those of each interface but `lo`,
-    with their prefix lengths. Whoever logs in for the first time compares `host_keys` with what ssh shows.
+    `configured`: the operator's file exists. `addresses` are those of each interface but `lo`, with their
+    prefix lengths. Operators compare `host_keys` with those that ssh shows at the first login.
     """
 
     host: str

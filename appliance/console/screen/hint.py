@@ -1,4 +1,4 @@
-"""What the screen says about a problem or a next step: marked with `!`, folded to a console's width."""
+"""Problems and next steps on the screen: marked with `!`, folded to a console's width."""
 
 import textwrap
 from typing import Final

@@ -1,7 +1,7 @@
-"""Keeps the screen of a virtual machine up to date: what agetty shows above its login prompt.
+"""Keeps the screen of a virtual machine up to date: the text that agetty shows above its login prompt.
 
-Every two seconds it looks at files and boards, which is cheap. Only when something there has changed, or
-after 20 seconds, it asks the programs and writes the screen again.
+Every two seconds it reads files and boards, which is cheap. Only if something there has changed, or after 20
+seconds, it asks the programs and writes the screen again.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from appliance.wire.boards import vrrp_board
 
 
 def log_in(facts: ScreenFacts) -> Iterator[str]:
-    """Yield the lines; where no key was given nobody can log in, and they say how to give one.
+    """Yield the lines; if no key was given nobody can log in, and they explain how to give one.
 
     The ssh command names an address that stays on this machine: no virtual IP, and no link-local one.
     """
@@ -54,7 +54,7 @@ _MOST_PROBLEMS: Final = 8
 
 
 def screen_text(facts: ScreenFacts) -> str:
-    """Return the whole screen as agetty reads it."""
+    """Return the whole screen in agetty's format."""
     return "".join(f"{_plain(line)}\n" for line in ("", *_lines(facts), ""))
 
 
@@ -119,7 +119,7 @@ def _what_to_do(facts: ScreenFacts, report: GuestReport | None) -> Iterator[str]
 
 
 def _plain(line: str) -> str:
-    """Return a line in which agetty finds no orders, and a terminal neither."""
+    """Return a line without control sequences of agetty or a terminal."""
     return masked(line, "?").replace("\\", "\\\\")
 
 
@@ -127,13 +127,13 @@ Signature = tuple[object, ...]
 
 
 def signature(paths: Paths, links: Links) -> Signature:
-    """Return the signature now; costs a few system calls and asks no program."""
+    """Return the current signature; costs a few system calls and asks no program."""
     files = (paths.config, paths.accepted, paths.guest_report, paths.supervisor_socket, paths.runtime, SSH)
     return (socket.gethostname(), interface_addresses(links), _states(paths), *map(_stamp, files))
 
 
 def _states(paths: Paths) -> tuple[object, ...]:
-    """Return the state of each virtual router, and how often the health board has changed."""
+    """Return the state of each virtual router, and the number of changes of the health board."""
     found: list[object] = []
     if vrrp := content(paths.vrrp_board, vrrp_board.decode):
         found += [(each.name, each.state) for each in vrrp.routers]
@@ -154,11 +154,11 @@ _AGETTY_SECONDS: Final = 10.0
 
 
 def write_issue(screen: str, issue: Path) -> None:
-    """Write the screen to the file and tell agetty, unless the file has this text already.
+    """Write the screen to the file and notify agetty, unless the file has this text already.
 
-    Every `agetty --reload` draws the console again, under the fingers of whoever is typing.
+    Every `agetty --reload` redraws the console, even while somebody types.
     """
-    issue = issue.resolve()  # a rename would replace a symbolic link instead of the file it leads to
+    issue = issue.resolve()  # a rename would replace a symbolic link instead of its target
     with contextlib.suppress(OSError):
         if issue.read_text(encoding="utf-8") == screen:
             return
@@ -179,7 +179,7 @@ _ASK_SOON_SECONDS: Final = 4.0
 
 
 def current_screen(paths: Paths, links: Links | None = None) -> str:
-    """Return the screen as it should be now; `links` are the interfaces of a caller that asks repeatedly."""
+    """Return the current screen; `links` are the interfaces of a caller that asks repeatedly."""
     return screen_text(current_facts(paths, links))
 
 
@@ -191,8 +191,8 @@ def keep(paths: Paths, issue: Path) -> None:
         while True:
             now, found = time.monotonic(), signature(paths, links)
             if found != before or now >= ask_at:
-                # A change is often followed by others that no file shows, so the programs are soon asked
-                # again.
+                # A change is often followed by others that no file shows, so the programs are asked again
+                # soon.
                 ask_at = now + (_ASK_SECONDS if found == before else _ASK_SOON_SECONDS)
                 before = found
                 write_issue(current_screen(paths, links), issue)

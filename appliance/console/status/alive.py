@@ -48,7 +48,7 @@ def alive(paths: Paths, *, timeout: float) -> None:
     if endpoint is None:
         for program in needed(snapshot):
             if program == STATS:
-                continue  # it serves nobody, and is no reason to restart what does
+                continue  # it serves nobody, and is no reason to restart programs that do
             ask_program(paths.control(program), Question(command="status"), timeout=timeout)
         click.echo("every program answers")
         return

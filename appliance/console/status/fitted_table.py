@@ -1,7 +1,7 @@
-"""Tables that fit the terminal by leaving out whole columns; rich would shrink all to a few letters each.
+"""Tables that fit the terminal by omitting whole columns; rich would shrink all to a few letters each.
 
-Where no cell has to be folded or cut, lines are put together here: rich's way to each cell costs a hundred
-microseconds, which for 40,000 servers is a minute.
+If no cell must be folded or cut, lines are composed here: rich takes a hundred microseconds per cell, which
+for 40,000 servers is a minute.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,12 @@ _GAP = 2
 """Spaces between two columns, as rich pads them."""
 
 _MANY: Final = 1000
-"""Rows from which on rich's own way takes longer than a second."""
+"""Number of rows from which rich takes longer than a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
-    """A table, and the columns that are left out where the terminal is narrow, the first one first."""
+    """A table, and the columns to omit if the terminal is narrow, the first one first."""
 
     table: Table
     optional: Sequence[str]
@@ -54,7 +54,7 @@ def _width(columns: Sequence[Column], widths: dict[int, int]) -> int:
 
 
 def _needed(column: Column) -> int:
-    """Return the width that a column needs; text that may be folded needs that of its longest word."""
+    """Return the width that a column needs; foldable text needs that of its longest word."""
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
     if not column.no_wrap:
         texts = [word for text in texts for word in text.split()]
@@ -62,7 +62,7 @@ def _needed(column: Column) -> int:
 
 
 def _plain(column: Column) -> bool:
-    """Return whether all cells are one line in one style: no markup, no emoji's name."""
+    """Return whether all cells are one line in one style: no markup, no name of an emoji."""
     return all(
         "\n" not in cell.plain and "\t" not in cell.plain and not cell.spans
         if isinstance(cell, Text)
@@ -81,7 +81,7 @@ def _lines(columns: Sequence[Column], widths: Sequence[int], console: Console) -
     )
     for first, *others in zip(*cells, strict=True):
         parts = chain(first, *(((" " * _GAP, None), *each) for each in others))
-        # What is in one style is one segment: rich looks at each a dozen times.
+        # Text in one style is one segment: rich reads each a dozen times.
         for style, run in groupby(parts, key=itemgetter(1)):
             yield Segment("".join(text for text, _ in run), style)
         yield Segment.line()
@@ -102,7 +102,7 @@ def _padded(
 
 
 def _length(text: str) -> int:
-    """Return how many cells of the terminal a text takes; ASCII, as most is, needs no table for that."""
+    """Return the number of terminal cells of a text; ASCII, the most common, needs no table for that."""
     return len(text) if text.isascii() and text.isprintable() else cell_len(text)
 
 

@@ -1,4 +1,4 @@
-"""`appliance status`: the state of the whole appliance, also while parts of it are down."""
+"""`appliance status`: the state of the whole appliance, even while parts of it are down."""
 
 import time
 
@@ -17,7 +17,7 @@ from appliance.net.process.collection import no_collection
 
 
 def current_status(paths: Paths) -> Status:
-    """Return the status now, by asking all programs and reading all boards."""
+    """Return the current status, by asking all programs and reading all boards."""
     interrupt_quietly()
     return assess(observe(paths), time.time())
 

@@ -1,4 +1,4 @@
-"""A status as single facts, and the lines that tell what changed: for pipes and logs, instead of tables."""
+"""A status as single facts, and the lines that report changes: for pipes and logs, instead of tables."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ def facts(status: Status) -> Facts:
 
 
 def changed_facts(before: Facts, now: Facts) -> Iterator[str]:
-    """Yield a line for every fact that is new or different, and for every subject that is gone."""
+    """Yield a line for every new or changed fact, and for every subject that is gone."""
     for subject, fact in now.items():
         if before.get(subject) != fact:
             yield f"{subject}: {fact}"

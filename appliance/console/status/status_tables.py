@@ -40,13 +40,13 @@ _STATE_STYLES: Final = {
 _REDIRECT_STYLES: Final = {"on": "green", "stands-back": "green", "failed": "bold red"}
 
 ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bold red"}
-"""Styles of a virtual router's state; other states are on the way to one of these."""
+"""Styles of a virtual router's state; other states are transitions to one of these."""
 
 
 def tables(status: Status, *, supervisorctl: str) -> RenderableType:
     """Return all tables of a status; a narrow terminal gets fewer columns.
 
-    `supervisorctl` is the command for the appliance's own supervisord, for what an operator may do next.
+    `supervisorctl` is the command for the appliance's own supervisord, shown in next steps for the operator.
     """
     programs = FittedTable(table=_programs(status), optional=("generation", "pid", "uptime"))
     parts: list[RenderableType] = [
@@ -78,7 +78,7 @@ def tables(status: Status, *, supervisorctl: str) -> RenderableType:
 
 
 def summary(status: Status, *, supervisorctl: str) -> RenderableType:
-    """Return the status in a few lines, for a terminal that is too low for the tables."""
+    """Return the status in a few lines, for a terminal too low for the tables."""
     running = [each for each in status.programs if each.state is ProgramState.RUNNING]
     servers = [server for pool in status.pools for server in pool.servers]
     up = [server for server in servers if server.state is ServerState.UP]
@@ -118,7 +118,7 @@ def _title(status: Status) -> Text:
 
 
 def _take_overs(status: Status) -> Iterator[RenderableType]:
-    """Yield when this release took over from which, and what became of one that tried to later."""
+    """Yield when this release took over from which, and the last failed attempt to take over from it."""
     if last := status.take_overs.last:
         ago = duration(max(0.0, status.at - last.when))
         yield Text(f"taken over {ago} ago from version {printable(last.version)}, process {last.pid}")
@@ -129,7 +129,7 @@ def _take_overs(status: Status) -> Iterator[RenderableType]:
 
 
 def _data_path(status: Status) -> str:
-    """Return what moves the connections; while one generation follows the other it may be both."""
+    """Return the data path of the connections; both kinds may run while one generation replaces another."""
     kinds = {"compiled" if each.compiled else "in Python" for each in status.generations}
     return f", data path {' and '.join(sorted(kinds))}" if kinds else ""
 

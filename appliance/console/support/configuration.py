@@ -31,7 +31,7 @@ _CREDENTIALS: Final = frozenset({"token", "password", "client-key-data", "client
 
 
 class Configuration:
-    """The operator's files as they are now, and all secrets that they and the snapshots hold or name."""
+    """The operator's current files, and all secrets that they and the snapshots contain or name."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -77,7 +77,7 @@ def _said(found: OperatorsFiles) -> dict[str, Plain]:
 
 
 def _faulty(value: dict[str, Plain]) -> frozenset[tuple[str | int, ...]]:
-    """Return the paths of values that are wrong: a secret may stand at a wrong place."""
+    """Return the paths of invalid values: a secret may be in a wrong place."""
     try:
         Config.model_validate(value)
     except ValidationError as error:
@@ -133,7 +133,7 @@ def _names_a_secret(path: tuple[str, ...]) -> bool:
 
 
 def _content(file: str) -> Iterator[str]:
-    """Yield what is secret in a file: its lines, or the credentials of a kubeconfig."""
+    """Yield the secrets in a file: its lines, or the credentials of a kubeconfig."""
     with contextlib.suppress(FileUnusable, UnicodeDecodeError):
         text = (state_files.read(Path(file), limit=_LONGEST_SECRET_FILE) or b"").decode()
         with contextlib.suppress(yaml.YAMLError, RecursionError):

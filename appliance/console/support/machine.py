@@ -1,4 +1,4 @@
-"""What the machine is and allows: versions, processes with their limits, network, the kernel's settings."""
+"""The machine and its limits: versions, processes with their limits, network, the kernel's settings."""
 
 import importlib.metadata
 import os
@@ -72,7 +72,7 @@ def _versions() -> str:
 
 
 def _processes(paths: Paths) -> str:
-    """Return what /proc says of each program; never its environment, which may hold secrets."""
+    """Return the content of /proc for each program; never its environment, which may hold secrets."""
     texts = []
     for each in sorted(own_processes(paths.runtime), key=lambda each: each.pid):
         texts.append(f"=== {each.pid} {each.module} {' '.join(each.arguments)}")
@@ -118,7 +118,7 @@ def _network(what: str) -> str:
 
 
 def _attributes(message: object) -> object:
-    """Return a netlink message as plain values; attributes are pairs, and may hold messages again."""
+    """Return a netlink message as plain values; attributes are pairs, and may hold nested messages."""
     match message:
         case dict():
             return {

@@ -1,4 +1,4 @@
-"""What the running appliance says: its status, every program's own answer, the boards, events and log."""
+"""Data from the running appliance: its status, every program's own answer, the boards, events and log."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ _WIDTH: Final = 200
 
 
 def running_parts(paths: Paths) -> Iterator[Part]:
-    """Yield what there is in the runtime directory, and what answers there."""
+    """Yield the files of the runtime directory, and the answers of the programs there."""
     yield Part(name="status.json", made=lambda: as_json(msgspec.Raw(current_status(paths).json())))
     yield Part(name="status.txt", made=partial(_status_text, paths))
     yield Part(name="supervisor.json", made=partial(_supervised, paths))
@@ -108,10 +108,9 @@ def _log(paths: Paths) -> str:
 
 
 def _tail(path: Path, paths: Paths) -> str:
-    """Return the last lines of a file, whole ones: of a secret that is cut nobody would find the rest.
+    """Return the last lines of a file, whole ones: in half a line a secret would not be recognised.
 
-    The names are the appliance's user's, who may write them all: root reads nothing by them that is not this
-    user's as well.
+    The appliance's user may replace any file by these names, so root reads only files that this user owns.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -126,6 +125,6 @@ def _tail(path: Path, paths: Paths) -> str:
 
 
 def _owner(paths: Paths) -> int:
-    """Return the appliance's user: the owner of its state directory, or of what there is."""
+    """Return the appliance's user: the owner of its state directory, or of the runtime directory."""
     there = paths.state if paths.state.exists() else paths.runtime
     return there.stat().st_uid

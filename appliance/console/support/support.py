@@ -24,7 +24,7 @@ from appliance.model.messages.redaction import scrubbed
 from appliance.model.paths import Paths
 
 MOST_PART: Final = 4 << 20
-"""Longest part, bytes; of a longer one the beginning is kept."""
+"""Longest part, bytes; a longer one is cut at its end."""
 
 MOST: Final = 64 << 20
 """Longest sum of all parts, bytes, before they are compressed."""
@@ -37,9 +37,9 @@ class ArchiveFull(Exception):  # noqa: N818  # an outcome, told with the part th
 
 
 class Archive:
-    """A tar file, compressed, at a path where nothing was; raises OSError where something is.
+    """A compressed tar file at an unused path; raises OSError if the path exists.
 
-    Where the block ends with an error the file is removed: half an archive would be taken for a whole one.
+    If the block ends with an error the file is removed: half an archive would be mistaken for a whole one.
     """
 
     def __init__(self, path: Path, *, folder: str, now: float) -> None:
@@ -75,7 +75,7 @@ class Archive:
         return len(data) > len(kept)
 
     def add_index(self, name: str, text: str) -> None:
-        """Write the index of all parts, for which room is kept. Raises OSError."""
+        """Write the index of all parts, for which space is reserved. Raises OSError."""
         self._put(name, text.encode(errors="backslashreplace"))
 
     def _put(self, name: str, data: bytes) -> None:
@@ -90,7 +90,7 @@ _MOST_SECONDS: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one part: `missing` says why it is not there, `cut` that it is not whole."""
+    """The outcome of one part: `missing` is why it is not there, `cut` whether it is incomplete."""
 
     name: str
     missing: str | None = None
@@ -142,7 +142,7 @@ def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
 
 
 def _written(archive: Archive, paths: Paths) -> Iterator[Outcome]:
-    """Write part by part; yield what became of each."""
+    """Write part by part; yield the outcome of each."""
     configuration = Configuration(paths)
     ends = time.monotonic() + _MOST_SECONDS
     for part in (*configuration.parts(), *running_parts(paths), *machine_parts(paths)):
@@ -153,7 +153,7 @@ def _written(archive: Archive, paths: Paths) -> Iterator[Outcome]:
 
 
 def _outcome(archive: Archive, part: Part, secrets: frozenset[str]) -> Outcome:
-    """Write one part; raises OSError where the archive cannot be written."""
+    """Write one part; raises OSError if the archive cannot be written."""
     try:
         text = scrubbed(part.made(), secrets)
     except PartMissing as error:

@@ -1,1 +1,1 @@
-"""`appliance top`: the screen of a terminal, its keys and signals, around what `core.top` decides."""
+"""`appliance top`: the terminal's screen, keys and signals, around the logic in `core.top`."""

@@ -1,4 +1,4 @@
-"""The loop of `appliance top`: looks, keys and signals come in, each draws the screen anew."""
+"""The loop of `appliance top`: samples, keys and signals come in, each redraws the screen."""
 
 import select
 import signal
@@ -20,7 +20,7 @@ from appliance.core.top.screen_state import ScreenState, pressed
 
 
 class _Event(Enum):
-    """What happens besides looks and keys."""
+    """Events of the loop other than samples and keys."""
 
     RESIZED = "resized"
     ENDED = "ended"
@@ -31,7 +31,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(looker: Looker, state: ScreenState, *, interval: float) -> None:
-    """Show the screen until the operator, or the end of the terminal, ends it."""
+    """Show the screen until the operator quits, or the terminal is gone."""
     events: Queue[_Happening] = Queue()
     with opened() as screen:
         for number in _ENDS:
@@ -90,7 +90,7 @@ def _read_always(screen: Screen, events: "Queue[_Happening]") -> None:
 
 
 def _hung_up(descriptor: int) -> bool:
-    """Return whether the terminal is gone, which a program that ignores SIGHUP learns by this alone."""
+    """Return whether the terminal is gone: the only sign for a program that ignores SIGHUP."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return bool(poll.poll(0))

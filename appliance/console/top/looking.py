@@ -1,4 +1,4 @@
-"""Looks at the appliance for `appliance top`, and what is explained of the last one."""
+"""Samples of the appliance for `appliance top`, and explanations of the last one."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _KINDS: Final = {
 
 
 class Looker:
-    """Looks at the boards and asks the programs, again and again; keeps what it needs for rates."""
+    """Reads the boards and asks the programs repeatedly; keeps what it needs for rates."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -36,7 +36,7 @@ class Looker:
         self._evidence: Evidence | None = None
 
     def look(self) -> Sample:
-        """Return what is there now, whatever of the appliance runs."""
+        """Return the current state, whatever part of the appliance runs."""
         observations = observe(self._paths)
         now = time.time()
         status = assess(observations, now)
@@ -55,7 +55,7 @@ class Looker:
         return Sample(status=status, rates=self._rates)
 
     def explain(self, view: View, key: str) -> Sequence[str]:
-        """Return the lines that say why a row of a view is as it is."""
+        """Return the lines that explain a row of a view."""
         kind, evidence = _KINDS.get(view), self._evidence
         if kind is None or evidence is None:
             return (f"There is no more to say of {key}. See: appliance status",)
@@ -66,7 +66,7 @@ class Looker:
         return tuple(_told(explain(subjects[0], self._with_events(evidence))))
 
     def _with_events(self, evidence: Evidence) -> Evidence:
-        """Return the evidence with the kept events, read once for each look."""
+        """Return the evidence with the kept events, read once for each sample."""
         if not evidence.events:
             evidence = replace(evidence, events=tuple(events_since(self._paths, evidence.now - REMEMBERED)))
             self._evidence = evidence

@@ -1,4 +1,4 @@
-"""The terminal, by curses, which knows what each kind can do, from a vt100 to the console of Linux."""
+"""The terminal, by curses, which supports every kind, from a vt100 to the console of Linux."""
 
 import curses
 import locale
@@ -14,7 +14,7 @@ from appliance.core.top.layout import ASCII, UNICODE, Glyphs, Line, Terminal
 from appliance.core.top.tables import Style
 
 _ESCAPE_MS: Final = 100
-"""How long after Escape the rest of a key's sequence may come, over a slow ssh."""
+"""Time after Escape in which the rest of a key's sequence may arrive, over a slow ssh."""
 
 _NAMES: Final[Mapping[int | str, str]] = {
     curses.KEY_UP: "up",
@@ -59,35 +59,35 @@ class Screen:
 
     @property
     def size(self) -> Terminal:
-        """Return what there is to draw on."""
+        """Return the size of the drawing area."""
         height, width = self._window.getmaxyx()
         return Terminal(width=width, height=height, glyphs=self._glyphs)
 
     def resized(self) -> None:
-        """Obey the terminal's new size; LINES and COLUMNS of a shell would be those of its start."""
+        """Apply the terminal's new size; LINES and COLUMNS of a shell would be those of its start."""
         with suppress(OSError):
             columns, lines = os.get_terminal_size(sys.stdout.fileno())
             curses.resizeterm(lines, columns)
         self._window.clear()
 
     def draw(self, lines: tuple[Line, ...]) -> None:
-        """Show these lines; only what is different goes over the wire."""
+        """Show these lines; only differences are transmitted."""
         self._window.erase()
         for row, line in enumerate(lines):
             column = 0
             for span in line:
-                # curses puts the cursor behind what it writes, which in the last corner is nowhere.
+                # curses moves the cursor behind what it writes, which in the last corner is impossible.
                 with suppress(curses.error):
                     self._window.addstr(row, column, span.text, self._attributes.get(span.style, 0))
                 column += len(span.text)
         self._window.refresh()
 
     def keys(self) -> Iterator[str]:
-        """Yield the keys that were pressed until now, by their names; a letter is its own."""
+        """Yield the names of the keys pressed so far; a letter is its own name."""
         while True:
             try:
                 pressed = self._window.get_wch()
-            except curses.error:  # curses' way to say that there is none
+            except curses.error:  # the way of curses to report that there is none
                 return
             name = _NAMES.get(pressed) or (pressed if isinstance(pressed, str) else None)
             if name is not None:
@@ -95,7 +95,7 @@ class Screen:
 
 
 def require_terminal() -> None:
-    """Raise UsageError where there is no terminal on which a screen can be drawn."""
+    """Raise UsageError without a terminal that can draw a screen."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("There is no terminal here. One look as text: appliance top --once")
     name = os.environ.get("TERM", "")
@@ -114,7 +114,7 @@ def require_terminal() -> None:
 
 @contextmanager
 def opened() -> Iterator[Screen]:
-    """Take the terminal, and give it back as it was."""
+    """Take over the terminal, and restore it afterwards."""
     locale.setlocale(locale.LC_ALL, "")
     curses.set_escdelay(_ESCAPE_MS)
     window = curses.initscr()
@@ -132,7 +132,7 @@ def opened() -> Iterator[Screen]:
         with suppress(curses.error):  # the terminal may be gone
             curses.curs_set(1)
         with suppress(curses.error):
-            # Where no other screen lies below this one, the shell's next prompt goes into the last line.
+            # Without another screen below this one, the shell's next prompt goes into the last line.
             window.move(window.getmaxyx()[0] - 1, 0)
             window.clrtoeol()
             window.refresh()

@@ -1,4 +1,4 @@
-"""`appliance top`: what happens now, in a terminal that stays up to date, or once as text."""
+"""`appliance top`: current activity, in a terminal that stays up to date, or once as text."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -96,7 +96,7 @@ def _state(view: str | None, sort: str | None, words: str) -> ScreenState:
 def _values(
     sample: Sample, looker: Looker, state: ScreenState, views: tuple[View, ...]
 ) -> Mapping[str, object]:
-    """Return the tables as JSON shows them."""
+    """Return the tables in the form of the JSON."""
     said = headline(sample.status, moment=looker.moment).text
     found: dict[str, object] = {"at": sample.status.at, "seconds": sample.rates.seconds, "verdict": said}
     for view in views:

@@ -1,4 +1,4 @@
-"""Whether virtual IPs that this node gives away would take the end of their connections with them."""
+"""Whether handing virtual IPs over would end connections to this node."""
 
 import contextlib
 import time
@@ -13,20 +13,20 @@ from appliance.wire.lines.linger_status import LingerStatus
 
 _TIMEOUT: Final = 10.0
 _PATIENCE: Final = 2.0
-"""Seconds in which nodes that have just been reloaded hear each other again."""
+"""Seconds in which nodes that have just been reloaded exchange reports again."""
 
 _LOOK_AGAIN: Final = 0.2
 
 
 def lingering(paths: Paths) -> LingerStatus | None:
-    """Return what `linger` answers; None where it is not configured, or does not answer."""
+    """Return the answer of `linger`; None if it is not configured, or does not answer."""
     return _asked(paths) if _configured(paths) else None
 
 
 def objection(paths: Paths, name: str | None = None) -> str:
-    """Return why a move of a virtual router would end connections that `linger` is to keep, else "".
+    """Return why a move of a virtual router would end connections that `linger` should keep, else "".
 
-    It moves with its sync group; None is all.
+    It moves with its sync group; None means all.
     """
     snapshot = _configured(paths)
     if snapshot is None:

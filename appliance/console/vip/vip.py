@@ -1,4 +1,4 @@
-"""`appliance vip`: what the virtual IPs of this node do, and planned hand-overs."""
+"""`appliance vip`: the state of this node's virtual IPs, and planned hand-overs."""
 
 import time
 from dataclasses import replace
@@ -138,7 +138,7 @@ def _messages(answer: Answer) -> list[str]:
 
 
 def _configured(paths: Paths) -> tuple[VirtualRouter, ...] | None:
-    """Return the virtual routers of the accepted configuration, None where it cannot be read."""
+    """Return the virtual routers of the accepted configuration, None if it cannot be read."""
     try:
         accepted = snapshots.for_readers(paths)
     except SnapshotError:
@@ -156,6 +156,6 @@ def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:
 
 
 def _values(answer: Answer, name: str | None) -> dict[str, object]:
-    """Return the answer as it came, with the one virtual IP that was asked for."""
+    """Return the answer unchanged, but with only the requested virtual IP."""
     routers = msgspec.convert(answer.values.get("routers", []), list[dict[str, object]])
     return {**answer.values, "routers": [each for each in routers if name in (None, each.get("name"))]}

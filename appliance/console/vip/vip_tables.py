@@ -14,7 +14,7 @@ from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerS
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _TRANSITIONS: Final = 5
-"""Transitions that are shown, the latest ones; the JSON has more."""
+"""Number of latest transitions shown; the JSON has more."""
 
 
 def vip_tables(
@@ -22,7 +22,7 @@ def vip_tables(
 ) -> RenderableType:
     """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`.
 
-    `linger` is what the program of that name answered, None where it is not used.
+    `linger` is the answer of that program, None if it is not used.
     """
     parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
     if status.late_wakeups:
@@ -92,7 +92,7 @@ def _exact(seconds: float) -> str:
 
 
 def _sum(router: RouterStatus) -> str:
-    """Return the priority as the sum that it is."""
+    """Return the priority as a sum of its parts."""
     added = [f"{part.added:+d} {part.track}" for part in router.parts if part.added]
     parts = " ".join([str(router.base), *added])
     return parts if not added and router.priority == router.base else f"{router.priority} = {parts}"
@@ -122,7 +122,7 @@ def _heard(router: RouterStatus, now: float) -> Table:
 
 
 def _kept(router: RouterStatus, now: float, linger: LingerStatus) -> Table:
-    """Return where connections live of addresses that have moved."""
+    """Return the connections of addresses that have moved, and where they are."""
     table = columns("connections of", "live on", "connections>", "left>")
     found: list[tuple[str, KeptStatus | KeeperStatus]] = [("this node", each) for each in linger.addresses]
     found += [(each.node, each) for each in linger.others]

@@ -1,4 +1,4 @@
-"""`appliance vr-ids`: what `runtimecfg vr-ids` prints, for scripts and for planning a shared segment."""
+"""`appliance vr-ids`: the output of `runtimecfg vr-ids`, for scripts and for planning a shared segment."""
 
 import json
 

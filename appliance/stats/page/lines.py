@@ -1,4 +1,4 @@
-"""The lines of the page: which figures of the last hours are drawn."""
+"""The lines of the page: the figures of the last hours that are drawn."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from appliance.wire.history_ring import Minute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """The lines of all frontends together, and of each frontend and pool that minutes tell of.
+    """The lines of all frontends together, and of each frontend and pool in the minutes.
 
-    `latest` is the last minute that is over, None where there is none of the last few.
+    `latest` is the last complete minute, None if none of the last few is there.
     """
 
     latest: Minute | None

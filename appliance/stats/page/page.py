@@ -1,7 +1,7 @@
 """The page for people: everything on one screen, with the verdict in words at its top.
 
-It works without a script, and shows itself anew with one. The two phrases in it that begin with `HAProxy
-version` and `uptime =` are those that agents look for in HAProxy's own page.
+It works without a script, and updates itself with one. The two phrases in it that begin with `HAProxy
+version` and `uptime =` are those that agents search in HAProxy's own page.
 """
 
 import time
@@ -28,14 +28,14 @@ STATIC: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascr
 """The files that the page refers to, and their types."""
 
 HOME: Final = "/haproxy_stats"
-"""The path of the page that others lead to."""
+"""The path of the page to which others redirect."""
 
 _SHORT: Final = 16
-"""Servers of a pool up to which all are shown at once; of larger pools those that are up are folded."""
+"""Servers of a pool up to which all are shown at once; in larger pools those that are up are folded."""
 
 
 def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, notice: str = "") -> bytes:
-    """Return the page as HTML; every text in it is escaped. `notice` is said above all else."""
+    """Return the page as HTML; every text in it is escaped. `notice` is shown above everything else."""
     status, observations = figures.status, figures.observations
     reload = observations.answer(ReloadStatus)
     text = _template().render(
@@ -89,7 +89,7 @@ def _template() -> Template:
 
 
 def _label(shown: Series, what: str) -> str:
-    """Return what a line shows, for those who do not see it."""
+    """Return the content of a line in words, for people who cannot see it."""
     last = "none" if shown.last is None else shown.last
     return f"{what} a minute in the last hours: at most {shown.most}, {last} in the last one"
 
@@ -99,6 +99,6 @@ def _since(moment: float | None, now: float) -> str:
 
 
 def _moment(moment: float, *, now: float) -> str:
-    """Return a time of today as hours and minutes, an earlier one with its date; in the machine's zone."""
+    """Return a time of today as hours and minutes, an earlier one with its date, in the machine's zone."""
     form = "%H:%M" if time.localtime(moment)[:3] == time.localtime(now)[:3] else "%Y-%m-%d %H:%M"
     return time.strftime(form, time.localtime(moment))

@@ -1,1 +1,1 @@
-"""Reads haproxy.cfg: `reader` is the way in; the rooms, in this order: text, directives, http, building."""
+"""Translates haproxy.cfg, starting in `reader`; its rooms in order: text, directives, http, building."""

@@ -1,7 +1,7 @@
-"""What would be better than what haproxy.cfg says: never a part of the translation, and each with its line.
+"""Improvements to what haproxy.cfg says: never a part of the translation, and each with its line.
 
-The reasons are those of OpenShift's own documents: `docs/dev/kube-apiserver-health-check.md` of its
-installer, and its page on load balancers for clusters with infrastructure of one's own.
+The reasons are from OpenShift's own documents: `docs/dev/kube-apiserver-health-check.md` of its installer,
+and its page on load balancers for user-provisioned infrastructure.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,10 +20,10 @@ API_PORT: Final = 6443
 """Port of the Kubernetes API on masters."""
 
 _LIMIT: Final = 250
-"""Connections at a time: a limit of this size stands in many files, copied from a sample for HTTP."""
+"""Concurrent connections: many files have a limit of this size, copied from a sample for HTTP."""
 
 _SILENCE: Final = 10 * 60 * 1000
-"""Milliseconds: `oc logs -f` and watches are silent for longer than that."""
+"""Milliseconds: `oc logs -f` and watches are silent for longer than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +55,9 @@ class _Pool:
 
 
 def proposals(plan: Plan) -> tuple[Proposal, ...]:
-    """Return what could be better, pool by pool, in the order of the file.
+    """Return possible improvements, pool by pool, in the order of the file.
 
-    Of a section that makes a pool for each of its ports the first one stands for all.
+    Of a section that becomes one pool for each of its ports, only the first pool is looked at.
     """
     pools: dict[int, _Pool] = {}
     for name, section in plan.pools.items():

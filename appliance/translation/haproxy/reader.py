@@ -1,7 +1,7 @@
-"""Reads haproxy.cfg, and makes a configuration in the form of our own file of it, with a word on every line.
+"""Translates haproxy.cfg into a configuration in our own format, with an outcome for every line.
 
-The steps: lines and words (`text`), what each directive says of its section (`directives`), what the sections
-amount to (`building`), and what would be better than that (`proposals`), which is never mixed in.
+The steps: lines and words (`text`), the effect of each directive on its section (`directives`), the
+combination of the sections (`building`), and possible improvements (`proposals`), which are kept separate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from appliance.translation.tree_builder import TreeBuilder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationFile:
-    """A haproxy.cfg, or a part of one; `source` names it in places."""
+    """A haproxy.cfg, or a part of one; `source` is its name in places."""
 
     source: str
     text: bytes | str
@@ -44,7 +44,7 @@ def translate(
     read: ReadFile,
     http: HttpSections = "refuse",
 ) -> Translation:
-    """Return what `translate_all` makes of one file."""
+    """Return the result of `translate_all` for one file."""
     only = ConfigurationFile(source=source, text=text)
     return translate_all([only], environment=environment, read=read, http=http)
 
@@ -56,12 +56,12 @@ def translate_all(
     read: ReadFile,
     http: HttpSections = "refuse",
 ) -> Translation:
-    """Return the configuration that files amount to, and what became of each line; never raises.
+    """Return the configuration equivalent to the files, and the outcome of each line; never raises.
 
-    There is at least one, in the order in which HAProxy is given them. `environment` has the variables that
-    they may name, `read` returns what a file holds that they name (`src -f FILE`). Where a line is refused
-    the configuration lacks what it says, and what it may have protected. `http` says what becomes of sections
-    that read HTTP.
+    There is at least one file, in the order that HAProxy gets them. `environment` has the variables that they
+    may name, `read` returns the content of a file that they name (`src -f FILE`). If a line is refused, the
+    configuration lacks its setting, and whatever it may have protected. `http` decides what happens to
+    sections that read HTTP.
     """
     report = Report()
     variables = Variables(environment, source="")
@@ -92,20 +92,20 @@ def translate_all(
 
 
 def _whole(files: Sequence[ConfigurationFile]) -> str:
-    """Return all files as one text, whose lines have the numbers that the report has."""
+    """Return all files as one text, with the line numbers of the report."""
     texts = (each.text for each in files)
     return "\n".join(each.decode(errors="replace") if isinstance(each, bytes) else each for each in texts)
 
 
 def _refuse_nothing(left: Sequence[Section], plan: Plan, report: Report) -> None:
-    """Refuse a file of which nothing is served: `mode http` for all may be a mistake, and all would end."""
+    """Refuse a file of which nothing is served: `mode http` for all may be a mistake, and all would stop."""
     if not any(each.role is Role.FORWARD for each in plan.fronts):
         reason = "nothing is left to serve: all that forwards connections reads HTTP, or is left out"
         report.say(Outcome.REFUSED, left[0].header.place, reason)
 
 
 def _located(found: Translation, report: Report) -> Translation:
-    """Return the same with each place in its own file; those of lines are so already."""
+    """Return the same with each place in its own file; places of lines already are."""
     return replace(
         found,
         root=_node_located(found.root, report),

@@ -1,1 +1,1 @@
-"""keepalived.conf, turned into `virtual_ips`, frontends and pools of our configuration."""
+"""Translates keepalived.conf into `virtual_ips`, frontends and pools of our configuration."""

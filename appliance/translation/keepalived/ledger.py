@@ -1,4 +1,4 @@
-"""The account of what became of each line, kept while the file is read and understood."""
+"""The record of the outcomes of each line, kept while the file is read and translated."""
 
 import re
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ _Mark = tuple[Outcome, str | None]
 class Ledger:
     """The lines of all files in the order in which they were read, each with its outcomes.
 
-    A line counts as KEPT until something else is said of it. What is said twice counts once: a line may be
-    read several times (`~SEQ`, variables).
+    A line counts as KEPT until another outcome is noted. The same outcome noted twice counts once: a line may
+    be read several times (`~SEQ`, variables).
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Ledger:
 
     @property
     def refusals(self) -> int:
-        """How often something was refused until now."""
+        """The number of refusals so far."""
         return self._refusals
 
     def found(self, place: FilePosition, text: str) -> None:
@@ -37,28 +37,28 @@ class Ledger:
         self._lines.setdefault((place.source, place.line), (place, _shown(text)))
 
     def change(self, place: FilePosition, reason: str) -> None:
-        """Note that what stands here means nearly the same with us."""
+        """Note that this is translated into something nearly equal."""
         self._mark(place, Outcome.CHANGED, reason)
 
     def ignore(self, place: FilePosition, reason: str) -> None:
-        """Note that what stands here is safely left out."""
+        """Note that this is safely left out."""
         self._mark(place, Outcome.IGNORED, reason)
 
     def refuse(self, place: FilePosition, reason: str) -> None:
-        """Note that what stands here cannot be obeyed, why, and what to write instead."""
+        """Note that this cannot be translated, why, and what to write instead."""
         self._mark(place, Outcome.REFUSED, reason)
 
     def mark(self, places: Iterable[FilePosition], outcome: Outcome, reason: str) -> None:
-        """Note the same of several places."""
+        """Note the same outcome for several places."""
         for place in places:
             self._mark(place, outcome, reason)
 
     def leave_out(
         self, places: Iterable[FilePosition], reason: str, *, head: FilePosition | None = None
     ) -> None:
-        """Note that lines of which nothing else is said are left out with what they belong to.
+        """Note that lines without an outcome of their own are left out with the block they belong to.
 
-        `head` is where that begins, where its first line says for all of them what became of it.
+        `head` is the first line of that block, if its outcome speaks for all of them.
         """
         for place in places:
             if (place.source, place.line) not in self._marks:
@@ -67,12 +67,12 @@ class Ledger:
                     self._heads[place.source, place.line] = head
 
     def adopt(self, other: "Ledger") -> None:
-        """Note what has been noted of lines in another ledger of the same files."""
+        """Copy the outcomes from another ledger of the same files."""
         for each in other.outcomes:
             self._mark(each.place, each.outcome, each.reason or "")
 
     def refused_lines(self) -> dict[str | None, list[int]]:
-        """Return the lines that are refused until now, of each file in their order."""
+        """Return the lines refused so far, sorted, by file."""
         found: dict[str | None, list[int]] = {}
         for source, line in sorted(self._marks, key=lambda key: key[1]):
             if any(outcome is Outcome.REFUSED for outcome, _ in self._marks[source, line]):
@@ -81,7 +81,7 @@ class Ledger:
 
     @property
     def outcomes(self) -> tuple[LineOutcome, ...]:
-        """What became of each line, in the order of the files."""
+        """The outcomes of all lines, in the order of the files."""
         return tuple(
             outcome for key, (place, text) in self._lines.items() for outcome in self._of(key, place, text)
         )

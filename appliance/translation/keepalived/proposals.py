@@ -1,4 +1,4 @@
-"""What would be better than what a keepalived.conf says. None of it is in the translation."""
+"""Improvements to what a keepalived.conf says. None of them is part of the translation."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -8,7 +8,7 @@ from appliance.translation.keepalived.meaning.instance import Instance
 from appliance.translation.translation import Proposal
 
 _COPIED_IDS: Final = frozenset(("1", "50", "51", "52", "100"))
-"""Router ids of examples that people copy; kubeadm's ha-considerations.md warns of 51."""
+"""Router ids that people copy from examples; kubeadm's ha-considerations.md warns of 51."""
 
 _SLOW: Final = Decimal(1)
 
@@ -16,7 +16,7 @@ _SLOW: Final = Decimal(1)
 def proposals(instances: Iterable[Instance], *, forwards: bool) -> tuple[Proposal, ...]:
     """Return the proposals for all instances, in the order of the file.
 
-    `forwards` tells that the file has virtual servers, which the kernel forwards here.
+    `forwards`: the file has virtual servers, which the kernel forwards here.
     """
     program = "forward" if forwards else "proxy-api"
     return tuple(each for instance in instances for each in _of(instance, program))
@@ -125,5 +125,5 @@ def _addresses(instance: Instance) -> Iterator[Proposal]:
 
 
 def _yaml(instance: Instance, *lines: str) -> str:
-    """Return lines below a virtual IP as YAML of ours."""
+    """Return lines below a virtual IP as YAML of our configuration."""
     return "\n".join(["virtual_ips:", f"  {instance.name}:", *(f"    {line}" for line in lines), ""])

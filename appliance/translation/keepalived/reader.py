@@ -1,7 +1,7 @@
-"""Reads keepalived.conf: virtual routers as `virtual_ips`, virtual servers as frontends, each line told of.
+"""Reads keepalived.conf: virtual routers as `virtual_ips`, virtual servers as frontends, an outcome per line.
 
-Numbers without a unit are seconds. Two defaults differ from keepalived 2.2: while active we announce the
-addresses again each minute (`announce.refresh`), and a router that leaves waits for its successor.
+Numbers without a unit are seconds. Two defaults differ from keepalived 2.2: an active router announces its
+addresses again each minute (`announce.refresh`), and a router that shuts down waits for its successor.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,12 +52,12 @@ def translate(
     environment: Mapping[str, str],
     programs: Sequence[str],
 ) -> Translation:
-    """Return what the file at `source` amounts to, with all that it includes.
+    """Return the translation of the file at `source` and all files that it includes.
 
-    `read` gives a file's bytes, up to a limit, or raises OSError; `matching` is a glob. `hostname` decides
-    `@` lines. `programs` are the proxies of this appliance, `proxy-api` and `proxy-ingress`, for whoever
-    looks whether haproxy lives; without any it is HAProxy's own process that is looked for. Raises OSError
-    where `source` itself cannot be read; whatever it says, the outcomes tell it.
+    `read` returns a file's bytes, up to a limit, or raises OSError; `matching` is a glob. `hostname` decides
+    `@` lines. `programs` are the proxies of this appliance, `proxy-api` and `proxy-ingress`: a check that
+    haproxy runs becomes a check of them; without any, HAProxy's own process is checked. Raises OSError if
+    `source` itself cannot be read; every other problem is an outcome.
     """
     ledger = Ledger()
     around = Surroundings(
@@ -80,7 +80,7 @@ def translate(
 
 
 class _Reading:
-    """The blocks of the file, collected until all are there: they may stand in any order."""
+    """The blocks of the file, collected until all are read: they may be in any order."""
 
     def __init__(self, *, ledger: Ledger, tree: TreeBuilder, read: Callable[[str], bytes]) -> None:
         self.ledger = ledger
@@ -93,7 +93,7 @@ class _Reading:
         self.virtual_servers = VirtualServers(tree, ledger)
 
     def finish(self, programs: Sequence[str]) -> tuple[Instance, ...]:
-        """Return the instances that are not left out, now that everything they refer to is known."""
+        """Return the instances that are not left out, once everything they refer to is read."""
         surface = Surface(
             ledger=self.ledger,
             watched=self._watched(programs),
@@ -122,7 +122,7 @@ class _Reading:
         return sound
 
     def _watched(self, programs: Sequence[str]) -> dict[tuple[str, str], Watched | None]:
-        """Return what can be tracked, None for what is refused."""
+        """Return what can be tracked, None for refused items."""
         found: dict[tuple[str, str], Watched | None] = dict.fromkeys(self.checks)
         for (kind, name), given in self.checks.items():
             with faults_in(self.ledger):
@@ -158,7 +158,7 @@ class _Reading:
         defaults = [each for key, each in self.globals.defaults.items() if key not in said]
         for default in defaults:
             apply(_BY_DEFAULT, instance, default, self.ledger)
-        # What addresses and tracks mean depends on the interface, and what is excluded on the others' family.
+        # Addresses and tracks depend on the interface, excluded addresses on the family of the others.
         for each in sorted(given.within, key=lambda each: _ORDER.get(each.keyword, 1)):
             refusals = self.ledger.refusals
             apply(INSTANCE, instance, each, self.ledger)
@@ -178,9 +178,9 @@ class _Reading:
 
 
 def _take(reading: _Reading, given: Directive) -> None:
-    """Take a directive of the file, and of a block that keepalived does not know what stands within.
+    """Take a directive of the file, and the content of a block that keepalived does not know.
 
-    It leaves out such a block's first line and its end, and reads on as if there were none.
+    keepalived skips such a block's first line and its end, and reads on as if there were no block.
     """
     if given.keyword in _TOP or given.block is None:
         apply(_TOP, reading, given, reading.ledger)
@@ -218,7 +218,7 @@ def _instance(reading: _Reading, given: Directive) -> None:
 
 
 def _repeated(reading: _Reading, kind: str, name: Word, given: Directive) -> None:
-    """Leave out a block whose name is taken: keepalived says so too, and goes on with the first one."""
+    """Leave out a block whose name is taken: keepalived reports it too, and keeps the first one."""
     reason = (
         f"there is a {kind} {shown(name.text)} already, which counts: keepalived leaves this one out, too"
     )

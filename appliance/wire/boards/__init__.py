@@ -1,1 +1,1 @@
-"""The payloads of the boards: files in shared memory with one writer."""
+"""The content of the boards: files in shared memory with one writer."""

@@ -1,9 +1,8 @@
-"""What the workers of a proxy counted that have ended: the file that keeps counters from going back.
+"""The counters of a proxy's ended workers: the file that keeps counters from going backwards.
 
-A worker counts on its board and takes the counts along when it ends. So the master adds them up here first,
-and removes the board after that. The file names the workers that were added last: whoever reads the boards
-first and this file then counts none of them twice and leaves none out, and a master that is killed between
-the two steps adds none twice.
+A worker's counters are on its board, and are lost when it ends. So the master first adds them up here, and
+then removes the board. The file names the workers added last: a reader that reads the boards first and then
+this file counts every worker exactly once, and a master that is killed between the two steps adds none twice.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,22 +21,22 @@ from appliance.wire.boards.worker_board import (
 from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
 _REMEMBERED: Final = 256
-"""Workers that the file names: as many may end between two looks of a reader."""
+"""Workers that the file names: as many may end between two reads by one reader."""
 
 REMOVED: Final = ""
-"""Name under which frontends are summed up that the configuration does not have any more."""
+"""Name under which frontends that have left the configuration are summed up."""
 
 
 class EndedWorkersError(Exception):
-    """The file does not hold what ended workers counted."""
+    """The file does not hold the counters of ended workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedWorkers:
-    """The sums, by frontend, server and pool, and how many workers they are of.
+    """The sums, by frontend, server and pool, and the number of workers in them.
 
     `since` is when the first of them was started, Unix seconds, 0.0 for none. `recent` are the identities of
-    those that were added last, the latest at the end. `reasons` counts the ends of connections by reason.
+    those added last, the latest at the end. `reasons` counts the ends of connections by reason.
     """
 
     since: float = 0.0
@@ -50,12 +49,12 @@ class EndedWorkers:
 
 
 def identity(board: WorkerBoard) -> str:
-    """Return what tells a worker from every other one: its place may be another's by now."""
+    """Return the unique identity of a worker: its place may already belong to another one."""
     return f"{board.generation}-{board.index}-{board.pid}-{board.started_at!r}"
 
 
 def with_ended(ended: EndedWorkers, board: WorkerBoard) -> EndedWorkers:
-    """Return the sums with those of a worker that has ended; the same where it is among them already."""
+    """Return the sums including those of a worker that has ended; unchanged if they already do."""
     name = identity(board)
     if name in ended.recent:
         return ended
@@ -77,9 +76,9 @@ def with_ended(ended: EndedWorkers, board: WorkerBoard) -> EndedWorkers:
 def kept(
     ended: EndedWorkers, *, frontends: Collection[str], servers: Collection[tuple[str, str]]
 ) -> EndedWorkers:
-    """Return the sums without servers (by pool and name) that are gone; frontends that are gone become one.
+    """Return the sums without removed servers (by pool and name); removed frontends are merged into one.
 
-    Without this the file would grow for ever where names change. What is summed over all frontends stays.
+    Otherwise the file would grow forever if names change. Sums over all frontends stay.
     """
     named = (each if each.name in frontends else replace(each, name=REMOVED) for each in ended.frontends)
     pools = {pool for pool, _ in servers}
@@ -97,7 +96,7 @@ def encode(ended: EndedWorkers) -> bytes:
 
 
 def decode(data: bytes) -> EndedWorkers:
-    """Return what `encode` was given; raises EndedWorkersError."""
+    """Return the value encoded by `encode`; raises EndedWorkersError."""
     try:
         return msgspec.json.decode(verified(data), type=EndedWorkers)
     except (ChecksumError, ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors

@@ -1,4 +1,4 @@
-"""The payload of `health.board`: what `health` knows of every server, one record of fixed size each.
+"""The content of `health.board`: the state of every server, one record of fixed size each.
 
 The board is a file in shared memory that `health` writes and workers, trackers and `status` read.
 """
@@ -26,7 +26,7 @@ NO_CHECKS: Final = (0,) * (len(CHECK_BOUNDS) + 1)
 
 
 class BoardFormatError(Exception):
-    """The payload is not one that this version writes."""
+    """The payload was not written by this version."""
 
 
 _RESULTS: Final = tuple(CheckResult)
@@ -35,18 +35,17 @@ _ADMIN_STATES: Final = {each.value: each for each in AdminState}
 
 
 class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One server as `health` sees it; a struct, as those are made faster, and there may be a thousand.
+    """One server as `health` sees it; a struct, as those are created faster, and there may be a thousand.
 
     `weight` is the effective weight: the configured or the operator's, ramped by slow_start;
-    `operator_weight` is the latter, None without one. `since` is when verdict or
-    admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
-    `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
-    address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
-    `unreachable` says that a server is down because nothing answers; without it, it answers badly.
-    `downs` is how often it went down, `failed_up` counts the checks that failed while it was up (HAProxy's
-    `chkfail`), `down_seconds` is how long it was down before it came up last.
-    `check_seconds` is the sum of what all checks took, `check_times` how many took how long (CHECK_BOUNDS);
-    `reused` is how many were made on a connection of earlier ones.
+    `operator_weight` is the latter, None without one. `since` is when verdict or admin last changed and
+    `checked_at` when the last check ended, both Unix seconds; `duration` is seconds. `status` is the HTTP
+    status, 0 for none. `streak` counts results like the last one. `host` is the address to which the server's
+    name resolves now, "" if it could not be resolved. `failed` counts checks. `unreachable`: the server is
+    down because nothing answers; otherwise it answers badly. `downs` is how often it went down, `failed_up`
+    counts the checks that failed while it was up (HAProxy's `chkfail`), `down_seconds` is how long it was
+    down before it last came up. `check_seconds` is the sum of the durations of all checks, `check_times`
+    counts them by duration (CHECK_BOUNDS); `reused` is how many used the connection of an earlier one.
     """
 
     pool: str
@@ -75,14 +74,14 @@ class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> ServerState:
-        """Return the one word for the server (model.server_states.state_of)."""
+        """Return the one-word state of the server (model.server_states.state_of)."""
         return state_of(self.verdict, self.admin)
 
 
 class PoolHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a pool was left without any server that takes connections, and how long before it had one.
+    """How often a pool lost its last server that accepts connections, and for how long in total.
 
-    `down_since` is Unix seconds, 0.0 while it has one. `down_seconds` is without the time since then.
+    `down_since` is Unix seconds, 0.0 while it has one. `down_seconds` excludes the time since then.
     """
 
     pool: str
@@ -93,7 +92,7 @@ class PoolHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthBoard:
-    """The whole payload. `snapshot` is the configuration it was made from, `written_at` Unix seconds."""
+    """The whole payload. `snapshot` is the configuration behind it, `written_at` Unix seconds."""
 
     snapshot: int
     pid: int
@@ -116,7 +115,7 @@ _RECORD: Final = struct.Struct(
 
 
 def encode(board: HealthBoard) -> bytes:
-    """Return the payload; names longer than NAME_BYTES are the config's error, details are cut."""
+    """Return the payload; names must not exceed NAME_BYTES (the configuration checks it), details are cut."""
     records = [encode_server(server) for server in board.servers]
     return assemble(records, board.pools, snapshot=board.snapshot, pid=board.pid, written_at=board.written_at)
 
@@ -129,7 +128,7 @@ def assemble(
     pid: int,
     written_at: float,
 ) -> bytes:
-    """Return the payload of records that `encode_server` made; unchanged ones need not be encoded again."""
+    """Return the payload of records from `encode_server`; unchanged ones need not be encoded again."""
     head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, len(pools), written_at)
     return b"".join((head, *records, *map(_encode_pool, pools)))
 
@@ -220,8 +219,8 @@ def _pool(record: tuple) -> PoolHealthRecord:  # type: ignore[type-arg]  # struc
 
 @lru_cache(maxsize=65536)
 def text_of(field: bytes) -> str:
-    """Return a fixed field's text, without the zero bytes that fill it.
+    """Return a fixed field's text, without the zero bytes that pad it.
 
-    The same names come again at every look at every board: each is decoded once, of 40,000 servers, too.
+    Each read of a board meets the same names: each is decoded only once, even for 40,000 servers.
     """
     return field.rstrip(b"\0").decode(errors="replace")

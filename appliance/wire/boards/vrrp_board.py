@@ -1,7 +1,7 @@
-"""The payload of `vrrp.board`: the state and the counters of the program `vrrp`, one record for each router.
+"""The content of `vrrp.board`: the state and the counters of the program `vrrp`, one record per router.
 
-After a crash the next run of the program learns from it which routers were active, and when they advertised
-last. Records have a fixed size, so that one can be encoded again without the others.
+After a crash the next run of the program reads from it which routers were active, and when they last
+advertised. Records have a fixed size, so that one can be encoded without the others.
 """
 
 import struct
@@ -22,9 +22,9 @@ class RouterRecord:
 
     `state` is a word of `core.vrrp.election_messages.RouterState`, `since` Unix seconds. `last_advert` is
     when the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address
-    of the active router heard last, "" for none. `drops` has an
-    entry for every reason after decoding. Counters go on over restarts of the program. `uninformed` is
-    whether it waits for `linger` to know whose connections there are.
+    of the active router received from last, "" for none. `drops` has an entry for every reason after
+    decoding. Counters continue across restarts of the program. `uninformed` is whether it waits until
+    `linger` knows which nodes have connections.
     """
 
     name: str
@@ -52,8 +52,8 @@ class RouterRecord:
 class VrrpBoard:
     """The whole payload. `written_at` is Unix seconds, `monotonic` the same moment of CLOCK_MONOTONIC.
 
-    `late_wakeups` counts wake-ups that came too late, `latest_wakeup` is by how many seconds the worst one
-    did. `realtime` is whether the program has real-time scheduling.
+    `late_wakeups` counts late wake-ups, `latest_wakeup` is the largest delay in seconds. `realtime` is
+    whether the program has real-time scheduling.
     """
 
     snapshot: int
@@ -74,9 +74,9 @@ _RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBBxxxx
 
 
 def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
-    """Return the payload; names longer than NAME_BYTES are an error that the configuration reports.
+    """Return the payload; names must not exceed NAME_BYTES, which the configuration checks.
 
-    `encoded` are further records, made by `encode_router` before; they come after those of `board`.
+    `encoded` are further records from `encode_router`; they follow those of `board`.
     """
     head = _HEAD.pack(
         _MAGIC,

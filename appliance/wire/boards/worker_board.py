@@ -1,4 +1,4 @@
-"""The payload of `worker-<program>-<generation>-<n>.board`: what one worker has done and holds."""
+"""The content of `worker-<program>-<generation>-<n>.board`: counters and current state of one worker."""
 
 import struct
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from appliance.wire.boards.health_board import NAME_BYTES, BoardFormatError, tex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontendCounters:
-    """One frontend in one worker. Bytes are as seen from the client: `bytes_in` came from it."""
+    """One frontend in one worker. Bytes are counted from the client's side: `bytes_in` came from it."""
 
     name: str
     current: int
@@ -27,17 +27,17 @@ class FrontendCounters:
 
 
 class ServerCounters(msgspec.Struct, frozen=True):
-    """One server in one worker. `queued` is who waits for it now.
+    """One server in one worker. `queued` is the number of clients waiting for it now.
 
-    `failed` counts connects that were not made; `given_up` of them ended their session, after the others it
-    was tried again: `retried` here, `redispatched` at another server (HAProxy's econ, wretr and wredis).
-    `connected` counts those that were made, and `connect_seconds` and `queue_seconds` are the sums of what
-    these had to wait. `ended` counts their sessions that have ended, and `session_seconds` is how long these
-    were, from their acceptance on. The longest of each is beside the sums. The aborts are connections that
-    client or server has broken.
+    `failed` counts failed connects; `given_up` of them ended their session, and the others were tried again:
+    `retried` on this server, `redispatched` on another (HAProxy's econ, wretr and wredis). `connected` counts
+    successful connects, and `connect_seconds` and `queue_seconds` are the sums of their waiting times.
+    `ended` counts their sessions that have ended, and `session_seconds` is the sum of their durations since
+    acceptance. The longest of each is next to the sums. The aborts are connections broken by client or
+    server.
 
-    A struct and no dataclass: a look at a thousand servers reads several thousand of these, and a struct is
-    made in a quarter of the time.
+    A struct and no dataclass: reading the boards of a thousand servers makes several thousand of these, and a
+    struct takes a quarter of the time.
     """
 
     pool: str
@@ -64,7 +64,7 @@ class ServerCounters(msgspec.Struct, frozen=True):
 
 
 def summed(parts: Sequence[ServerCounters]) -> ServerCounters:
-    """Return what several workers have counted of one server, of which there is one at least."""
+    """Return the counters of several workers for one server as one; there is at least one."""
     if len(parts) == 1:
         return parts[0]
     sums = msgspec.structs.astuple(parts[0])
@@ -81,7 +81,7 @@ CONNECT_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolTimes:
-    """How long the connects to a pool's servers took in one worker: how many in each class."""
+    """The connect times of a pool's servers in one worker: the number in each class."""
 
     pool: str
     connects: tuple[int, ...]
@@ -91,7 +91,7 @@ class PoolTimes:
 class WorkerBoard:
     """The whole payload. Times are Unix seconds, `drain_deadline` 0.0 while not draining.
 
-    `compiled` says that its data path runs as extension modules, and not as plain Python.
+    `compiled` is whether its data path runs as extension modules, and not as plain Python.
     """
 
     program: str
@@ -113,7 +113,7 @@ class WorkerBoard:
 
 _MAGIC: Final = b"WRK4"
 _HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIII?ddd")
-_SESSIONS: Final = 7  # the place in it
+_SESSIONS: Final = 7  # its position
 _FRONTEND: Final = struct.Struct(f"={NAME_BYTES}sQQQQQQ")
 _SERVER: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}s13Q6d")
 _MAXIMA: Final = ServerCounters.__struct_fields__.index("longest_queue")
@@ -146,7 +146,7 @@ def encode(board: WorkerBoard) -> bytes:
 
 
 def sessions(payload: bytes) -> int:
-    """Return how many sessions a worker has, and read no more than that; raises BoardFormatError."""
+    """Return a worker's number of sessions, reading nothing else; raises BoardFormatError."""
     if len(payload) < _HEAD.size or not payload.startswith(_MAGIC):
         raise BoardFormatError("worker board: another layout")
     found: int = _HEAD.unpack_from(payload)[_SESSIONS]

@@ -1,1 +1,1 @@
-"""What a check says to a server and expects of it, byte by byte."""
+"""What a check sends to a server and expects from it, byte by byte."""

@@ -1,9 +1,8 @@
-"""The conversation of a check with a server: what is said, what is expected, and what the answer means.
+"""The dialogue of a check with a server: what to send, what to expect, and how to judge the answer.
 
-The rules are those of HAProxy's `tcp-check send` and `tcp-check expect` (configuration.txt): what a step
-expects may stand anywhere in what came since the last thing was sent; nothing is missing before the answer
-has ended, is full (LONGEST_ANSWER, HAProxy's `tune.bufsize`) or has the bytes that `min_recv` says. The
-time is the check's.
+The rules are those of HAProxy's `tcp-check send` and `tcp-check expect` (configuration.txt): an expected text
+may be anywhere in the data received since the last send. It is missing only once the answer has ended, is
+full (LONGEST_ANSWER, HAProxy's `tune.bufsize`) or has `min_recv` bytes. The time limit is the check's.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from appliance.model.snapshot.pools import CheckStep
 from appliance.wire.checks.pattern_search import PatternSearch
 
 LONGEST_ANSWER: Final = 16_384
-"""Bytes of an answer that are looked at; the answer to what is sent next has as many again."""
+"""Bytes of an answer that are searched; the answer to the next send has as many again."""
 
 _LONGEST_QUOTE: Final = 60
 _SHORTEST_SECRET: Final = 4
@@ -32,19 +31,19 @@ class Say:
 
 
 class Hear(Enum):
-    """Receive, and `feed` what has come."""
+    """Receive, and `feed` the data."""
 
     MORE = "more"
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Everything was said, and every answer was as expected."""
+    """Everything was sent, and every answer was as expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """An answer is not as expected; `reason` says in words what is missing, and what came instead."""
+    """An answer is not as expected; `reason` names what is missing, and what came instead."""
 
     reason: str
 
@@ -58,7 +57,7 @@ def _pattern(text: str) -> BytePattern:
 
 
 class _Expectation:
-    """What an answer must have, or must not have; each holds for one answer."""
+    """What an answer must contain, or must not; it applies to one answer."""
 
     def __init__(self, step: CheckStep, number: int) -> None:
         self._literal = step.expect.encode() or bytes.fromhex(step.expect_binary)
@@ -71,10 +70,10 @@ class _Expectation:
         self._at = f"step {number} ({step.comment})" if step.comment else f"step {number}"
 
     def is_met(self, answer: bytes, *, whole: bool) -> bool | None:
-        """Return whether the answer is as expected, None where more of it may tell."""
+        """Return whether the answer is as expected, None if more data may decide."""
         if len(answer) < self._least and not whole:
             return None
-        if not answer:  # who closes without a word has not met anything, as with HAProxy
+        if not answer:  # a server that closes without a word passes nothing, as in HAProxy
             return False
         if self._has(answer):
             return not self._negate
@@ -108,7 +107,7 @@ class _Expectation:
 
 
 class Conversation:
-    """One conversation: `move` says what to do, again and again, until it is Passed or Missed."""
+    """One dialogue: call `move` for the next action, until it is Passed or Missed."""
 
     def __init__(self, steps: Iterable[CheckStep]) -> None:
         self._parts: list[bytes | _Expectation] = []
@@ -122,21 +121,21 @@ class Conversation:
 
     @property
     def ends_by_saying(self) -> bool:
-        """Whether the last thing is said, so that the server has to read it after all."""
+        """Whether the last data is sent, so that the server must still read it."""
         return bool(self._parts) and isinstance(self._parts[-1], bytes)
 
     @property
     def heard(self) -> bool:
-        """Whether something has come since the last thing was said."""
+        """Whether anything was received since the last send."""
         return bool(self._answer)
 
     @property
     def lacks(self) -> str:
-        """Return what the answer has not had so far, "" where none is waited for."""
+        """Return what the answer lacks so far, "" if none is expected."""
         return self._expected.reason(self._answer, self._said) if self._expected else ""
 
     def move(self) -> Move:
-        """Return what to do next."""
+        """Return the next action."""
         while self._at < len(self._parts):
             part = self._parts[self._at]
             if isinstance(part, bytes):
@@ -155,7 +154,7 @@ class Conversation:
         return Passed()
 
     def feed(self, data: bytes) -> None:
-        """Take what has come, nothing for the end of the stream."""
+        """Take received data, empty at the end of the stream."""
         self._ended = not data
         self._answer = (self._answer + data)[:LONGEST_ANSWER]
 
@@ -168,7 +167,7 @@ def _parts(step: CheckStep, number: int) -> Iterator[bytes | _Expectation]:
 
 
 def _quoted(answer: bytes, said: Iterable[bytes]) -> str:
-    """Return the beginning of an answer, without what was said: servers repeat commands, passwords too."""
+    """Return the beginning of an answer, without what we sent: servers echo commands, even passwords."""
     for word in sorted((word for each in said for word in each.split()), key=len, reverse=True):
         if len(word) >= _SHORTEST_SECRET:
             answer = answer.replace(word, b"***")

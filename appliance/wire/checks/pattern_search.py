@@ -1,8 +1,8 @@
-"""Searches a stream for a regular expression in one pass, however it is cut into pieces.
+"""Searches a stream for a regular expression in one pass, whatever the sizes of its pieces.
 
-The states of `model.byte_pattern` that a byte leads to at the same time are one set, and where a byte leads
-from a set is found once: most bytes cost one look-up, and the worst ones as many steps as the expression has
-states. A server chooses the bytes, so there is a budget of such steps for each answer.
+All states of `model.byte_pattern` that a byte leads to are one set, and the step from a set by a byte is
+computed once: most bytes cost one look-up, and the worst ones as many steps as the expression has states. The
+server chooses the bytes, so each answer has a budget of such steps.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from typing import Final
 from appliance.model.byte_pattern import AtEnd, AtStart, BytePattern, Fork, Found, OneOf
 
 _MOST_SETS: Final = 500
-"""Sets that are remembered: an expression can have very many, and a server could ask for all of them."""
+"""Cached sets: an expression can have very many, and a server could provoke all of them."""
 
 _MOST_WORK: Final = 200_000
-"""States that are looked at for one answer, beside the look-ups: a tenth of a second."""
+"""States examined for one answer, apart from look-ups: a tenth of a second."""
 
 
 class _Set:
-    """States that are possible after some bytes. `ends` is that it is found if nothing comes any more."""
+    """The possible states after some bytes. `ends` is whether there is a match if the stream ends here."""
 
     __slots__ = ("ends", "found", "leads", "ways")
 
@@ -30,7 +30,7 @@ class _Set:
 
 
 class PatternSearch:
-    """The search in one answer; `feed` gives it the next bytes. `work` is what it has cost, in states."""
+    """The search in one answer; `feed` gives it the next bytes. `work` is its cost so far, in states."""
 
     def __init__(self, pattern: BytePattern) -> None:
         self._pattern = pattern
@@ -41,7 +41,7 @@ class PatternSearch:
         self.restart()
 
     def restart(self, most_work: int = _MOST_WORK) -> None:
-        """Begin the search in another text, with a budget of its own; what was found out of bytes is kept."""
+        """Start the search in another text with a new budget; computed steps are kept."""
         self._most_work = most_work
         self._before = self._now = self._start
         self._last = -1
@@ -49,18 +49,18 @@ class PatternSearch:
 
     @property
     def found(self) -> bool:
-        """Whether it has been found in what came so far, as if nothing more came."""
+        """Whether the text received so far has a match, as if it ended here."""
         if self._now.found or self._now.ends:
             return True
-        return self._last == ord("\n") and self._before.ends  # `$` is before a last line break too
+        return self._last == ord("\n") and self._before.ends  # `$` also matches before a last line break
 
     @property
     def given_up(self) -> bool:
-        """Whether the budget was used up: nothing was found, and nothing more is looked at."""
+        """Whether the budget was used up: nothing was found, and the search has stopped."""
         return self.work > self._most_work and not self._now.found
 
     def feed(self, data: bytes) -> None:
-        """Go on with the next bytes."""
+        """Search the next bytes."""
         for byte in data:
             if self._now.found or self.work > self._most_work:
                 return
@@ -68,7 +68,7 @@ class PatternSearch:
             self._now = self._now.leads.get(byte) or self._lead(byte)
 
     def _lead(self, byte: int) -> _Set:
-        """Find out where a byte leads from the present set, and remember it."""
+        """Compute the set that a byte leads to from the present one, and cache it."""
         if len(self._known) > _MOST_SETS:
             self._known.clear()
             self._start.leads.clear()
@@ -76,7 +76,7 @@ class PatternSearch:
             self._now = _Set(self._now.ways, found=self._now.found, ends=self._now.ends)
         taken = [each.then for each in self._now.ways if each.bytes >> byte & 1]
         there = self._closed(taken, at_start=False)
-        ways = there.ways | self._again.ways  # it may begin anew at every byte
+        ways = there.ways | self._again.ways  # a match may start at every byte
         found, ends = there.found or self._again.found, there.ends or self._again.ends
         known = self._known.setdefault((ways, found, ends), _Set(ways, found=found, ends=ends))
         self._now.leads[byte] = known
@@ -93,7 +93,7 @@ class PatternSearch:
     def _reached(
         self, states: Iterable[int], *, at_start: bool, at_end: bool = False
     ) -> tuple[set[OneOf | Found], list[int]]:
-        """Return the states that take a byte or are the end, and where it would go on at the end of all."""
+        """Return the states that take a byte or are final, and where to continue if the text ends here."""
         open_, seen = list(states), set[int]()
         reached: set[OneOf | Found] = set()
         ends: list[int] = []

@@ -16,14 +16,14 @@ class ArpError(Exception):
 
 
 class Operation(IntEnum):
-    """What an ARP packet is (RFC 826)."""
+    """The operation of an ARP packet (RFC 826)."""
 
     REQUEST = 1
     REPLY = 2
 
 
 class GratuitousForm(Enum):
-    """The two forms of a gratuitous ARP (RFC 5944 section 4.6); some switches learn from one only."""
+    """The two forms of a gratuitous ARP (RFC 5944 section 4.6); some switches learn from only one."""
 
     REQUEST = Operation.REQUEST
     REPLY = Operation.REPLY
@@ -46,10 +46,10 @@ _ETHERNET_IPV4: Final = (1, 0x0800, MAC_BYTES, 4)
 
 
 def gratuitous(mac: bytes, address: str, *, form: GratuitousForm) -> bytes:
-    """Return the broadcast frame that announces that `address` is at `mac`: gratuitous ARP.
+    """Return the broadcast frame that announces `address` at `mac`: gratuitous ARP.
 
-    The request form is RFC 5227 section 2.3's announcement, target hardware address zero; in the reply form
-    that is `mac` too (RFC 5944 section 4.6).
+    The request form is RFC 5227 section 2.3's announcement, with target hardware address zero; in the reply
+    form that is `mac` too (RFC 5944 section 4.6).
     """
     target_mac = mac if form is GratuitousForm.REPLY else _NOBODY
     own = packed(address)
@@ -57,7 +57,7 @@ def gratuitous(mac: bytes, address: str, *, form: GratuitousForm) -> bytes:
 
 
 def probe(mac: bytes, address: str) -> bytes:
-    """Return the broadcast frame that asks who has `address` and claims nothing (RFC 5227 section 2.1.1)."""
+    """Return the broadcast frame that asks who has `address`, as a probe (RFC 5227 section 2.1.1)."""
     return _frame(mac, Operation.REQUEST, sender=bytes(4), target_mac=_NOBODY, target=packed(address))
 
 
@@ -72,7 +72,7 @@ def _frame(mac: bytes, operation: Operation, *, sender: bytes, target_mac: bytes
 
 
 def decode(frame: bytes) -> ArpPacket:
-    """Return the packet of a frame without the padding behind it; raises ArpError."""
+    """Return the packet in a frame, without padding; raises ArpError."""
     if len(frame) < _FRAME.size:
         raise ArpError("shorter than an ARP frame")
     _, _, ethertype, *kind, number, sender_mac, sender, _, target = _FRAME.unpack_from(frame)

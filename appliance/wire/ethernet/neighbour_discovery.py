@@ -41,20 +41,20 @@ _MESSAGE: Final = struct.Struct(
     "!BBHI16s"
 )  # RFC 4861 sections 4.3 and 4.4: type, code, checksum, flags, target
 _TARGET_MAC: Final = b"\x02\x01"  # RFC 4861 section 4.6.1: target link-layer address, one unit of 8 bytes
-_SOURCE_MAC: Final = b"\x01\x01"  # the same of the source
+_SOURCE_MAC: Final = b"\x01\x01"  # the same for the source
 _ROUTER: Final = 0x8000_0000
 _OVERRIDE: Final = 0x2000_0000
-_NO_HOPS_TAKEN: Final = 255  # RFC 4861 section 7.1: a router on the way would have lowered it
+_NO_HOPS_TAKEN: Final = 255  # RFC 4861 section 7.1: a router on the path would have decremented it
 _HEADS: Final = _ETHERNET.size + _IPV6.size
 _SOLICITED_NODE: Final = packed("ff02::1:ff00:0")[:13]  # RFC 4291 section 2.7.1
 
 
 def unsolicited(mac: bytes, address: str, *, router: bool = False) -> bytes:
-    """Return the frame that tells all nodes that `address` is at `mac` (RFC 4861 section 7.2.6).
+    """Return the frame that announces `address` at `mac` to all nodes (RFC 4861 section 7.2.6).
 
-    The override flag makes neighbours replace the MAC that they have in their caches. `router` sets the
-    router flag, as RFC 9568 section 6.4.2 does, and is for an interface that forwards: a host removes a
-    neighbour whose advertisement is without it from its list of default routers (RFC 4861 section 7.2.5).
+    The override flag makes neighbours replace the MAC in their caches. `router` sets the router flag, as RFC
+    9568 section 6.4.2 does, and is for an interface that forwards: a host removes a neighbour that advertises
+    without it from its list of default routers (RFC 4861 section 7.2.5).
     """
     flags = _OVERRIDE | (_ROUTER if router else 0)
     message = _MESSAGE.pack(Kind.ADVERTISEMENT, 0, 0, flags, packed(address)) + _TARGET_MAC + mac
@@ -62,7 +62,7 @@ def unsolicited(mac: bytes, address: str, *, router: bool = False) -> bytes:
 
 
 def probe(mac: bytes, address: str) -> bytes:
-    """Return the frame that asks who has `address` and claims nothing (RFC 4862 section 5.4.2)."""
+    """Return the frame that asks who has `address`, as a probe (RFC 4862 section 5.4.2)."""
     target = packed(address)
     message = _MESSAGE.pack(Kind.SOLICITATION, 0, 0, 0, target)
     return _frame(message, mac=mac, source=packed(UNSPECIFIED), destination=_SOLICITED_NODE + target[13:])
@@ -71,8 +71,8 @@ def probe(mac: bytes, address: str) -> bytes:
 def solicitation(mac: bytes, source: str, address: str) -> bytes:
     """Return the frame that asks from `source` who has `address`.
 
-    The answer comes to `source` alone. The answer to a `probe`, whose source is unspecified, goes to all
-    nodes, and would change the caches of all neighbours (RFC 4861 section 7.2.4).
+    Only `source` gets the answer. The answer to a `probe`, whose source is unspecified, goes to all nodes,
+    and would change the caches of all neighbours (RFC 4861 section 7.2.4).
     """
     target = packed(address)
     message = _MESSAGE.pack(Kind.SOLICITATION, 0, 0, 0, target) + _SOURCE_MAC + mac
@@ -88,12 +88,12 @@ def _frame(message: bytes, *, mac: bytes, source: bytes, destination: bytes) -> 
 
 
 def _pseudo_header(ip: bytes, length: int) -> bytes:
-    """Return what RFC 8200 section 8.1 puts before a message, without zeros: they add nothing to a sum."""
+    """Return the pseudo-header of RFC 8200 section 8.1, without zeros: they do not change a sum."""
     return ip[8:40] + struct.pack("!HH", ICMPV6, length)
 
 
 def decode(frame: bytes) -> NeighbourPacket:
-    """Return what a frame says, after the checks of RFC 4861 section 7.1; raises NeighbourError.
+    """Return the packet in a frame, after the checks of RFC 4861 section 7.1; raises NeighbourError.
 
     Options are not read: the sender's MAC is that of the Ethernet header.
     """

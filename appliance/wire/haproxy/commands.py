@@ -1,7 +1,7 @@
-"""The commands of HAProxy's stats socket (management.txt 9.3) as values, and the words of its refusals.
+"""The commands of HAProxy's stats socket (management.txt 9.3) as values, and HAProxy's error messages.
 
-A line is one command or several, separated by `;`. What this appliance does not have is an unknown command to
-it, and is answered as HAProxy answers one.
+A line is one command or several, separated by `;`. HAProxy's commands without a counterpart here count as
+unknown, and are answered as HAProxy answers those.
 """
 
 import re
@@ -45,7 +45,7 @@ HELP: Final = {
     "prompt": "toggle interactive mode with prompt",
     "quit": "disconnect",
 }
-"""The commands, and what each does, as `help` prints them."""
+"""The commands with their effects, as `help` prints them."""
 
 
 class Simple(Enum):
@@ -62,7 +62,7 @@ class Simple(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowStat:
-    """Show rows: of one proxy by its name or number, of some kinds, of one server by its number; None is all.
+    """Show rows: of one proxy by name or number, of some kinds, of one server by number; None means all.
 
     `kinds` is HAProxy's sum: 1 for frontends, 2 for backends, 4 for servers.
     """
@@ -89,7 +89,7 @@ class GetWeight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetState:
-    """Put a server into a state, for good."""
+    """Put a server into a state, permanently."""
 
     pool: str
     server: str
@@ -115,17 +115,17 @@ class ShutdownSessions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A command that is not obeyed, and what HAProxy says to it."""
+    """A rejected command, and HAProxy's message for it."""
 
     answer: str
 
 
 Command = Simple | ShowStat | ShowServersState | GetWeight | SetState | SetWeight | ShutdownSessions | Refused
-"""What a line may hold."""
+"""The possible commands of a line."""
 
 
 def commands(line: bytes) -> list[Command]:
-    """Return the commands of a line, without its end; any bytes give some."""
+    """Return the commands of a line, without its end; any bytes are accepted."""
     parts = line.decode("latin-1").split(";")
     return [_command(part.split()) for part in parts]
 
@@ -136,7 +136,7 @@ def help_text() -> str:
 
 
 def unknown(words: list[str]) -> Refused:
-    """Return HAProxy's answer to a command that it does not know: the list of all, or of the likely ones."""
+    """Return HAProxy's answer to an unknown command: the list of all commands, or of similar ones."""
     if not words:
         return Refused(
             answer="Unknown command. Please enter one of the following commands only:\n" + _listing(HELP)
@@ -164,7 +164,7 @@ def _simple(command: Simple) -> Callable[[list[str]], Command]:
 
 
 def _show_stat(words: list[str]) -> Command:
-    if len(words) < 3:  # words such as `json` or `typed` that HAProxy would know are other formats
+    if len(words) < 3:  # words such as `json` or `typed`, which HAProxy accepts, select other formats
         return unknown(["show"]) if words else ShowStat()
     proxy, kinds, server = words[:3]
     if not (_INTEGER.fullmatch(kinds) and _INTEGER.fullmatch(server)):
@@ -181,7 +181,7 @@ def _show_servers_state(words: list[str]) -> Command:
 
 
 def _server(words: list[str]) -> tuple[str, str] | None:
-    """Return pool and server of the first word, None where it names none."""
+    """Return pool and server of the first word, None if it names none."""
     pool, slash, server = words[0].partition("/") if words else ("", "", "")
     return (pool, server) if pool and slash and server else None
 

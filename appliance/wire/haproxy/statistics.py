@@ -30,7 +30,7 @@ STATE_COLUMNS: Final = tuple(_STATE_NAMES.split())
 
 
 def csv_text(rows: Iterable[Mapping[str, int | str]]) -> str:
-    """Return the rows with their head; each line ends with a comma, as HAProxy's does."""
+    """Return the rows with a header; each line ends with a comma, as in HAProxy."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     text.write(f"# {','.join(COLUMNS)},\n")
@@ -40,7 +40,7 @@ def csv_text(rows: Iterable[Mapping[str, int | str]]) -> str:
 
 
 def info_text(fields: Mapping[str, int | str]) -> str:
-    """Return the fields of `show info`, one on each line."""
+    """Return the fields of `show info`, one per line."""
     return "".join(f"{name}: {value}\n" for name, value in fields.items())
 
 

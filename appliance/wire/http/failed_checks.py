@@ -1,4 +1,4 @@
-"""What a Kubernetes API server says in the body of a bad answer: which of its own checks have failed.
+"""The body of a Kubernetes API server's failed health answer: which of its own checks have failed.
 
 Source: k8s.io/apiserver, pkg/server/healthz: /readyz, /livez and /healthz answer 500 with a line for each
 check, `[+]ping ok` or `[-]etcd failed: reason withheld`.
@@ -16,7 +16,7 @@ _NAMED: Final = 5
 
 
 def failed_checks(received: bytes, method: str) -> tuple[str, ...]:
-    """Return the names of the checks that failed, as far as they have been received with the status line."""
+    """Return the names of the failed checks, as far as they arrived with the status line."""
     answer = ResponseBody(method)
     try:
         answer.feed(received)

@@ -14,7 +14,7 @@ _END: Final = re.compile(rb"\r?\n\r?\n")
 
 
 class RequestError(Exception):
-    """What the client sent is not HTTP/1, or its head is too long."""
+    """The client sent no HTTP/1, or its head is too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Request:
 
 
 def decode(data: bytes) -> Request | Need:
-    """Return the request whose head is complete; raises RequestError."""
+    """Return the request once its head is complete; raises RequestError."""
     head = data.lstrip(b"\r\n")  # RFC 9112 section 2.2: empty lines before the request line are ignored
     if _END.search(head) is None:
         if len(data) > LIMIT:

@@ -1,8 +1,8 @@
-"""The status line of an HTTP/1 answer: all that most health checks read.
+"""The status line of an HTTP/1 answer: all that most health checks need.
 
-Source: RFC 9112 section 4. What follows the line, headers and body, is left alone, however long it is; where
-a check wants to see the body, `wire.http.response_body` reads on.
-Interim answers before it are passed over (RFC 9110 section 15.2: a client has to, even unasked).
+Source: RFC 9112 section 4. Headers and body are not read, however long they are; if a check needs the body,
+`wire.http.response_body` reads on. Interim answers are skipped (RFC 9110 section 15.2: a client must, even
+unasked).
 """
 
 import re
@@ -14,13 +14,13 @@ from appliance.model.messages.quoting import masked
 from appliance.wire.need import Need
 
 LINE_LIMIT: Final = 1024
-"""Longest status line accepted, bytes with its end: real ones have less than a hundred."""
+"""Longest status line accepted, bytes including its end: real ones have less than a hundred."""
 
 INTERIM_LIMIT: Final = 16384
 """Most bytes of interim answers before the status line: early hints (RFC 8297) have a few hundred."""
 
 _SWITCHING: Final = HTTPStatus.SWITCHING_PROTOCOLS
-"""The one status below 200 that is an answer (RFC 9110 section 15.2.2): what follows is no HTTP any more."""
+"""The one status below 200 that is final (RFC 9110 section 15.2.2): what follows is not HTTP."""
 
 _PROTOCOL: Final = b"HTTP/"
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
@@ -42,20 +42,20 @@ class StatusLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedLine:
-    """A status line, and the bytes of interim answers that came before it."""
+    """A status line, and the number of bytes of interim answers before it."""
 
     line: StatusLine
     at: int
 
 
 def decode(buffer: bytes) -> StatusLine | Need:
-    """Return the status line of the answer that `buffer` starts with; raises ResponseError."""
+    """Return the status line at the start of `buffer`; raises ResponseError."""
     found = located(buffer)
     return found if isinstance(found, Need) else found.line
 
 
 def located(buffer: bytes) -> LocatedLine | Need:
-    """Return the same line, and where in `buffer` it begins; raises ResponseError."""
+    """Return the same line, and its offset in `buffer`; raises ResponseError."""
     at = 0
     while True:
         line = _line(buffer[at:])
@@ -88,5 +88,5 @@ def _interim(line: StatusLine) -> bool:
 
 
 def _shown(reason: bytes) -> str:
-    """Return a reason that can be shown on a terminal, whatever the server wrote."""
+    """Return a reason that is safe to show on a terminal, whatever the server wrote."""
     return masked(reason.decode(errors="replace").strip(), "\ufffd")

@@ -1,12 +1,12 @@
-"""The body of an HTTP/1 answer, as far as a health check looks into it.
+"""The body of an HTTP/1 answer, as far as a health check reads it.
 
-Source: RFC 9112 section 6.3 for where a body ends, 7.1 for chunks. A body that ends early, since the server
-has closed, is as good as what has come of it: HAProxy judges it so too. Codings such as gzip are left as they
-are; a check does not ask for them.
+Source: RFC 9112 section 6.3 for where a body ends, 7.1 for chunks. A body cut short because the server closes
+is judged by what has arrived, as in HAProxy. Codings such as gzip are not decoded; a check does not ask for
+them.
 
-Where a check keeps its connection, it also has to know whether the answer has come to its end, and the server
-keeps the connection too (RFC 9112 section 9.3). An answer that leaves any doubt of that is the last one of
-its connection: the next answer would be looked for in the wrong place.
+A check that keeps its connection must also know whether the answer is complete, and whether the server keeps
+the connection too (RFC 9112 section 9.3). After an answer that leaves any doubt the connection is not reused:
+the next answer might be read from the wrong place.
 """
 
 import re
@@ -19,10 +19,10 @@ from appliance.wire.http.http_response import ResponseError, StatusLine
 from appliance.wire.need import Need
 
 BODY_LIMIT: Final = 16384
-"""Bytes of a body that are looked at: HAProxy's are the rest of `tune.bufsize`, which is 16384."""
+"""Bytes of a body that are searched: HAProxy's limit is the rest of `tune.bufsize`, which is 16384."""
 
 HEAD_LIMIT: Final = 16384
-"""Most bytes of all headers: HAProxy has room for no more."""
+"""Most bytes of all headers: HAProxy has no room for more."""
 
 _CHUNK_LINE_LIMIT: Final = 256
 """Longest line before a chunk, its extensions included."""
@@ -36,7 +36,7 @@ _EMPTY_LINES: Final = frozenset({b"\r\n", b"\n"})
 
 
 class _Part(Enum):
-    """What the next bytes of an answer are."""
+    """The kind of the next bytes of an answer."""
 
     HEAD = auto()
     COUNTED = auto()
@@ -44,17 +44,17 @@ class _Part(Enum):
     UNTIL_CLOSE = auto()
     CHUNK_LINE = auto()
     CHUNK_END = auto()
-    """The line break behind a chunk."""
+    """The line break after a chunk."""
     TRAILERS = auto()
-    """Headers behind the last chunk, and the empty line that ends the answer."""
+    """Headers after the last chunk, and the empty line that ends the answer."""
     NOTHING = auto()
 
 
 class ResponseBody:
-    """One answer, which is fed in any pieces; `body` grows up to BODY_LIMIT bytes.
+    """One answer, fed in pieces of any size; `body` grows up to BODY_LIMIT bytes.
 
-    `method` is that of the request: an answer to HEAD has no body. `line` is None until the status line is
-    there. `ended` tells that nothing will be added any more, however much the server sends.
+    `method` is that of the request: an answer to HEAD has no body. `line` is None until the status line has
+    arrived. `ended`: nothing more will be added, however much the server sends.
     """
 
     def __init__(self, method: str) -> None:
@@ -67,29 +67,29 @@ class ResponseBody:
         self._whole = False
         self._trailer_bytes = 0
         self._left = 0
-        self._searched = 0  # in what is pending: the headers do not end before
+        self._searched = 0  # in the pending data: the headers do not end before it
         self._pending = b""
 
     @property
     def ended(self) -> bool:
-        """Whether the whole body is there, or as much of it as is looked at."""
+        """Whether the body is complete, or as much of it as is searched."""
         return self._part in {_Part.TRAILERS, _Part.NOTHING}
 
     @property
     def persists(self) -> bool:
-        """Whether another request may follow: the answer is whole, nothing is behind it, the server keeps."""
+        """Whether another request may follow: the answer has ended, nothing is after it, the server keeps."""
         return self._kept and self._whole and not self._pending
 
     def feed(self, data: bytes) -> None:
-        """Take what the server has sent next; raises ResponseError."""
+        """Take the next data from the server; raises ResponseError."""
         if self._part is _Part.NOTHING and self._pending:
-            return  # one byte too many says as much as all that follow
+            return  # one byte too many is enough to know
         self._pending += data
         while self._part is not _Part.NOTHING and self._step():
             pass
 
     def _step(self) -> bool:
-        """Take one thing from what is pending; tells whether it was there as a whole."""
+        """Consume one element of the pending data; return whether it was complete."""
         match self._part:
             case _Part.HEAD:
                 return self._head()
@@ -179,7 +179,7 @@ class ResponseBody:
         return True
 
     def _trailer(self) -> bool:
-        """Pass over one trailer; they are no part of the body, so bad ones only end the connection's use."""
+        """Skip one trailer; trailers are not part of the body, so a bad one only prevents reuse."""
         line, newline, rest = self._pending.partition(b"\n")
         if self._trailer_bytes + len(line) > HEAD_LIMIT:
             self._part = _Part.NOTHING
@@ -203,9 +203,9 @@ class ResponseBody:
 
 
 def _fields(head: bytes) -> dict[bytes, list[bytes]]:
-    """Return the values of the headers by name in small letters, each item of a list for itself.
+    """Return the values of the headers by lower-case name, with each list item separate.
 
-    Repeated headers are one list (RFC 9110 section 5.3). Folded lines are no headers (RFC 9112 section 5.2).
+    Repeated headers are one list (RFC 9110 section 5.3). Folded lines are ignored (RFC 9112 section 5.2).
     """
     at = head.index(b"\n") + 1
     fields: dict[bytes, list[bytes]] = {}
@@ -220,11 +220,11 @@ def _fields(head: bytes) -> dict[bytes, list[bytes]]:
 
 
 def _kept(fields: dict[bytes, list[bytes]], line: StatusLine) -> bool:
-    """Tell whether the server keeps the connection after this answer.
+    """Return whether the server keeps the connection after this answer.
 
-    One with a Transfer-Encoding beside a Content-Length or in HTTP/1.0, or of more codings than `chunked`, is
-    nothing that a server of today sends; whoever reads its end otherwise than we do takes part of it for the
-    next answer (RFC 9112 sections 6.1, 6.3 and 11.1).
+    Current servers send no Transfer-Encoding together with a Content-Length, or in HTTP/1.0, or with more
+    codings than `chunked`. A client that finds another end than we do takes part of such an answer for the
+    next one (RFC 9112 sections 6.1, 6.3 and 11.1).
     """
     options = {each.lower() for each in fields.get(b"connection", [])}
     codings = [each.lower() for each in fields.get(b"transfer-encoding", [])]
@@ -237,7 +237,7 @@ def _kept(fields: dict[bytes, list[bytes]], line: StatusLine) -> bool:
 
 
 def _length(lengths: set[bytes]) -> int:
-    """Return the one length that all headers of that name give (RFC 9110 section 8.6)."""
+    """Return the one length on which all headers of that name agree (RFC 9110 section 8.6)."""
     length = lengths.pop()
     if lengths or not length.isdigit() or len(length) > len(str(2**63)):
         raise ResponseError("a Content-Length that is no one number")

@@ -1,1 +1,1 @@
-"""What a Kubernetes API server is asked and answers, and the file that says how it is reached."""
+"""Requests to a Kubernetes API server, its answers, and the file with its address and credentials."""

@@ -1,6 +1,6 @@
-"""What an API server answers: a page of a list, one event of a watch, or why it does not (a Status).
+"""Answers of an API server: a page of a list, one event of a watch, or a refusal (a Status).
 
-Any bytes give a value or an AnswerError. How long they may be is the caller's to limit.
+Any bytes give a value or an AnswerError. The caller limits their length.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ AnyObject = TypeVar("AnyObject", bound=ApiObject)
 
 
 class AnswerError(Exception):
-    """The bytes are no such answer; says what is wrong with them."""
+    """The bytes are no such answer; the message names what is wrong."""
 
 
 class _ListMetadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,7 +49,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[AnyObject]):
-    """A part of a list; `more` asks for the next one, None at the end."""
+    """A part of a list; `more` requests the next one, None at the end."""
 
     items: tuple[AnyObject, ...]
     resource_version: str
@@ -58,7 +58,7 @@ class Page(Generic[AnyObject]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Generic[AnyObject]):
-    """An object came or is another one; `resource_version` is what a later watch goes on from."""
+    """An object was added or changed; `resource_version` is where a later watch continues."""
 
     value: AnyObject
     resource_version: str
@@ -66,7 +66,7 @@ class Changed(Generic[AnyObject]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted(Generic[AnyObject]):
-    """An object is no more."""
+    """An object was deleted."""
 
     value: AnyObject
     resource_version: str
@@ -81,7 +81,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why there is no answer, in the server's words."""
+    """The reason for a refusal, in the server's words."""
 
     code: int
     message: str
@@ -119,9 +119,9 @@ def decode_event(
 
 
 def decode_refusal(body: bytes, *, status: int) -> Refusal:
-    """Return what the body of a refusal says; a body of anybody else (a proxy's) is left out.
+    """Return the reason in the body of a refusal; a body of any other origin (a proxy) is ignored.
 
-    `status` is the HTTP status, which counts where the body has no code.
+    `status` is the HTTP status, which counts if the body has no code.
     """
     try:
         found = _decoded(body, _Status)

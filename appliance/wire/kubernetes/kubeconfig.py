@@ -1,8 +1,8 @@
-"""A kubeconfig: where an API server is, who signs for it, and who we are there.
+"""A kubeconfig: the address of an API server, the CA of its certificate, and our credentials.
 
-Of a file with several contexts the current one counts. Programs that would have to be run for a token (exec)
-and what Kubernetes itself has given up (auth-provider, passwords) are refused by name; so is a connection
-whose certificate is not checked.
+If a file has several contexts, the current one counts. Programs that must be run for a token (exec) and
+methods that Kubernetes has dropped (auth-provider, passwords) are refused by name, as is a connection whose
+certificate is not verified.
 """
 
 import base64
@@ -19,12 +19,12 @@ _REFUSED_USERS: Final = ("exec", "auth-provider", "username", "password", "imper
 
 
 class KubeconfigError(Exception):
-    """The file is no kubeconfig that can be used; says which key is wrong, and never shows a secret."""
+    """The file is no usable kubeconfig; the message names the wrong key, and never shows a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubeconfig:
-    """What the current context says. A value stands in the file (bytes, text) or in another file (a path)."""
+    """The current context. A value is in the file itself (bytes, text) or in another file (a path)."""
 
     host: str
     port: int
@@ -40,7 +40,7 @@ class Kubeconfig:
 
 
 def decode(text: bytes) -> Kubeconfig:
-    """Return what a file says; raises KubeconfigError."""
+    """Return the content of a file; raises KubeconfigError."""
     try:
         value = read(text).value
     except DocumentError as error:
@@ -74,7 +74,7 @@ _Mapping = dict[str, Plain]
 
 
 def _named(value: _Mapping, section: str, name: str, inner: str) -> _Mapping:
-    """Return what a list of named things has by a name: `contexts`, for example."""
+    """Return the item with a name from a list: from `contexts`, for example."""
     things = value.get(section)
     for each in things if isinstance(things, list) else ():
         if isinstance(each, dict) and each.get("name") == name:

@@ -1,4 +1,4 @@
-"""The objects of the Kubernetes API that we look at, with the fields that we need and no others.
+"""The objects of the Kubernetes API that we read, reduced to the fields that we need.
 
 Names are the API's own. A field that may be missing or null there has a default here.
 """
@@ -11,11 +11,11 @@ Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
 
 
 class _ApiObject(msgspec.Struct, frozen=True, rename="camel"):
-    """What all have in common: decoded from camelCase, never changed."""
+    """The base of all: decoded from camelCase, immutable."""
 
 
 class Metadata(_ApiObject, frozen=True, rename="camel"):
-    """Name of an object, and the version of it that this is."""
+    """Name and version of an object."""
 
     name: str
     resource_version: str = ""
@@ -29,7 +29,7 @@ class NodeAddress(_ApiObject, frozen=True, rename="camel"):
 
 
 class NodeStatus(_ApiObject, frozen=True, rename="camel"):
-    """What is known of a Node. Its conditions are left out: whether a master is used, checks decide."""
+    """The status of a Node. Its conditions are left out: checks decide whether a master is used."""
 
     addresses: tuple[NodeAddress, ...] | None = None
 
@@ -42,13 +42,13 @@ class Node(_ApiObject, frozen=True, rename="camel"):
 
 
 class EndpointConditions(_ApiObject, frozen=True, rename="camel"):
-    """Whether an endpoint takes connections; null is to be taken for true (API reference, EndpointSlice)."""
+    """Whether an endpoint accepts connections; null means true (API reference, EndpointSlice)."""
 
     ready: bool | None = None
 
 
 class Endpoint(_ApiObject, frozen=True, rename="camel"):
-    """One endpoint of a service: its addresses, all of which are the same, and the Node that it is on."""
+    """One endpoint of a service: its equivalent addresses, and its Node."""
 
     addresses: tuple[str, ...] = ()
     conditions: EndpointConditions | None = None
@@ -56,7 +56,7 @@ class Endpoint(_ApiObject, frozen=True, rename="camel"):
 
 
 class EndpointPort(_ApiObject, frozen=True, rename="camel"):
-    """A port that all endpoints of a slice have."""
+    """A port of all endpoints of a slice."""
 
     name: str | None = None
     port: Port | None = None
@@ -72,7 +72,7 @@ class EndpointSlice(_ApiObject, frozen=True, rename="camel"):
 
 
 class HostNetwork(_ApiObject, frozen=True, rename="camel"):
-    """How a router listens on its Node; `protocol` is TCP, or PROXY where it expects that header."""
+    """How a router listens on its Node; `protocol` is TCP, or PROXY if it expects that header."""
 
     http_port: Port | None = None
     https_port: Port | None = None
@@ -80,14 +80,14 @@ class HostNetwork(_ApiObject, frozen=True, rename="camel"):
 
 
 class PublishingStrategy(_ApiObject, frozen=True, rename="camel"):
-    """How routers are reached; only with HostNetwork is that on the Nodes."""
+    """How routers are reached; on the Nodes only with HostNetwork."""
 
     type: str = ""
     host_network: HostNetwork | None = None
 
 
 class IngressControllerStatus(_ApiObject, frozen=True, rename="camel"):
-    """What the operator of routers has made of an IngressController."""
+    """The status that the ingress operator has set for an IngressController."""
 
     endpoint_publishing_strategy: PublishingStrategy | None = None
 
@@ -100,7 +100,7 @@ class IngressController(_ApiObject, frozen=True, rename="camel"):
 
 
 class ConfigMap(_ApiObject, frozen=True, rename="camel"):
-    """Words by keys."""
+    """Values by key."""
 
     metadata: Metadata
     data: dict[str, str] | None = None

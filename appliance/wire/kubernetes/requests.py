@@ -1,4 +1,4 @@
-"""What an API server is asked: the paths of lists and watches."""
+"""Requests to an API server: the paths of lists and watches."""
 
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
@@ -16,9 +16,10 @@ _NODES = "/api/v1/nodes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """Objects that are listed and watched together: their kind, path, and which of them.
+    """Objects that are listed and watched together: their kind, path and selection.
 
-    `name` is one of them, for whose list a right by name is enough; `what` is how people call them.
+    `name` is that of a single object, for which a permission by name is enough; `what` is the usual name of
+    the objects.
     """
 
     kind: type[ApiObject]
@@ -28,11 +29,11 @@ class Resource:
     name: str | None = None
 
     def list_path(self, *, limit: int, more: str | None) -> str:
-        """Return the path of a page of the list; `more` is what the page before said."""
+        """Return the path of a page of the list; `more` comes from the page before."""
         return self._with(limit=str(limit), **({"continue": more} if more else {}))
 
     def watch_path(self, *, resource_version: str, seconds: int) -> str:
-        """Return the path of a watch from a version on, which the server ends after some seconds."""
+        """Return the path of a watch from a version on; the server ends it after some seconds."""
         return self._with(
             watch="1",
             resourceVersion=resource_version,
@@ -79,7 +80,7 @@ API_ENDPOINTS = Resource(
     what="endpointslice kubernetes in default",
     name="kubernetes",
 )
-"""The API servers, as they say themselves that they serve."""
+"""The API servers, as they register themselves."""
 
 BOOTSTRAP = Resource(
     kind=ConfigMap,
@@ -87,4 +88,4 @@ BOOTSTRAP = Resource(
     what="configmap bootstrap in kube-system",
     name="bootstrap",
 )
-"""How far the installation of the cluster is (installer, waitForBootstrapConfigMap)."""
+"""The progress of the cluster's installation (installer, waitForBootstrapConfigMap)."""

@@ -1,7 +1,7 @@
 """One datagram from a worker to `health`: clients could not connect to a server.
 
-It makes `health` check the server now (HAProxy's `observe layer4`). It changes no state by itself, and where
-one is lost the next regular check finds the same.
+It makes `health` check the server now (HAProxy's `observe layer4`). It changes no state by itself, and if one
+is lost the next regular check finds the same.
 """
 
 import msgspec
@@ -11,11 +11,11 @@ SIZE_LIMIT = 1024
 
 
 class ConnectFailureError(Exception):
-    """The datagram is not what a worker sends."""
+    """The datagram does not have a worker's format."""
 
 
 class ConnectFailure(msgspec.Struct, frozen=True, array_like=True):
-    """The server that clients could not connect to, by its pool and name."""
+    """The server to which clients could not connect, by pool and name."""
 
     pool: str
     server: str
@@ -27,7 +27,7 @@ def encode(pool: str, server: str) -> bytes:
 
 
 def decode(datagram: bytes) -> ConnectFailure:
-    """Return what a datagram says; raises ConnectFailureError."""
+    """Return the content of a datagram; raises ConnectFailureError."""
     if len(datagram) > SIZE_LIMIT:
         raise ConnectFailureError(f"more than {SIZE_LIMIT} bytes")
     try:

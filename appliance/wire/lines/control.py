@@ -1,4 +1,4 @@
-"""Control lines between programs: one JSON object a line, questions one way and answers the other."""
+"""Control lines between programs: one JSON object a line, questions one way, answers the other way."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,14 +13,14 @@ QUESTION_LIMIT: Final = 1 << 20
 
 
 class ControlError(Exception):
-    """The peer sent something that is not a control line."""
+    """The peer sent a line that is no control line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerProblem:
-    """One thing that is wrong; path, line and column where it has a place in a file.
+    """One problem; path, line and column if it has a place in a file.
 
-    `source` is the file where it is another one than our YAML: haproxy.cfg, keepalived.conf.
+    `source` is the file if it is not our YAML: haproxy.cfg, keepalived.conf.
     """
 
     message: str
@@ -31,13 +31,13 @@ class AnswerProblem:
 
 
 def as_values(problems: Iterable[AnswerProblem]) -> list[dict[str, object]]:
-    """Return problems as answers and log lines show them."""
+    """Return problems in the form of answers and log lines."""
     return [{key: value for key, value in asdict(each).items() if value is not None} for each in problems]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A command and its parameters. The accessors raise ControlError for what is absent or mistyped."""
+    """A command and its parameters. The accessors raise ControlError for missing or mistyped ones."""
 
     command: str
     values: Mapping[str, object] = field(default_factory=dict)
@@ -59,15 +59,15 @@ class Question:
         return self._of(key, float)
 
     def flag(self, key: str) -> bool:
-        """Return a parameter that is true or false."""
+        """Return a boolean parameter."""
         return self._of(key, bool)
 
     def places(self, key: str) -> frozenset[tuple[str, int]]:
-        """Return a parameter of hosts with ports; empty where it was not given."""
+        """Return a parameter of hosts with ports; empty if missing."""
         return self._of(key, frozenset[tuple[str, int]]) if key in self.values else frozenset()
 
     def optional_text(self, key: str) -> str | None:
-        """Return a string parameter, None where it was not given."""
+        """Return a string parameter, None if missing."""
         return self._of(key, str) if self.values.get(key) is not None else None
 
     def _of(self, key: str, kind: type[_Value]) -> _Value:
@@ -79,7 +79,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer of a program to a question; `errors` is empty exactly when `ok`."""
+    """A program's answer to a question; `errors` is empty exactly when `ok`."""
 
     ok: bool
     errors: tuple[AnswerProblem, ...] = ()
@@ -87,12 +87,12 @@ class Answer:
 
 
 def good(**values: object) -> Answer:
-    """Return the answer of a command that has done what was asked."""
+    """Return the answer to a command that has succeeded."""
     return Answer(ok=True, values=values)
 
 
 def bad(*problems: AnswerProblem | str) -> Answer:
-    """Return the answer of a command that was refused or failed: it has changed nothing."""
+    """Return the answer to a command that was refused or failed: it has changed nothing."""
     errors = tuple(AnswerProblem(message=each) if isinstance(each, str) else each for each in problems)
     return Answer(ok=False, errors=errors)
 

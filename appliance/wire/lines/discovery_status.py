@@ -1,4 +1,4 @@
-"""What `discover` answers to `status`: its sources, what it asks for each, and what is wrong."""
+"""The answer of `discover` to `status`: its sources, its requests for each, and its problems."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceStatus:
-    """One list that is watched. `server` answered last, at `seen_at`; `error` is why it does not now.
+    """One watched list. `server` answered last, at `seen_at`; `error` is why it does not now.
 
     Times are Unix seconds, None for never.
     """
@@ -21,7 +21,7 @@ class ResourceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundStatus:
-    """One server of a source; `held` is whether the API does not show it any more."""
+    """One server of a source; `held`: it is kept although the API no longer shows it."""
 
     name: str
     host: str
@@ -30,7 +30,7 @@ class FoundStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """One source, and the pools that have its servers. `changed_at` is when they were last others."""
+    """One source, and the pools with its servers. `changed_at` is when these last changed."""
 
     name: str
     pools: tuple[str, ...]
@@ -44,7 +44,7 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryStatus(StatusAnswer):
-    """All of it. `problems` are for the operator; `installed` is whether the bootstrap is complete."""
+    """The whole answer. `problems` are for the operator; `installed`: the bootstrap is complete."""
 
     installed: bool
     sources: tuple[SourceStatus, ...]

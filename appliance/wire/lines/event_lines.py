@@ -1,4 +1,4 @@
-"""Events of the appliance as JSON lines: on the boards of programs that tell them, and in the kept file."""
+"""Events of the appliance as JSON lines: on the boards of programs that report them, and in the kept file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ import msgspec
 from appliance.model.operator_events import OperatorEvent
 
 LONGEST: Final = 4096
-"""Bytes of a line at most; texts are cut for it."""
+"""Most bytes of a line; longer texts are cut."""
 
 _SUBJECT: Final = 160  # characters, of at most four bytes each
 _DETAIL: Final = 300
@@ -23,7 +23,7 @@ def encode(event: OperatorEvent) -> bytes:
 
 
 def decode(data: bytes) -> Iterator[OperatorEvent]:
-    """Yield the events of lines; those that cannot be understood are left out, half ones among them."""
+    """Yield the events in lines; unreadable and incomplete lines are skipped."""
     for line in data.split(b"\n"):
         if not line or len(line) > LONGEST:
             continue
@@ -34,7 +34,7 @@ def decode(data: bytes) -> Iterator[OperatorEvent]:
 
 
 def newest(lines: Iterable[bytes], limit: int) -> bytes:
-    """Return the newest of some lines, the last ones, that fit into `limit` bytes together."""
+    """Return the newest lines, from the end, that fit into `limit` bytes together."""
     kept: list[bytes] = []
     room = limit
     for line in reversed(list(lines)):
@@ -46,7 +46,7 @@ def newest(lines: Iterable[bytes], limit: int) -> bytes:
 
 
 def _clean(event: OperatorEvent) -> OperatorEvent:
-    """Return an event whose texts can be shown anywhere, and are no longer than there is room for."""
+    """Return an event whose texts can be shown anywhere, and are not too long."""
     return replace(
         event,
         program=_text(event.program, _WORD),
@@ -60,6 +60,6 @@ def _clean(event: OperatorEvent) -> OperatorEvent:
 
 
 def _text(text: str, longest: int) -> str:
-    """Return a text on one line, without what a terminal obeys, cut with dots at its end."""
+    """Return a text on one line, without terminal control characters; dots mark a cut end."""
     shown = text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
     return shown if len(shown) <= longest else f"{shown[: longest - 3]}..."

@@ -1,7 +1,6 @@
-"""What the program `forward` answers to `status`: written by it, read by `appliance status`.
+"""The answer of the program `forward` to `status`, read by `appliance status`.
 
-Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
-seconds.
+Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
 """
 
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardedGroup:
-    """What the kernel has counted for the frontends of a group, under the name of its proxy, `proxy-api`.
+    """The kernel's counters for the frontends of a group, under the name of its proxy, `proxy-api`.
 
-    Bytes are those of whole packets; `failed` are connections that came while no server was up.
+    Bytes are those of whole packets; `failed` are connections that arrived while no server was up.
     """
 
     program: str
@@ -23,7 +22,7 @@ class ForwardedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardStatus(StatusAnswer):
-    """The whole answer. `trouble` is why the rules are not as they should be, empty where they are."""
+    """The whole answer. `trouble` is why the rules are not as intended, empty if they are."""
 
     trouble: str = ""
     groups: tuple[ForwardedGroup, ...] = ()

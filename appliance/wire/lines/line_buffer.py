@@ -1,4 +1,4 @@
-"""Lines out of a stream of chunks, with bounded memory, and work that grows with the bytes alone."""
+"""Lines from a stream of chunks, with bounded memory, and work proportional to the bytes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 from appliance.wire.lines.control import ControlError
 
 LINE_LIMIT: Final = 16 << 20
-"""Longest answer accepted, bytes: a listing of sessions is large, a peer without newlines is broken."""
+"""Longest answer accepted, bytes: a listing of sessions is large; a peer that sends no newline is broken."""
 
 
 class LineBuffer:
-    """Turns the chunks of one connection into lines without their ends; `limit` is bytes."""
+    """Splits the chunks of one connection into lines without their ends; `limit` is bytes."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._pending = bytearray()
@@ -18,12 +18,12 @@ class LineBuffer:
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a line has begun and not ended."""
+        """Return whether a line is incomplete."""
         return bool(self._pending)
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Return the lines that `chunk` completes; raises ControlError for one that is too long."""
-        # What is pending is copied once, at the end of its line: a line may come byte by byte.
+        """Return the lines that `chunk` completes; raises ControlError if one is too long."""
+        # Pending data is copied once, at the end of its line: a line may arrive byte by byte.
         first, end, rest = chunk.partition(b"\n")
         self._pending += first
         lines: list[bytes | bytearray] = []

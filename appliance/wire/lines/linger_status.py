@@ -1,7 +1,6 @@
-"""What the program `linger` answers to `status`: written by it, read by `appliance vip status` and `leave`.
+"""The answer of the program `linger` to `status`, read by `appliance vip status` and `leave`.
 
-Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
-seconds.
+Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,9 +11,9 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptStatus:
-    """One address that this node serves (`active`), or has left at `left_at` with `connections` open.
+    """One address that this node serves (`active`), or left at `left_at` with `connections` open.
 
-    `followers` are the nodes that would lead its packets here, if they served it.
+    `followers` are the nodes that would redirect its packets here, if they served it.
     """
 
     address: str
@@ -27,7 +26,7 @@ class KeptStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeeperStatus:
-    """What another node says of one of our addresses: the same."""
+    """The same from another node, about one of our addresses."""
 
     node: str
     address: str
@@ -39,9 +38,9 @@ class KeeperStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LingerStatus(StatusAnswer):
-    """The whole answer. `trouble` is why something is not as it should be, empty where all is.
+    """The whole answer. `trouble` is why something is not as intended, empty if all is.
 
-    `drops` counts reports that were not believed, by reason.
+    `drops` counts rejected reports by reason.
     """
 
     trouble: str = ""
@@ -50,7 +49,7 @@ class LingerStatus(StatusAnswer):
     drops: Mapping[str, int] = field(default_factory=dict)
 
     def objection(self, routers: Collection[str]) -> str:
-        """Return why a move of these virtual routers would end their connections, "" where it would not."""
+        """Return why moving these virtual routers would end their connections, "" if it would not."""
         moving = [each for each in self.addresses if each.active and each.router in routers]
         if not moving:
             return ""
@@ -61,5 +60,5 @@ class LingerStatus(StatusAnswer):
 
     @property
     def connections(self) -> int:
-        """Return how many connections of addresses that this node has left are still here."""
+        """Return the number of open connections here to addresses that this node has left."""
         return sum(each.connections for each in self.addresses if not each.active)

@@ -1,8 +1,8 @@
-"""Sessions on their way from one worker to another: what stands beside their descriptors.
+"""Sessions moving from one worker to another: the data that accompanies their descriptors.
 
-A worker whose generation drains asks one of the newer generation to `offer` a batch, and then which of it to
-`take`. The descriptors travel beside the line of `offer`, in the order of `descriptors_of`. Times are seconds
-before the line was written, as two processes may count theirs from different moments.
+A worker whose generation drains sends an `offer` of a batch to one of the newer generation, and then which of
+it to `take`. The descriptors are passed with the line of `offer`, in the order of `descriptors_of`. Times are
+seconds before the line was written, as two processes may count from different moments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ from appliance.model.snapshot.pools import Server
 from appliance.wire.lines.control import ControlError
 
 OPEN_ONLY: Final = 1
-"""The version of an offer of sessions that all relay: the first release that moves any reads it."""
+"""The version of an offer of sessions that all relay: the first release that moves sessions reads it."""
 
 WITH_WAITING: Final = 2
-"""The version of an offer with sessions that wait for a server. Who reads no version of an offer refuses."""
+"""The version of an offer with sessions that wait for a server. Releases without that version refuse it."""
 
 MOST_SESSIONS: Final = 100
-"""Sessions of one batch."""
+"""Most sessions of one batch."""
 
 NO_ROOM: Final = "no descriptors left"
-"""The reason against a session that may be offered again: it is over soon."""
+"""A reason to refuse a session that soon passes: the session may be offered again."""
 
 _MOST_TRIED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -34,10 +34,10 @@ _Message = TypeVar("_Message")
 
 
 class MovingSide(msgspec.Struct, frozen=True, kw_only=True):
-    """One socket of a session: what was read there, and what of it the other socket has not taken.
+    """One socket of a session: data read from it that the other socket has not taken yet.
 
-    That is `backlog`, or `piped` bytes in a pipe whose two descriptors travel along. `idle` is how long ago
-    something moved here, `first` says that nothing was read since the connect.
+    That is `backlog`, or `piped` bytes in a pipe whose two descriptors are passed too. `idle` is how long ago
+    data last moved here, `first`: nothing was read since the connect.
     """
 
     count: _Count
@@ -50,10 +50,10 @@ class MovingSide(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """What is told of a session that does not relay yet.
+    """The state of a session that does not relay yet.
 
-    `early` is what the client has sent so far, `tried` are the servers that could not be connected to,
-    `left` is the seconds until its phase ends, and `dialled` how long ago the last connect began.
+    `early` is the data that the client has sent so far, `tried` are the servers whose connects failed, `left`
+    is the seconds until its phase ends, and `dialled` how long ago the last connect began.
     """
 
     phase: Literal["queued", "delayed", "connecting"]
@@ -64,11 +64,11 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MovingSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One session. `id` is the one by which operators know it, `member` its server as it was configured.
+    """One session. `id` is its id for operators, `member` its server as configured.
 
-    `counted_in` and `counted_out` are bytes that the counters of the former worker have already. `max_age`
-    is what is left of it, None without one. `waiting` is None for one that relays, which has all the rest;
-    one in a queue has no `member`, only one that connects has a `server`, and none is `ready`.
+    `counted_in` and `counted_out` are bytes already in the counters of the former worker. `max_age` is what
+    remains of it, None without one. `waiting` is None for a session that relays, which has everything else;
+    one in a queue has no `member`, only one that connects has a `server`, and none that waits is `ready`.
     """
 
     id: _Name
@@ -89,7 +89,7 @@ class MovingSession(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Waiting | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no session is like."""
+        """Reject combinations that no session can have."""
         phase = "open" if self.waiting is None else self.waiting.phase
         if (self.member is not None) is not (phase != "queued"):
             raise ValueError(f"a session that is {phase}, and its server")
@@ -107,13 +107,13 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to an offer: for each session "" where it can be taken, or why it cannot."""
+    """The answer to an offer: for each session "" if it can be taken, or why not."""
 
     refused: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_SESSIONS)]
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sessions of the batch offered last are to be taken now, by their places in it."""
+    """The sessions of the batch offered last to take now, by their positions in it."""
 
     places: Annotated[tuple[_Count, ...], msgspec.Meta(max_length=MOST_SESSIONS)]
 
@@ -124,7 +124,7 @@ def values(message: Offer | Offered | Taken) -> dict[str, object]:
 
 
 def offer_of(sessions: Sequence[MovingSession]) -> Offer:
-    """Return an offer in the lowest version that has words for these sessions."""
+    """Return an offer in the lowest version that can express these sessions."""
     waiting = any(each.waiting is not None for each in sessions)
     return Offer(version=WITH_WAITING if waiting else OPEN_ONLY, sessions=tuple(sessions))
 
@@ -148,7 +148,7 @@ def taken(given: Mapping[str, object]) -> Taken:
 
 
 def descriptors_of(session: MovingSession) -> int:
-    """Return how many descriptors a session has: client, server, and reader and writer of each pipe."""
+    """Return a session's number of descriptors: client, server, and reader and writer of each pipe."""
     sides = [each for each in (session.client, session.server) if each is not None]
     return len(sides) + 2 * sum(1 for each in sides if each.piped)
 

@@ -1,7 +1,6 @@
-"""What the program `redirect` answers to `status`: written by it, read by `appliance status`.
+"""The answer of the program `redirect` to `status`, read by `appliance status`.
 
-Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
-seconds.
+Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 
 class RedirectState(StrEnum):
-    """ON: new connections are redirected. STANDS_BACK: OpenShift's monitor has its own rules for that."""
+    """ON: new connections are redirected. STANDS_BACK: OpenShift's monitor has its own rules for them."""
 
     ON = "on"
     OFF = "off"
@@ -23,7 +22,7 @@ class RedirectState(StrEnum):
 class RedirectedFrontend:
     """The redirect of one frontend, `api/kube-api`: from which addresses, to which, since when, and why.
 
-    `streak` counts the looks in a row that contradict the state; `state` is a RedirectState.
+    `streak` counts the consecutive observations that contradict the state; `state` is a RedirectState.
     """
 
     name: str
@@ -37,10 +36,10 @@ class RedirectedFrontend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedirectStatus(StatusAnswer):
-    """The whole answer. `trouble` is why the rules are not as they should be, empty where they are.
+    """The whole answer. `trouble` is why the rules are not as intended, empty if they are.
 
-    `owned` is whether the kernel removes the rules when the program ends, however it ends, and `guarded`
-    whether it redirects only where somebody listens: both depend on the kernel's age.
+    `owned`: the kernel removes the rules when the program ends, however it ends. `guarded`: it redirects only
+    if a program listens. Both depend on the kernel's age.
     """
 
     trouble: str = ""
@@ -49,5 +48,5 @@ class RedirectStatus(StatusAnswer):
     redirects: tuple[RedirectedFrontend, ...] = ()
 
     def redirect(self, name: str) -> RedirectedFrontend | None:
-        """Return the redirect of a frontend, None where there is none."""
+        """Return the redirect of a frontend, None without one."""
         return next((each for each in self.redirects if each.name == name), None)

@@ -1,7 +1,7 @@
 r"""The text lines of the reload socket: `reload`, with `--force` or `--dry-run`, `stop`, and everything else.
 
-The protocol is that of OpenShift's HAProxy and keepalived pods (`while read -r line`): bytes without \n at
-the end of the connection are no line. Blanks around the word and the \r of a \r\n are ignored.
+The protocol is that of OpenShift's HAProxy and keepalived pods (`while read -r line`): bytes at the end of
+the connection without \n are not a line. Blanks around the word and the \r of a \r\n are ignored.
 """
 
 from collections.abc import Iterator
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from typing import Final
 
 LINE_LIMIT: Final = 4096
-"""Longest line, bytes; a longer one is skipped up to its end, and refused once."""
+"""Longest line, bytes; a longer one is skipped to its end, and refused once."""
 
-_SHOWN: Final = 80  # bytes of an unknown line that the answer and the log quote
+_SHOWN: Final = 80  # bytes of an unknown line that answer and log quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadLine:
-    """The line `reload`; `forced` is `--force`: problems with what this node serves now do not refuse it."""
+    """The line `reload`; `forced` is `--force`: problems with what this node serves now do not prevent it."""
 
     forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalLine:
-    """The line `reload --dry-run`: say what a reload would do and what refuses it, and change nothing."""
+    """The line `reload --dry-run`: report what a reload would do and what prevents it; change nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +33,17 @@ class StopLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownLine:
-    """A line that is something else; `reason` says what, for the answer and the log."""
+    """Any other line; `reason` is for the answer and the log."""
 
     reason: str
 
 
 SocketLine = ReloadLine | RehearsalLine | StopLine | UnknownLine
-"""What one line asks for."""
+"""The request in one line."""
 
 
 class ReloadLines:
-    """Turns the chunks of one connection into lines, with bounded memory."""
+    """Splits the chunks of one connection into lines, with bounded memory."""
 
     def __init__(self) -> None:
         self._pending = b""
@@ -51,7 +51,7 @@ class ReloadLines:
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a line has begun and not ended."""
+        """Return whether a line is incomplete."""
         return bool(self._pending) or self._skipping
 
     def feed(self, chunk: bytes) -> Iterator[SocketLine]:

@@ -1,7 +1,7 @@
-"""What every program answers to `status`; what only one of them answers is in a type of its own.
+"""The part of the answer to `status` that all programs share; the rest has a type for each program.
 
-Whatever is absent has a default, and what is unknown is ignored, so that the answer of another version can
-still be read. Moments are Unix seconds.
+Missing fields have defaults, and unknown ones are ignored, so that the answer of another version can still be
+read. Times are Unix seconds.
 """
 
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ Status = TypeVar("Status")
 
 
 class StatusAnswerError(Exception):
-    """The answer does not hold the status that was asked for."""
+    """The answer does not hold the status requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusAnswer:
-    """What they have in common.
+    """The shared fields.
 
     `snapshot` is the number of the configuration in use, `pending` that of a prepared one. `not_kept` are
-    files that the program cannot write, `socket_failures` sockets on which it does not listen, with the
+    files that the program cannot write, `socket_failures` sockets on which it cannot listen, with the
     reasons.
     """
 
@@ -39,14 +39,14 @@ class StatusAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyStatus(StatusAnswer):
-    """What a proxy master answers; `generation` is the one whose workers accept connections."""
+    """The answer of a proxy master; `generation` is the one whose workers accept connections."""
 
     generation: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReload:
-    """The reload that ended last: when, in Unix seconds, and whether it did what was asked."""
+    """The last finished reload: its time, in Unix seconds, and whether it succeeded."""
 
     at: float
     ok: bool
@@ -54,10 +54,10 @@ class LastReload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadStatus(StatusAnswer):
-    """What `reload` answers.
+    """The answer of `reload`.
 
-    `reloads` is how many had which result, `last` the last one. `refused` is what was wrong with it, empty
-    after a good one. It is tried again in `again_in` seconds, None where it is not.
+    `reloads` counts reloads by result, `last` is the last one. `refused` has its problems, empty after a
+    success. It is tried again in `again_in` seconds, None if it is not.
     """
 
     version: str | None = None
@@ -74,7 +74,7 @@ def encode(status: object) -> dict[str, object]:
 
 
 def decode(values: Mapping[str, object], kind: type[Status]) -> Status:
-    """Return the status that an answer's values hold; raises StatusAnswerError."""
+    """Return the status in an answer's values; raises StatusAnswerError."""
     try:
         return msgspec.convert(dict(values), kind)
     except msgspec.ValidationError as error:

@@ -1,7 +1,7 @@
-"""What the supervisord of a new appliance and that of the running one say to each other during a take-over.
+"""The messages between the supervisord of a new appliance and the running one's during a take-over.
 
-Both may be of different releases. Fields that a release does not know are ignored, those that it adds have
-defaults; a `form` that is not ours is refused in words, and nothing has happened then.
+Their releases may differ. Fields unknown to a release are ignored, new ones have defaults; a `form` other
+than ours is refused with a message, and nothing has happened then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,45 +12,45 @@ import msgspec
 from appliance.wire.lines.control import Question
 
 TAKE_OVER: Final = "take-over"
-"""The new one asks: stand by, and let your programs be ended. The answer brings the lock's descriptor."""
+"""From the new one: stand by, and let your programs be ended. The answer carries the lock's descriptor."""
 
 DONE: Final = "done"
-"""The new one serves: the other one can go."""
+"""From the new one: it serves, and the other one can go."""
 
 GIVE_BACK: Final = "give-back"
-"""The new one does not come up: go on."""
+"""From the new one: it cannot start, so continue."""
 
 UPGRADE: Final = "upgrade"
-"""An operator asks: start the release with this command, so that it takes over."""
+"""From an operator: start the release with this command, so that it takes over."""
 
 COMMAND: Final = "APPLIANCE_COMMAND"
 """Environment variable: the command that was started as `appliance`, as a JSON list of words."""
 
 REFUSALS: Final = "APPLIANCE_REFUSALS"
-"""Environment variable of a `run` that supervisord has started: the descriptor that takes why it ends."""
+"""Environment variable of a `run` started by supervisord: the descriptor to which it writes why it ends."""
 
 PREDECESSOR: Final = "APPLIANCE_PREDECESSOR"
-"""Environment variable of supervisord: whom it takes over from."""
+"""Environment variable of supervisord: the instance that it takes over from."""
 
 LOCK: Final = "APPLIANCE_LOCK"
-"""Environment variable of supervisord: the descriptor that holds the runtime directory."""
+"""Environment variable of supervisord: the descriptor of the lock on the runtime directory."""
 
 INSTANCE: Final = "APPLIANCE_INSTANCE"
-"""Environment variable: the name of this start of the appliance, which no other start has."""
+"""Environment variable: the unique name of this start of the appliance."""
 
 FORMER_INSTANCE: Final = "APPLIANCE_FORMER_INSTANCE"
-"""Environment variable: the instance with which we changed places, whose workers are to be replaced."""
+"""Environment variable: the instance that we have replaced, whose workers are to be replaced too."""
 
 OTHER_GOES_ON: Final = 3
-"""Exit status of a start that leaves everything to the appliance that runs: not to be tried again."""
+"""Exit status of a start that leaves everything to the running appliance: do not try again."""
 
 FORM: Final = 1
-"""The form of these messages."""
+"""The version of these messages."""
 
 
 _LONGEST_NAME: Final = 100
 _MOST_WORDS: Final = 8
-_LONGEST_WORD: Final = 4096  # bytes of a path, as Linux takes them (PATH_MAX)
+_LONGEST_WORD: Final = 4096  # bytes of a path in Linux (PATH_MAX)
 _Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
 _Words = Annotated[
     tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST_WORD)], ...],
@@ -59,11 +59,11 @@ _Words = Annotated[
 
 
 class SuccessionError(Exception):
-    """The other side has not sent what belongs there."""
+    """The other side sent an unexpected message."""
 
 
 class Party(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two: its release, and its `instance`, which no other start of an appliance has.
+    """One of the two: its release, and its `instance`, unique to each start of an appliance.
 
     Workers know the instance that started them, so that the new one replaces those of the former.
     """
@@ -74,9 +74,9 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Predecessor(msgspec.Struct, frozen=True, kw_only=True):
-    """What `run` leaves in the environment of the supervisord that it becomes.
+    """What `run` leaves in the environment for the supervisord that it becomes.
 
-    `connection` is the descriptor of the socket over which the former one was asked, `pid` its process.
+    `connection` is the descriptor of the socket to the former one, `pid` its process.
     """
 
     connection: int
@@ -86,7 +86,7 @@ class Predecessor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def request(party: Party) -> Question:
-    """Return the question of who wants to take over."""
+    """Return the question of a party that wants to take over."""
     return Question(command=TAKE_OVER, values=values_of(party))
 
 
@@ -97,7 +97,7 @@ def values_of(party: Party) -> dict[str, object]:
 
 
 def party(values: Mapping[str, object]) -> Party:
-    """Return who a message speaks of; raises SuccessionError, also for a form that is not ours."""
+    """Return the party in a message; raises SuccessionError, also for a `form` other than ours."""
     try:
         found = msgspec.convert(dict(values), Party)
     except msgspec.ValidationError as error:
@@ -108,22 +108,22 @@ def party(values: Mapping[str, object]) -> Party:
 
 
 def wanted(command: Sequence[str]) -> Question:
-    """Return the question of an operator who wants this command's release to take over."""
+    """Return an operator's request that this command's release take over."""
     return Question(command=UPGRADE, values={"words": list(command)})
 
 
 def wanted_command(question: Question) -> tuple[str, ...]:
-    """Return the command of such a question; raises SuccessionError."""
+    """Return the command in such a request; raises SuccessionError."""
     return _command(question.values.get("words"))
 
 
 def encode_command(command: Sequence[str]) -> str:
-    """Return a command as the environment variable."""
+    """Return the value of the environment variable for a command."""
     return msgspec.json.encode(list(command)).decode()
 
 
 def decode_command(text: str) -> tuple[str, ...]:
-    """Return the command of the environment variable; raises SuccessionError."""
+    """Return the command in the environment variable; raises SuccessionError."""
     try:
         return _command(msgspec.json.decode(text))
     except (ValueError, RecursionError) as error:
@@ -141,12 +141,12 @@ def _command(words: object) -> tuple[str, ...]:
 
 
 def encode_predecessor(predecessor: Predecessor) -> str:
-    """Return the environment variable."""
+    """Return the value of the environment variable."""
     return msgspec.json.encode(predecessor).decode()
 
 
 def decode_predecessor(text: str) -> Predecessor:
-    """Return what `run` left; raises SuccessionError."""
+    """Return the value that `run` left; raises SuccessionError."""
     try:
         return msgspec.json.decode(text, type=Predecessor)
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors

@@ -1,6 +1,6 @@
 """The lines between `vrrp` and its tracker: one JSON object a line, its kind in the field `kind`.
 
-Orders go to the tracker, reports come back. Whoever reads splits the stream by `line_buffer.LineBuffer`.
+Orders go to the tracker, reports come back. The reader splits the stream with `line_buffer.LineBuffer`.
 """
 
 import msgspec
@@ -9,13 +9,13 @@ from appliance.model.snapshot.virtual_router import Track
 
 
 class TrackerLineError(Exception):
-    """A line that is not one of the other side's."""
+    """A line that the other side does not send."""
 
 
 class WatchTracks(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="watch"
 ):
-    """Track exactly these, each for the virtual router it names; what was already tracked keeps its state."""
+    """Track exactly these, each for its virtual router; tracks that already run keep their state."""
 
     tracks: tuple[tuple[str, Track], ...]
 
@@ -23,7 +23,7 @@ class WatchTracks(
 class RunCommand(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="run"
 ):
-    """Run a notify command of a virtual router; `user` None is whom vrrp runs as, `timeout` seconds."""
+    """Run a notify command of a virtual router; `user` None is vrrp's own user, `timeout` seconds."""
 
     router: str
     words: tuple[str, ...]
@@ -60,9 +60,9 @@ class TrackVerdict(
 class CommandEnded(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="ran"
 ):
-    """A notify command has ended, or could not be started; `outcome` says how, for the log.
+    """A notify command has ended, or could not be started; `outcome` is its result, for the log.
 
-    Of a FIFO that a line could not be written to, the word is its path.
+    For a line that could not be written to a FIFO, the command is the FIFO's path.
     """
 
     router: str

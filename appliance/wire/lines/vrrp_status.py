@@ -1,7 +1,7 @@
-"""What the program `vrrp` answers to `status`: written by it, read by `appliance status` and `appliance vip`.
+"""The answer of the program `vrrp` to `status`, read by `appliance status` and `appliance vip`.
 
-Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
-seconds, durations seconds. The order of the fields is that of the answer.
+Every field has a default, so that the answer of another version can still be read. Times are Unix seconds,
+durations seconds. The order of the fields is that of the answer.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityPartStatus:
-    """What one tracked thing does to the priority; `up` None is no verdict yet, `weight` None means fault."""
+    """The effect of one track on the priority; `up` None means no verdict yet, `weight` None means fault."""
 
     track: str
     weight: int | None = None
@@ -24,7 +24,7 @@ class PriorityPartStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeardRouterStatus:
-    """A router that was heard; `state` is active, left or silent."""
+    """A router that was received from; `state` is active, left or silent."""
 
     peer: str
     priority: int = 0
@@ -34,7 +34,7 @@ class HeardRouterStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimersStatus:
-    """The timers of an election; `deadline_in` None is nothing due."""
+    """The timers of an election; `deadline_in` None means that none runs."""
 
     advert: float = 0.0
     deadline_in: float | None = None
@@ -56,10 +56,9 @@ class TransitionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictStatus:
-    """Another router or machine that uses the router id or an address in another way.
+    """Another router or machine that uses the router id or an address in a conflicting way.
 
-    `obeyed` is whether its advertisements are used all the same. `first_heard` and `last_heard` are Unix
-    seconds.
+    `obeyed`: its advertisements are used all the same. `first_heard` and `last_heard` are Unix seconds.
     """
 
     kind: str
@@ -75,11 +74,10 @@ class RouterStatus:
     """One virtual router.
 
     `base` is its configured priority, `priority` the effective one with its `parts`. `held` is whether its
-    addresses are to be on the interface. `yielded` is whether an operator has moved it away, `leaving`
-    whether it only waits for a successor. `counters` and `drops` are numbers by their name. For
-    `uninformed_for` seconds it takes over from nobody unless `linger` says before that it knows whose
-    connections there are. `routes` are its routes and rules, `route_troubles` those of them that are not
-    there, each with the reason.
+    addresses belong on the interface. `yielded` is whether an operator has moved it away, `leaving` whether
+    it only waits for a successor. `counters` and `drops` are numbers by name. For `uninformed_for` seconds it
+    takes over from nobody, unless `linger` reports earlier that it knows which nodes have connections.
+    `routes` are its routes and rules, `route_troubles` the missing ones, each with the reason.
     """
 
     name: str
@@ -117,14 +115,14 @@ class RouterStatus:
 
     @property
     def rivals(self) -> tuple[HeardRouterStatus, ...]:
-        """Other routers that have gone on as active for more than an advert since this node is."""
+        """Other routers that have stayed active for more than an advert since this node became active."""
         settled = self.since + max(self.timers.advert, self.timers.active_interval)
         others = (each for each in self.heard if each.state == "active" and each.last_heard > settled)
         return tuple(others) if self.is_active and self.since else ()
 
     @property
     def active_peer(self) -> str | None:
-        """Address of another router that is active, the one that was heard last; None for none."""
+        """Address of another active router, the one received from last; None for none."""
         others = [each for each in self.heard if each.state == "active"]
         latest = max(others, key=lambda each: each.last_heard, default=None)
         return None if latest is None or self.is_active else latest.peer
@@ -132,7 +130,7 @@ class RouterStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealtimeStatus:
-    """Which privileges of real-time scheduling the program got; `refused` has the reasons where not."""
+    """The privileges of real-time scheduling that the program got; `refused` says why some are missing."""
 
     scheduler: bool = False
     memory: bool = False
@@ -144,10 +142,10 @@ class RealtimeStatus:
 class VrrpStatus(StatusAnswer):
     """The whole answer.
 
-    `snapshot` is the number of the configuration in use, `pending` of one that was prepared. `missing` are
-    capabilities. `late_wakeups` counts wake-ups that came too late, the worst one by `latest_wakeup_s`
-    seconds. `leaving` are the routers that a reload has removed and that still wait for a successor.
-    `takes_part` is False after the line `stop`: then there are no `routers`.
+    `snapshot` is the number of the configuration in use, `pending` that of a prepared one. `missing` are
+    capabilities. `late_wakeups` counts late wake-ups, `latest_wakeup_s` is the largest delay in seconds.
+    `leaving` are the routers that a reload has removed and that still wait for a successor. `takes_part` is
+    False after the line `stop`: then there are no `routers`.
     """
 
     missing: tuple[str, ...] = ()
@@ -159,5 +157,5 @@ class VrrpStatus(StatusAnswer):
     takes_part: bool = True
 
     def router(self, name: str) -> RouterStatus | None:
-        """Return the virtual router of that name, None where there is none."""
+        """Return the virtual router of that name, None without one."""
         return next((each for each in self.routers if each.name == name), None)

@@ -1,4 +1,4 @@
-"""What a `vrrp` answers to the one that takes its place: the state of each of its virtual routers."""
+"""The answer of a `vrrp` to its replacement: the state of each of its virtual routers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,8 +22,7 @@ class KnownTrack:
 class KnownRouter:
     """One virtual router.
 
-    `active` is whether it has the addresses and does not hand them over. `yielded` is whether an operator has
-    moved it away.
+    `active`: it has the addresses and does not hand them over. `yielded`: an operator has moved it away.
     """
 
     name: str
@@ -39,12 +38,12 @@ def encode(routers: Iterable[KnownRouter]) -> list[dict[str, object]]:
 
 
 def leaving() -> Answer:
-    """Return the answer of a `vrrp` that stops: its place is free when it has ended."""
+    """Return the answer of a `vrrp` that stops: it can be replaced once it has exited."""
     return good(leaving=True)
 
 
 def is_leaving(values: Mapping[str, object]) -> bool:
-    """Return whether an answer is the one of a `vrrp` that stops."""
+    """Return whether an answer is that of a `vrrp` that stops."""
     return values.get("leaving") is True
 
 

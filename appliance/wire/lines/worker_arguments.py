@@ -1,7 +1,7 @@
 """What a worker gets from its master at the start: the arguments of `python -m appliance.programs.worker`.
 
-They are one text, in as many words as it needs: Linux takes words of less than 128 KiB (execve(2),
-MAX_ARG_STRLEN), which is some 1,700 addresses to listen on.
+They are one text, split into as many words as necessary: Linux limits a word to less than 128 KiB (execve(2),
+MAX_ARG_STRLEN), which is some 1,700 listen addresses.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ import msgspec
 
 from appliance.model.accept_claims import AcceptClaim
 
-_WORD: Final = 30_000  # characters, of four bytes at the most
+_WORD: Final = 30_000  # characters, of at most four bytes each
 
 
 class WorkerArgumentsError(Exception):
-    """The argument is not what a master gives."""
+    """The argument does not have a master's format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class InheritedListener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerArguments:
-    """Which worker it is, what it listens on, and the descriptor `ready_fd` to write to when it is ready."""
+    """The worker's identity and sockets, and the descriptor `ready_fd` to write to when it is ready."""
 
     program: str
     group: str
@@ -48,7 +48,7 @@ class WorkerArguments:
 
 
 def encode(arguments: WorkerArguments) -> tuple[str, ...]:
-    """Return the words of the command line, one at least."""
+    """Return the words of the command line, at least one."""
     text = msgspec.json.encode(arguments).decode()
     return tuple(text[start : start + _WORD] for start in range(0, len(text), _WORD))
 

@@ -1,7 +1,7 @@
-"""What a worker answers to `status` and `adopt`: written by the worker, read by its proxy master.
+"""The answer of a worker to `status` and `adopt`, read by its proxy master.
 
-The master may be another version than the worker: workers live on while a new version of the program starts.
-So whatever the master does not need has a default, and unknown fields are ignored.
+The master may have another version than the worker: workers survive the start of a new version of the
+program. So every field that the master does not need has a default, and unknown fields are ignored.
 """
 
 from typing import Literal
@@ -9,11 +9,11 @@ from typing import Literal
 import msgspec
 
 WorkerStatusPhase = Literal["ready", "accepting", "draining"]
-"""The names of `WorkerPhase` in lower case, as they stand in the answer."""
+"""The names of `WorkerPhase` in lower case, as in the answer."""
 
 
 class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
-    """A listening socket of a worker, by the frontend that it serves."""
+    """A listening socket of a worker, by its frontend."""
 
     frontend: str
     host: str
@@ -23,10 +23,10 @@ class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one worker.
 
-    `instance` is the start of the appliance from which it comes. `workers` is the size of its generation,
-    `snapshot` the number of the one that it obeys. `started_at` and `drain_deadline` are Unix seconds, the
-    latter 0.0 while it does not drain. `listeners` is empty while it drains: it closes them, so no later
-    master may go on with them.
+    `instance` is the start of the appliance that it belongs to. `workers` is the size of its generation,
+    `snapshot` the number of the snapshot that it applies. `started_at` and `drain_deadline` are Unix seconds,
+    the latter 0.0 while it does not drain. `listeners` is empty while it drains: it closes them, so no later
+    master may use them.
     """
 
     pid: int

@@ -1,1 +1,1 @@
-"""What is said to nftables, and what it answers, as JSON (libnftables-json(5))."""
+"""Commands for nftables, and its answers, as JSON (libnftables-json(5))."""

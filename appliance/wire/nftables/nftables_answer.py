@@ -1,6 +1,6 @@
-"""The objects in an answer of nftables: tables, chains and rules, of which other programs may have made any.
+"""The objects in an answer of nftables: tables, chains and rules, including those of other programs.
 
-Only what is needed is looked at: their kind, and their fields as they came.
+Only the necessary is read: their kind, and their fields as they came.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from typing import Final
 import msgspec
 
 ANSWER_LIMIT: Final = 1 << 20
-"""Longest answer that is read, bytes: nobody has that many rules in the tables that are asked for."""
+"""Longest answer that is read, bytes: nobody has that many rules in the requested tables."""
 
 COUNTERS_LIMIT: Final = 64 << 20
-"""The same of a list of counters: a server of a frontend has three, of some 300 bytes each."""
+"""The same for a list of counters: a server of a frontend has three, of some 300 bytes each."""
 
 
 class NftablesAnswerError(Exception):
-    """It is no answer of nftables that is understood."""
+    """The answer is not one of nftables, or not understood."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class NftablesObject:
 
     @property
     def comment(self) -> str:
-        """Return the comment that stands behind it, empty for none."""
+        """Return the comment after it, empty for none."""
         found = self.fields.get("comment")
         return found if isinstance(found, str) else ""
 
@@ -39,7 +39,7 @@ class _Answer(msgspec.Struct):
 
 
 def decode(answer: bytes, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
-    """Return the objects in the order of the answer; an empty answer has none. Raises NftablesAnswerError."""
+    """Return the objects in the order of the answer, possibly none; raises NftablesAnswerError."""
     if len(answer) > limit:
         raise NftablesAnswerError(f"{len(answer)} bytes are more than the {limit} that are read")
     if not answer.strip():

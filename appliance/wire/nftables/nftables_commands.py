@@ -1,28 +1,28 @@
-"""Commands of nft(8) that several programs give.
+"""Commands of nft(8) that several programs use.
 
-Chains are listed one by one: libnftables 1.0.6 takes the flags of a table with an owner from memory that has
-nothing to do with them.
+Chains are listed one by one: libnftables 1.0.6 reads the flags of a table with an owner from unrelated
+memory.
 """
 
 from enum import StrEnum
 from typing import Final
 
 LIST_TABLES: Final = "list tables"
-"""Its answer names every table."""
+"""The answer names every table."""
 
 LIST_RULESET: Final = "list ruleset"
-"""Its answer holds all tables with all that is in them."""
+"""The answer holds all tables with their content."""
 
 
 class Family(StrEnum):
-    """Families of tables that see one version of IP."""
+    """Families of tables that see one IP version."""
 
     IPV4 = "ip"
     IPV6 = "ip6"
 
 
 def delete_table(family: Family, table: str) -> str:
-    """Return the command that removes a table with all that is in it; it has to be there."""
+    """Return the command that removes a table with its content; the table must exist."""
     return f"delete table {family.value} {table}"
 
 

@@ -1,7 +1,7 @@
 """The server name in a TLS ClientHello (SNI), read as it arrives: RFC 8446 section 4.1.2, RFC 6066 section 3.
 
-A hello may come in pieces of any size, and in several records (RFC 8446 section 5.1). Nothing is decrypted:
-where the name itself is encrypted (ECH) the outer one is read, as any server in front of it would.
+A hello may arrive in pieces of any size, and in several records (RFC 8446 section 5.1). Nothing is decrypted:
+if the name itself is encrypted (ECH) the outer one is read, as by any server in front.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Final
 from appliance.wire.need import Need
 
 LIMIT: Final = 16_384
-"""Most bytes of a client in which the hello has to end, with the headers of its records."""
+"""Most bytes from a client by which the hello must end, including the headers of its records."""
 
 _HANDSHAKE: Final = 22
 _CLIENT_HELLO: Final = 1
@@ -20,22 +20,22 @@ _RECORD_HEADER: Final = 5
 _MESSAGE_HEADER: Final = 4
 _LONGEST_RECORD: Final = 16_384
 _LONGEST_NAME: Final = 255
-"""Bytes of a name in DNS, at the most (RFC 1035 section 2.3.4)."""
+"""Most bytes of a name in DNS (RFC 1035 section 2.3.4)."""
 
 
 class HelloError(Exception):
-    """What a client sent is no ClientHello, or one that is too long, or has a name that is none."""
+    """The client sent no ClientHello, a too long one, or one with an invalid name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """A complete hello. `server_name` is in lower case (RFC 4343), None where it has none."""
+    """A complete hello. `server_name` is in lower case (RFC 4343), None if it has none."""
 
     server_name: str | None
 
 
 class HelloReader:
-    """Reads one hello; `feed` gives it the next bytes of the client."""
+    """Reads one hello; `feed` takes the next bytes from the client."""
 
     __slots__ = ("_message", "_record", "_size")
 
@@ -45,7 +45,7 @@ class HelloReader:
         self._message = bytearray()
 
     def feed(self, data: bytes) -> ClientHello | Need:
-        """Return the hello once it is complete; what is behind it is not looked at. Raises HelloError."""
+        """Return the hello once it is complete; further data is ignored. Raises HelloError."""
         self._record += data[: LIMIT - self._size]
         self._size += len(data)
         self._take_records()
@@ -58,7 +58,7 @@ class HelloReader:
         return Need.MORE
 
     def _take_records(self) -> None:
-        """Move the contents of records that are complete to the message."""
+        """Move the content of complete records to the message."""
         record, at = self._record, 0
         while True:
             _check_header(record[at : at + _RECORD_HEADER])
@@ -83,7 +83,7 @@ class HelloReader:
 
 
 def _check_header(header: bytes | bytearray) -> None:
-    """Raise HelloError where this can be no header of a record with a part of a handshake."""
+    """Raise HelloError if this cannot be the header of a record with a part of a handshake."""
     if header and header[0] != _HANDSHAKE:
         raise HelloError("not the beginning of a TLS handshake")
     if len(header) > 1 and header[1] != 3:  # RFC 8446 section 5.1: of any version since SSL 3.0
@@ -93,7 +93,7 @@ def _check_header(header: bytes | bytearray) -> None:
 
 
 class _Cursor:
-    """Takes a hello apart from left to right, and refuses to run short."""
+    """Parses a hello from left to right; raises an error if it ends early."""
 
     __slots__ = ("_at", "_data")
 
@@ -115,7 +115,7 @@ class _Cursor:
         return int.from_bytes(self.take(size))
 
     def vector(self, size: int) -> "_Cursor":
-        """Take what stands behind its length, a number of `size` bytes."""
+        """Take the data after its length, a number of `size` bytes."""
         return _Cursor(self.take(self.number(size)))
 
 

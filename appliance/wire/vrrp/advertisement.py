@@ -1,7 +1,7 @@
 """VRRP advertisements: version 2 (RFC 3768) and version 3 (RFC 9568), over IPv4 and IPv6.
 
-What comes from the wire gives an Advertisement or VrrpError with the one reason; what is to be sent comes
-from a checked configuration, and ValueError there is a bug.
+Received bytes give an Advertisement, or a VrrpError with its one reason; advertisements to send come from a
+checked configuration, and ValueError there is a bug.
 """
 
 import struct
@@ -24,11 +24,11 @@ PASSWORD_BYTES: Final = 8
 """Bytes of version 2's authentication data (RFC 2338 section 5.3.10)."""
 
 HMAC_BYTES: Final = 28
-"""Bytes that keepalived's `auth_hmac` puts behind an advertisement."""
+"""Bytes that keepalived's `auth_hmac` appends to an advertisement."""
 
 
 class VrrpError(Exception):
-    """A packet that is dropped, and the reason."""
+    """A dropped packet, with the reason."""
 
     def __init__(self, reason: DropReason) -> None:
         self.reason = reason
@@ -47,8 +47,8 @@ class AuthType(StrEnum):
 class Advertisement:
     """One advertisement. `interval` is seconds: whole ones in version 2, hundredths to 40.95 in version 3.
 
-    `addresses` are literal addresses without prefix length, in the order of the packet. `password` is the
-    8 bytes of version 2's authentication data without the zeros that fill them, b"" for none.
+    `addresses` are literal addresses without prefix length, in the order of the packet. `password` is the 8
+    bytes of version 2's authentication data without the padding zeros, b"" for none.
     """
 
     version: Literal[2, 3]
@@ -75,12 +75,12 @@ def encode(
     destination: str,
     checksum: Checksum = Checksum.PSEUDO_HEADER,
 ) -> bytes:
-    """Return the VRRP message without IP header and HMAC trailer; raises ValueError for what does not fit.
+    """Return the VRRP message without IP header and HMAC trailer; raises ValueError if a value does not fit.
 
-    One without addresses is no message of the RFC's, and what keepalived sends of an instance that has none.
+    A message without addresses is outside the RFC, but keepalived sends it for an instance that has none.
 
     Version 2 always has its 8 bytes of authentication data, over IPv6 the checksum always covers the
-    pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as keepalived does.
+    pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as in keepalived.
     """
     addresses = tuple(map(packed, advertisement.addresses))
     _require_family(advertisement, addresses, width=len(packed(source)))
@@ -132,7 +132,7 @@ def _has_pseudo_header(advertisement: Advertisement, *, source: str, checksum: C
 
 
 def _pseudo_header(message: bytes, *, source: str, destination: str) -> bytes:
-    """Return what RFC 8200 section 8.1 puts before a message, without zeros: they add nothing to a sum."""
+    """Return the pseudo-header of RFC 8200 section 8.1, without zeros: they do not change a sum."""
     return packed(source) + packed(destination) + struct.pack("!HH", PROTOCOL, len(message))
 
 
@@ -150,7 +150,7 @@ def unsummed(message: bytes) -> bytes:
 def with_trailer(message: bytes, trailer: bytes, *, source: str, destination: str) -> bytes:
     """Return message and trailer as one payload: over IPv6 the checksum covers both.
 
-    keepalived lets its kernel compute it (IPV6_CHECKSUM), over all that it sends.
+    keepalived lets its kernel compute it (IPV6_CHECKSUM), over the whole payload.
     """
     if len(packed(source)) == 4:
         return message + trailer
@@ -159,10 +159,10 @@ def with_trailer(message: bytes, trailer: bytes, *, source: str, destination: st
 
 
 def split(payload: bytes) -> tuple[bytes, bytes]:
-    """Return the message, whose length its version and count give, and the HMAC trailer behind it or b"".
+    """Return the message, whose length follows from version and count, and the HMAC trailer after it or b"".
 
-    What has neither length is returned whole, with no trailer: `decode` then names what is wrong with it.
-    The family need not be known, as no count makes an IPv6 message as long as an IPv4 one with trailer.
+    A payload with neither length is returned whole, without a trailer: `decode` then reports the fault. The
+    family need not be known, as no count makes an IPv6 message as long as an IPv4 one with trailer.
     """
     if len(payload) < _HEAD.size:
         return payload, b""
@@ -176,11 +176,11 @@ def split(payload: bytes) -> tuple[bytes, bytes]:
 
 
 def decode(payload: bytes, *, source: str, destination: str, trailer: bytes = b"") -> Advertisement:
-    """Return the advertisement of a message without IP header and trailer; raises VrrpError.
+    """Return the advertisement in a message without IP header and trailer; raises VrrpError.
 
-    The checks are RFC 9568 section 7.1's and RFC 3768 section 7.1's that need nothing but the packet. Version
-    3 over IPv4 may have either checksum: RFC 9568's, or the one with RFC 5798's pseudo-header.
-    Over IPv6 the checksum covers the `trailer` too, because senders let their kernel compute it.
+    The checks are those of RFC 9568 section 7.1 and RFC 3768 section 7.1 that need only the packet. Version 3
+    over IPv4 may have either checksum: RFC 9568's, or the one with RFC 5798's pseudo-header. Over IPv6 the
+    checksum covers the `trailer` too, because senders let their kernel compute it.
     """
     width = len(packed(source))
     _check_length(payload, width=width)

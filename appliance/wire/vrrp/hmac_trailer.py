@@ -1,8 +1,9 @@
-"""The HMAC trailer behind messages: keepalived 2.4's `auth_hmac`, draft-cassen-vrrp-auth-hmac.
+"""The HMAC trailer after messages: keepalived 2.4's `auth_hmac`, draft-cassen-vrrp-auth-hmac.
 
 28 bytes: type 1, key id, two reserved zeros, a sequence of 64 bits that is a clock (seconds, 2**-16 seconds,
 counter), and the first 16 bytes of HMAC-SHA256 over a pseudo-header (family, version, router id, 0, source in
-16 bytes), the message with a zero checksum, and the trailer with a zero digest. The destination is not in it.
+16 bytes), the message with a zero checksum, and the trailer with a zero digest. The destination is not
+covered.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ def seal(pdu: bytes, *, source: str, key_id: int, secret: bytes, clock: Stamp) -
 
 
 def sealed(pdu: bytes, *, source: str, destination: str, key_id: int, secret: bytes, clock: Stamp) -> bytes:
-    """Return message and trailer as they are sent: over IPv6 the checksum covers the trailer too."""
+    """Return message and trailer ready to send: over IPv6 the checksum covers the trailer too."""
     trailer = seal(pdu, source=source, key_id=key_id, secret=secret, clock=clock)
     return advertisement.with_trailer(pdu, trailer, source=source, destination=destination)
 
@@ -53,7 +54,7 @@ def sealed(pdu: bytes, *, source: str, destination: str, key_id: int, secret: by
 def verify(pdu: bytes, trailer: bytes, *, source: str, keys: Mapping[int, bytes]) -> Stamp:
     """Check the digest of a message and return its stamp, the time of sending; raises VrrpError.
 
-    TRAILING is no whole trailer, HMAC_TYPE another scheme, HMAC_KEY a key that is not in `keys`.
+    TRAILING: the trailer is incomplete. HMAC_TYPE: another scheme. HMAC_KEY: the key is not in `keys`.
     """
     if len(trailer) != HMAC_BYTES:
         raise VrrpError(DropReason.TRAILING)
@@ -78,12 +79,12 @@ def _digest(pdu: bytes, prefix: bytes, *, source: str, secret: bytes) -> bytes:
 
 
 def window(hmac: Hmac) -> float | None:
-    """Return within how many seconds of now a stamp has to be; None where the time does not matter."""
+    """Return how many seconds a stamp may differ from now; None if its time does not matter."""
     return hmac.time_window if hmac.anti_replay is AntiReplay.TIME else None
 
 
 class Sequence:
-    """Makes the stamps of one sender: the clock, or the last stamp plus one where it has not advanced.
+    """Makes the stamps of one sender: the clock, or the last stamp plus one if the clock has not advanced.
 
     A clock that was set back by more than `window` seconds starts anew: receivers drop a stamp that far ahead
     of them, and have forgotten it. Without a window it never does: receivers forget nothing.
@@ -94,7 +95,7 @@ class Sequence:
         self._last: int | None = None
 
     def next(self, now_wall: float) -> Stamp:
-        """Return the stamp of a message that is sent now; Unix seconds."""
+        """Return the stamp of a message sent now, in Unix seconds."""
         clock = int(now_wall * _TICKS) * _TICKS % _WRAP
         last = self._last
         if last is not None and not _is_after(clock, last) and self._is_known(last, now_wall):
@@ -109,9 +110,9 @@ class Sequence:
 
 
 class ReplayWindow:
-    """Drops replayed messages: stamps of a sender have to grow, and be within `window` seconds of now.
+    """Drops replayed messages: a sender's stamps must grow, and be within `window` seconds of now.
 
-    Without a window they have to grow, whatever the clocks say.
+    Without a window they only have to grow, whatever the clocks say.
     """
 
     def __init__(self, window: float | None) -> None:
@@ -121,8 +122,8 @@ class ReplayWindow:
     def check(self, source: str, stamp: Stamp, now_wall: float) -> None:
         """Check and remember a verified stamp; raises VrrpError with HMAC_TIME or HMAC_REPLAY. Unix seconds.
 
-        A remembered stamp that is outside of the window by now is not compared with: a sender whose clock was
-        wrong and has been corrected is heard again.
+        A remembered stamp that is now outside the window is not compared with: a sender whose clock was wrong
+        is accepted again once it is corrected.
         """
         number = (stamp.seconds * _TICKS + stamp.fraction) * _TICKS + stamp.counter
         if not self._is_fresh(number, now_wall):
@@ -130,7 +131,7 @@ class ReplayWindow:
         last = self._last.get(source)
         if last is not None and self._is_fresh(last, now_wall) and not _is_after(number, last):
             raise VrrpError(DropReason.HMAC_REPLAY)
-        self._last.pop(source, None)  # so that the sender goes to the end: the first was heard longest ago
+        self._last.pop(source, None)  # moves the sender to the end; the first one is the least recent
         self._last[source] = number
         if len(self._last) > SENDERS:
             del self._last[next(iter(self._last))]
@@ -145,6 +146,6 @@ def _is_after(number: int, other: int) -> bool:
 
 
 def _ahead(number: int, now_wall: float) -> int:
-    """Return by how many whole seconds a sequence is ahead of now; negative is behind."""
+    """Return the whole seconds by which a sequence is ahead of now; negative if behind."""
     half = 1 << 31
     return ((number // (_TICKS * _TICKS)) - int(now_wall) + half) % (2 * half) - half

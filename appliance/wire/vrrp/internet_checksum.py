@@ -6,10 +6,10 @@ _MODULUS: Final = 0xFFFF  # one's complement addition of 16-bit words is additio
 
 
 def checksum(data: bytes) -> int:
-    """Return the checksum of an even number of bytes, their checksum field zero."""
+    """Return the checksum of an even number of bytes, with a zero checksum field."""
     return -int.from_bytes(data, "big") % _MODULUS
 
 
 def holds(data: bytes) -> bool:
-    """Return whether an even number of bytes with a checksum in it is undamaged: then their sum is 0xFFFF."""
+    """Return whether an even number of bytes including a checksum is undamaged: their sum is then 0xFFFF."""
     return not int.from_bytes(data, "big") % _MODULUS

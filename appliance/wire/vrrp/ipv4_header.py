@@ -11,7 +11,7 @@ from appliance.wire.vrrp.advertisement import VrrpError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipv4Header:
-    """Source, destination and TTL of a packet, and what is behind the header and its options."""
+    """Source, destination and TTL of a packet, and the data after the header and its options."""
 
     source: str
     destination: str
@@ -23,9 +23,9 @@ _HEAD: Final = struct.Struct("!BxHxxxxBxxx4s4s")
 
 
 def decode(packet: bytes) -> Ipv4Header:
-    """Return header and payload; raises VrrpError with TRUNCATED for what is no whole IPv4 packet.
+    """Return header and payload; raises VrrpError with TRUNCATED for an incomplete IPv4 packet.
 
-    What follows the total length of the header (the padding of short Ethernet frames) is left out. The kernel
+    Bytes beyond the total length in the header (the padding of short Ethernet frames) are dropped. The kernel
     has checked the header's checksum.
     """
     if len(packet) < _HEAD.size:

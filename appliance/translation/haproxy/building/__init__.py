@@ -1,1 +1,1 @@
-"""Our configuration, made of what the sections of haproxy.cfg said."""
+"""Builds our configuration from the sections of haproxy.cfg."""

@@ -1,9 +1,9 @@
-"""Who may connect: rules of a frontend and of its backend as lists of networks, where they say just that.
+"""Who may connect: rules of a frontend and its backend as lists of networks, if these are equivalent.
 
-HAProxy goes through the rules of a level, and the first one that fits decides; who fits none gets through.
-Each level has to be passed: connection, session and content of the frontend, then content of the backend.
-With us who is in `deny` may not connect, and if there is an `allow`, only those in it may. What these two
-cannot say exactly is refused, and nobody may connect then: no output is more open than the file.
+HAProxy evaluates the rules of a level in order; the first match decides, and a client without a match gets
+through. A client must pass each level: connection, session and content of the frontend, then content of the
+backend. Here a client in `deny` may not connect, and if there is an `allow`, only clients in it may. Rules
+without an exact equivalent are refused, and nobody may connect then: no output is more open than the file.
 """
 
 from bisect import bisect_left, insort
@@ -44,7 +44,7 @@ class Access:
     deny: list[Placed[str]] = field(default_factory=list)
 
     def says_the_same(self, other: "Access") -> bool:
-        """Tell whether the lists are equal, wherever they are written."""
+        """Return whether the lists are equal, wherever they are written."""
         return all(
             [each.value for each in mine] == [each.value for each in theirs]
             for mine, theirs in ((self.allow, other.allow), (self.deny, other.deny))
@@ -54,7 +54,7 @@ class Access:
 def access(
     section: Section, target: Section | None, networks: ClientNetworks, report: Report
 ) -> Access | None:
-    """Return who may connect to a section whose clients go to a target; None where that cannot be said."""
+    """Return who may connect to a section with this target; None if lists cannot express it."""
     found = [
         _level(rules, owner, networks, report, Outcome.REFUSED) for rules, owner in _passed(section, target)
     ]
@@ -64,7 +64,7 @@ def access(
 def page_access(
     section: Section, target: Section | None, networks: ClientNetworks, report: Report
 ) -> Access | None:
-    """Return who may look at the statistics of a section by rules of HTTP; None as `access`."""
+    """Return who may see the statistics of a section, by HTTP rules; None as in `access`."""
     owners = [section] if target is None or target is section else [section, target]
     found = [
         _level(rules, owner, networks, report, Outcome.CHANGED)
@@ -76,7 +76,7 @@ def page_access(
 
 
 def both(one: Access, other: Access, report: Report) -> Access | None:
-    """Return who passes both; None, with a word, where that is nobody."""
+    """Return the clients that pass both; None, with a reported reason, if nobody does."""
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
         reason = "nobody could connect: what is accepted here is rejected by other rules"
@@ -105,7 +105,7 @@ def _all(found: Iterable[Access | None], report: Report) -> Access | None:
 def _level(
     rules: Sequence[Rule], owner: Section, networks: ClientNetworks, report: Report, outcome: Outcome
 ) -> Access | None:
-    """Return the lists of one level; rules that they cannot say get an outcome, and the lists are None."""
+    """Return the lists of one level; if a rule has no equivalent, report it and return None."""
     lists = _Lists()
     understood = True
     for rule in rules:
@@ -140,7 +140,7 @@ class _Network(NamedTuple):
 
 
 class _Networks:
-    """Networks by their kind and length, of which there are few, however many networks there are."""
+    """Networks by version and prefix length, of which there are few, however many networks there are."""
 
     def __init__(self, networks: Iterable[_Network] = ()) -> None:
         self._bits: dict[tuple[int, int], set[int]] = {}
@@ -154,7 +154,7 @@ class _Networks:
         self._bits.setdefault((network.version, network.length), set()).add(network.bits)
 
     def cover(self, network: _Network) -> bool:
-        """Tell whether a network is one of these, or lies within one."""
+        """Return whether a network is in this set, or within one of it."""
         return any(
             network.bits >> (network.length - length) in bits
             for (version, length), bits in self._bits.items()
@@ -163,9 +163,9 @@ class _Networks:
 
 
 class _Lists:
-    """The lists so far, of clients that no rule so far has accepted or rejected.
+    """The lists so far; the clients left are those that no rule has accepted or rejected yet.
 
-    `_open` is whether there are any, and `_rest` the networks that alone are left, None for no such limit.
+    `_open` is whether any clients are left, `_rest` the only networks left, None for no such limit.
     """
 
     def __init__(self) -> None:
@@ -200,7 +200,7 @@ class _Lists:
             self._allow(found)
 
     def puts_off(self, rule: Rule) -> bool:
-        """Tell whether a rule that is not understood can wait: it accepts, so only one that rejects minds."""
+        """Return whether an unknown rule can wait: it accepts, so only a later rejecting rule conflicts."""
         if rule.verb not in ACCEPTING or not self._open or rule.condition[:1] not in _WHEN:
             return False
         self._unknown.append(rule)
@@ -229,7 +229,7 @@ class _Lists:
             insort(self._starts[network.version], network.first)
 
     def _allow(self, found: list[Placed[str]]) -> None:
-        """Reject all but those accepted so far, and networks that are left to the rules behind this one."""
+        """Reject all clients but those accepted so far, and the networks that later rules decide on."""
         if self.access.allow:
             raise ConditionError("a rule before it says who may connect: write one `acl` with all networks")
         if not self._accepted and not found:
@@ -239,7 +239,7 @@ class _Lists:
         self._open = bool(found)
 
     def _deny_rest(self, rest: list[Placed[str]], found: list[Placed[str]]) -> None:
-        """Reject those whom no rule has accepted that accepts all others."""
+        """Reject the clients outside a rule that accepts all others, if no rule has accepted them."""
         if found:
             raise ConditionError(_SAY_WHO_IS_REJECTED)
         self._deny(rest)
@@ -256,7 +256,7 @@ class _Lists:
         self.access.deny += found
 
     def _overlaps(self, network: _Network) -> bool:
-        """Tell whether a network has clients in common with those accepted: it lies around one, or within."""
+        """Return whether a network shares clients with the accepted ones: one is within the other."""
         starts = self._starts[network.version]
         at = bisect_left(starts, network.first)
         around_one = at < len(starts) and starts[at] <= network.last
@@ -264,7 +264,7 @@ class _Lists:
 
 
 def _common(one: Sequence[Placed[str]], other: Sequence[Placed[str]]) -> list[Placed[str]]:
-    """Return the networks of two lists that both have, or that lie in one of the other's."""
+    """Return the networks that both lists contain, or that lie within one of the other list."""
     ones, others = (_Networks(map(_network, some)) for some in (one, other))
     found = [each for each in one if others.cover(_network(each))]
     return found + [each for each in other if _network(each) not in ones and ones.cover(_network(each))]

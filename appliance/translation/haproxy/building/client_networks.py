@@ -1,6 +1,6 @@
-"""Which clients a rule is about: the networks that its condition names by `src`, or all but them.
+"""The clients that a rule matches: the networks that its condition names by `src`, or all but them.
 
-In the condition itself, in an `acl`, and in files that one of them names (`src -f FILE`).
+They are in the condition itself, in an `acl`, and in files that one of them names (`src -f FILE`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,33 +14,33 @@ from appliance.translation.haproxy.directives.section import Rule
 from appliance.translation.haproxy.text.line import Line
 
 MOST_NETWORKS: Final = 50_000
-"""Networks that the rules of a file may name, each as often as a rule or a frontend has it."""
+"""Networks that the rules of a file may name, counted for each rule or frontend that uses them."""
 
 ReadFile = Callable[[str], bytes]
-"""Returns what the file at a path holds; raises OSError."""
+"""Returns the content of the file at a path; raises OSError."""
 
 _ORS: Final = frozenset({"or", "||"})
 _ASKED: Final = "networks of clients are (`src 10.0.0.0/24`)"
 
 
 class ConditionError(Exception):
-    """A condition that is not one of networks, or that a rule cannot have."""
+    """A condition that is not about networks, or that a rule cannot have."""
 
 
 class ListError(ConditionError):
-    """A file of networks that cannot be read as one; HAProxy would not start with it."""
+    """A file that is no valid list of networks; HAProxy would not start with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """Networks that a rule is about, or all but them; no networks at all is everybody."""
+    """Networks that a rule matches, or all but them; no networks at all means everybody."""
 
     networks: tuple[str, ...]
     negated: bool
 
 
 class ClientNetworks:
-    """Reads the conditions of one haproxy.cfg; `on_use` is told of the `acl` lines that are asked for."""
+    """Reads the conditions of one haproxy.cfg; `on_use` gets the `acl` lines that they use."""
 
     def __init__(self, read: ReadFile, on_use: Callable[[Line], None]) -> None:
         self._read = read
@@ -95,9 +95,9 @@ class ClientNetworks:
 
 
 def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
-    """Return the words of each term, and whether `!` stands before them: before all of them, or before none.
+    """Return the words of each term, and whether all of them or none begin with `!`.
 
-    Terms are joined by `or`, and those with `!` by nothing, which is `and`: none of them.
+    Terms are joined by `or`; those with `!` by nothing, which is `and`: none of them may match.
     """
     found = list(signed_terms(words))
     negated = {sign for sign, _, _ in found}
@@ -112,7 +112,7 @@ def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
 
 
 def signed_terms(words: Sequence[str]) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
-    """Yield each term of a condition with whether `!` stands before it, and how it is joined to the last."""
+    """Yield each term of a condition, whether `!` precedes it, and how it is joined to the one before."""
     at, negated, join = 0, False, "and"
     while at < len(words):
         word = words[at].removeprefix("!")
@@ -130,7 +130,7 @@ def signed_terms(words: Sequence[str]) -> Iterator[tuple[bool, str, tuple[str, .
 
 
 def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the files of `-f`, and the values behind all options."""
+    """Return the files of `-f`, and the values after all options."""
     files: list[str] = []
     at = 0
     while at < len(words) and words[at].startswith("-"):
@@ -147,7 +147,7 @@ def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _network(text: str) -> str:
-    """Return a network as ours are; as with HAProxy its address may be any of it (`10.0.0.1/8`)."""
+    """Return a network in our form; as with HAProxy the address may have host bits (`10.0.0.1/8`)."""
     _, _, mask = text.partition("/")
     first = mask.partition(".")[0]
     if "." in mask and mask != "0.0.0.0" and first.isdecimal() and int(first[:4]) < 128:  # noqa: S104

@@ -1,4 +1,4 @@
-"""What many sections say alike goes into our `defaults`, and only what differs into each of them."""
+"""Values that many sections share go into our `defaults`, and only the differences into each section."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from appliance.translation.translation import Outcome
 Times = Mapping[str, Placed[str]]
 
 RETRIES: Final = 3
-"""Further tries where nothing is said, with HAProxy as with us."""
+"""Default number of retries, the same in HAProxy and here."""
 
 _IDLE: Final = ("idle", "interval", "count")
 _KEEPALIVE: Final = {"clitcpka": "clitcpka", "srvtcpka": "srvtcpka"}
@@ -24,7 +24,7 @@ _KEEPALIVE: Final = {"clitcpka": "clitcpka", "srvtcpka": "srvtcpka"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
-    """The values that most have, and the timeouts of each frontend and pool by name."""
+    """The most common values, and the timeouts of each frontend and pool by name."""
 
     usual: Times
     clients: Mapping[str, Times]
@@ -35,7 +35,7 @@ class Defaults:
 
 
 def gathered(plan: Plan, found: Global, build: Build) -> Defaults:
-    """Return what the frontends and pools have in common."""
+    """Return the values that frontends and pools share."""
     clients = {
         each.name: client_times(each.section, each.pool, build)
         for each in plan.fronts
@@ -90,14 +90,14 @@ def put_times(path: tuple[str, ...], times: Times, usual_times: Times, build: Bu
 def put_number(
     path: tuple[str, ...], said: Said[int] | None, usual_number: Placed[int] | None, build: Build
 ) -> None:
-    """Put the number of retries where it differs from that of `defaults`."""
+    """Put the number of retries if it differs from that of `defaults`."""
     value = build.take(said) if said else RETRIES
     if usual_number and usual_number.value != value:
         build.put(path, value, said.place if said else usual_number.place)
 
 
 def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Build) -> None:
-    """Put TCP keepalive towards clients (`clitcpka`) or servers (`srvtcpka`), where a section says it."""
+    """Put TCP keepalive towards clients (`clitcpka`) or servers (`srvtcpka`) if a section sets it."""
     settings = section.settings
     said = settings.flags.get(name) or settings.flags.get("tcpka")
     if said is None:
@@ -120,7 +120,7 @@ def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Bui
 
 
 def _limit(section: Section, found: Global, build: Build) -> Placed[int] | None:
-    """Return the limit of a frontend: HAProxy's is the lower one of its own and the whole process's."""
+    """Return the limit of a frontend: in HAProxy the lower of its own and the whole process's."""
     own, whole = section.settings.numbers.get("maxconn"), found.max_connections
     if whole and whole.value:
         reason = "it bounds each frontend by itself, not all of them together"

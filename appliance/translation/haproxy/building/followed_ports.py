@@ -1,7 +1,7 @@
-"""Servers without a port: connections go to the one that the client came to (configuration.txt, server).
+"""Servers without a port: connections keep the port that the client used (configuration.txt, server).
 
-A server of ours has one port. Where clients come to several, each port gets a frontend and a pool of its own,
-with the servers at that port: who comes to 30005 is connected to 30005.
+A server of ours has one port. If clients use several ports, each port gets its own frontend and pool, with
+the servers at that port: a client of port 30005 is connected to port 30005.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,16 @@ from appliance.translation.haproxy.values.names import Names
 from appliance.translation.translation import Outcome
 
 MOST_PORTS: Final = 128
-"""Ports of one backend: each is a pool, with checks of its own."""
+"""Ports of one backend: each becomes a pool with its own checks."""
 
 MOST_SERVERS: Final = 1024
-"""Servers of all pools that are made so."""
+"""Servers of all pools made in this way."""
 
 _LEADING: Final = ("use_backend", "default_backend")
 
 
 def spread(sections: Sequence[Section], report: Report) -> list[Section]:
-    """Return the sections, where it takes that with one for each port instead of one for all."""
+    """Return the sections, with one copy for each port in place of each section that needs it."""
     return _Spreading(sections, report).sections()
 
 
@@ -41,7 +41,7 @@ class _Spreading:
         return [each for section in self._sections for each in self._copies(section)]
 
     def _spread_pools(self) -> dict[str, dict[int, Section]]:
-        """Return the copies, by port, of each section with servers that follow clients to several ports."""
+        """Return the copies, by port, of each section whose servers keep several client ports."""
         ports: dict[str, set[int]] = {}
         for section in self._sections:
             for target in () if section.reads_http else _targets(section):
@@ -58,7 +58,7 @@ class _Spreading:
         return found
 
     def _pool(self, section: Section, port: int, binds: list[Bind]) -> Section:
-        """Return the servers of a section at one port; a `listen` listens there if that is one of its own."""
+        """Return the servers of a section at one port; a `listen` with that port listens there."""
         return replace(
             section,
             kind=Kind.LISTEN if binds else Kind.BACKEND,
@@ -93,7 +93,7 @@ class _Spreading:
         return replace(section.settings, texts=texts)
 
     def _at(self, name: str, port: int) -> str:
-        """Return the name of the pool that takes a section's clients of one port."""
+        """Return the name of the pool for a section's clients of one port."""
         return self._pools[name][port].name if name in self._pools else name
 
     def _tell(self, section: Section, pools: Sequence[Section]) -> None:
@@ -107,7 +107,7 @@ class _Spreading:
 
 
 def _target(section: Section) -> str | None:
-    """Return the name of the section whose servers take the clients of one."""
+    """Return the name of the section whose servers get the clients of this one."""
     said = section.settings.backend if section.kind.takes_clients else None
     if said is not None:
         return said.value
@@ -115,12 +115,12 @@ def _target(section: Section) -> str | None:
 
 
 def _targets(section: Section) -> set[str]:
-    """Return the names of all sections that a section may lead its clients to."""
+    """Return the names of all sections that get clients of this one."""
     return {rule.verb for rule in section.routes} | set(filter(None, [_target(section)]))
 
 
 def _follows(section: Section) -> bool:
-    """Tell whether a section is where connections go to a server that has no port."""
+    """Return whether a section connects clients to a server without a port."""
     if not section.kind.has_servers or _target(section) not in {None, section.name}:
         return False
     return not section.reads_http and any(each.target.port is None for each in section.servers.values())
@@ -131,7 +131,7 @@ def _ports(section: Section) -> set[int]:
 
 
 def _binds_by_port(section: Section) -> dict[int, list[Bind]]:
-    """Return the binds of a section as far as they have each port, in the order of the ports."""
+    """Return the binds of a section by port, in the order of the ports, each reduced to that port."""
     found: dict[int, list[Bind]] = {port: [] for port in sorted(_ports(section))}
     for bind in section.binds:
         endpoints: dict[int, list[Endpoint]] = {}
@@ -143,7 +143,7 @@ def _binds_by_port(section: Section) -> dict[int, list[Bind]]:
 
 
 def _at_port(server: Server, port: int) -> Server:
-    """Return a server as those who came to a port find it, or as it is where it can have no such port."""
+    """Return a server with the port of its clients, or unchanged if it cannot have that port."""
     there = port + server.target.offset
     if server.target.port is not None or not 1 <= there <= 65535:
         return server

@@ -1,4 +1,4 @@
-"""Sections that take clients as our frontends, in `ingress` and `api`."""
+"""Sections that accept clients as our frontends, in `ingress` and `api`."""
 
 from dataclasses import replace
 from typing import Final
@@ -94,7 +94,7 @@ def _tell_unanswered(section: Section, build: Build) -> None:
 
 
 def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
-    """Say that everybody may reach port 22623, where the file says nothing: ours wants it said."""
+    """State that everybody may reach port 22623, if the file sets no limit: our configuration requires it."""
     servers = [server for pool in front.pools for server in pool.servers.values()]
     ports = front.ports | {each.target.port for each in servers}
     if MACHINE_CONFIG_PORT not in ports or lists.allow:

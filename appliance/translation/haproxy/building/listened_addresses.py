@@ -1,4 +1,4 @@
-"""The addresses that a section listens on, as ours are: `[::]` takes IPv4 too, and each is there once."""
+"""The addresses that a section listens on, in our form: `[::]` includes IPv4, and none is listed twice."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,9 +14,9 @@ _BOTH_FAMILIES: Final = "`::` takes IPv4 too: name the IPv6 address itself, such
 
 
 def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tuple[Placed[Endpoint], ...]:
-    """Return the addresses of a section: `[::]` alone stands for both families.
+    """Return the addresses of a section: `[::]` alone means both families.
 
-    `taken` are those of the sections before, each with its line; those of this section are added.
+    `taken` are those of earlier sections, each with its line; those of this section are added.
     """
     ports = _ports(section)
     found: dict[Endpoint, Placed[Endpoint]] = {}
@@ -44,7 +44,7 @@ def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WidePorts:
-    """The ports at which a section takes connections to every address: of IPv4, or of both families."""
+    """The ports on which a section accepts connections to every address: of IPv4, or of both families."""
 
     ipv4: frozenset[int]
     both: frozenset[int]
@@ -59,7 +59,7 @@ def _ports(section: Section) -> _WidePorts:
 
 
 def _wider(endpoint: Endpoint, ports: _WidePorts) -> Endpoint | None:
-    """Return the address of every one that takes the connections to this one too, None without one."""
+    """Return the wildcard address that accepts the connections to this one too, None without one."""
     address = literal(endpoint.host)
     if address is None or endpoint.host == ANY_IPV6:
         return None

@@ -1,4 +1,4 @@
-"""`monitor fail`: the pool without which an answer is 503."""
+"""`monitor fail`: the pool whose failure makes the answer 503."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _RIGHT: Final = "`monitor fail if { nbsrv(BACKEND) lt 1 }` is what can be said"
 
 
 def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | None:
-    """Return the name of the pool that an answer needs, None where it needs none."""
+    """Return the name of the pool that an answer depends on, None if there is none."""
     needed: Placed[str] | None = None
     for rule in section.failures:
         for line in (line for word in rule.condition for line in section.acls.get(word, ())):
@@ -40,7 +40,7 @@ def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | Non
 
 
 def _backend(rule: Rule, acls: Mapping[str, list[Line]]) -> str | None:
-    """Return the backend that a rule counts servers of, "" for the section's own; None for another rule."""
+    """Return the backend whose servers a rule counts, "" for the section's own; None for another rule."""
     words = tuple(each for each in rule.condition if each not in {"{", "}"})
     if len(words) == 1 and len(acls.get(words[0], ())) == 1:
         words = acls[words[0]][0].texts[2:]

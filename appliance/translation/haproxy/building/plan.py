@@ -36,7 +36,7 @@ _NOT_SHOWN: Final = "who may look cannot be said as strictly: the statistics are
 
 
 class Role(StrEnum):
-    """What clients of a section get."""
+    """The service that clients of a section get."""
 
     FORWARD = "forward"
     RESPOND = "respond"
@@ -46,10 +46,10 @@ class Role(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Front:
-    """A section that takes clients.
+    """A section that accepts clients.
 
-    `pool` is the section with its servers, `routes` lead clients to others, and `pages` are those whose
-    statistics it shows.
+    `pool` is the section with its servers, `routes` send clients to others, and `pages` are the sections
+    whose statistics it shows.
     """
 
     section: Section
@@ -63,7 +63,7 @@ class Front:
 
     @property
     def pools(self) -> tuple[Section, ...]:
-        """The sections with servers that its clients may come to."""
+        """The sections whose servers its clients can get."""
         found = (self.pool, *(each.backend for each in self.routes))
         return tuple({each.name: each for each in found if each is not None}.values())
 
@@ -75,7 +75,7 @@ class Front:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """All fronts, and the sections with servers by their names with us."""
+    """All fronts, and the sections with servers by our names."""
 
     fronts: list[Front] = field(default_factory=list)
     pools: dict[str, Section] = field(default_factory=dict)
@@ -84,12 +84,12 @@ class Plan:
     _ingress: set[str] = field(default_factory=set)
 
     def add_pool(self, name: str, section: Section) -> None:
-        """Add a section with servers; its own name is there once in a file."""
+        """Add a section with servers; a file has its name once."""
         self.pools[name] = section
         self._named[section.name] = name
 
     def add_front(self, front: Front) -> None:
-        """Add a section that takes clients."""
+        """Add a section that accepts clients."""
         self.fronts.append(front)
         for pool in front.pools:
             self._fronts_of.setdefault(pool.name, []).append(front)
@@ -97,7 +97,7 @@ class Plan:
                 self._ingress.add(pool.name)
 
     def pool_name(self, name: str) -> str | None:
-        """Return the name with us of a section with servers, None where it is not served."""
+        """Return our name of a section with servers, None if it is not served."""
         return self._named.get(name)
 
     def fronts_of(self, section: Section) -> list[Front]:
@@ -105,16 +105,17 @@ class Plan:
         return self._fronts_of.get(section.name, [])
 
     def is_ingress(self, front: Front) -> bool:
-        """Tell whether a front belongs to `ingress`: it, or one with the same servers, has port 80 or 443."""
+        """Return whether a front is in `ingress`: it, or one with the same servers, has port 80 or 443."""
         if any(each.name in self._ingress for each in front.pools):
             return True
         return bool(front.ports & INGRESS_PORTS)
 
 
 def planned(sections: Sections, networks: ClientNetworks, report: Report) -> Plan:
-    """Return the plan of sections that read no HTTP; those that do nothing are left out.
+    """Return the plan of the sections that do not read HTTP; sections without effect are left out.
 
-    Left out is also what a refused line protects: nothing is served to more clients than the file has it.
+    Sections that a refused line protects are left out too: nothing is served to more clients than in the
+    file.
     """
     return _Planner(sections, networks, report).plan()
 
@@ -153,7 +154,7 @@ class _Planner:
         return True
 
     def _is_pool(self, section: Section) -> bool:
-        """Tell whether a section's servers can be served; statistics have none."""
+        """Return whether a section's servers can be served; statistics have none."""
         if self._mode(section) == "http":
             return False
         return bool(section.servers) or section.kind is Kind.BACKEND or not self._elsewhere(section)
@@ -169,7 +170,7 @@ class _Planner:
         return said.value
 
     def _fronts(self, section: Section, names: Names) -> tuple[Front, ...]:
-        """Return what a section that takes clients becomes: one frontend, or several by its ports."""
+        """Return what a section with clients becomes: one frontend, or several by port."""
         name = names.ours(section.name)
         binds = listened(section, self._taken, self._report)
         if self._mode(section) == "http" or not binds:
@@ -195,7 +196,7 @@ class _Planner:
         return tuple(made)
 
     def _front(self, section: Section, name: str, binds: tuple[Placed[Endpoint], ...]) -> Front:
-        """Return what a section in `mode http` becomes, or one without a bind."""
+        """Return what a section in `mode http`, or one without a bind, becomes."""
         target = self._target(section) if binds else None
         for rule in section.routes if binds else ():
             if rule.condition:
@@ -209,7 +210,7 @@ class _Planner:
         return replace(self._of_http(section, target, name), binds=binds)
 
     def _routed(self, section: Section, name: str, routing: Routing) -> Front:
-        """Return the frontend for addresses at which clients are led alike."""
+        """Return the frontend for addresses whose clients have the same routes."""
         backend = routing.backend or (self._nowhere(section) if routing.routes else None)
         front = Front(
             section=section,
@@ -230,7 +231,7 @@ class _Planner:
         return _nothing(section, name)
 
     def _access(self, section: Section, pools: Sequence[Section]) -> Access | None:
-        """Return who may connect, which has to be the same for all backends of a section."""
+        """Return who may connect, which must be the same for all backends of a section."""
         served = [each for each in pools if not self._closes(each)] or (None,)
         found = [access(section, each, self._networks, self._report) for each in served]
         first = found[0]
@@ -243,7 +244,7 @@ class _Planner:
         return first
 
     def _closes(self, section: Section) -> bool:
-        """Tell whether a backend only rejects connections, and has no servers: they are closed here, too."""
+        """Return whether a backend only rejects connections, and has no servers: they are closed here too."""
         rules = section.rules.get(Level.CONTENT, [])
         if section.servers or section.template or [rule.verb for rule in rules] != ["reject"]:
             return False
@@ -254,7 +255,7 @@ class _Planner:
         return True
 
     def _nowhere(self, section: Section) -> Section:
-        """Return a backend without servers: HAProxy closes connections that no rule fits, and so does it."""
+        """Return a backend without servers: like HAProxy it closes connections that match no rule."""
         place = section.routes[0].line.place
         self._report.say(Outcome.CHANGED, place, _NOWHERE)
         made = Section(
@@ -268,10 +269,10 @@ class _Planner:
         return made
 
     def _why_not(self, section: Section, targets: Sequence[Section]) -> str | None:
-        """Return why nobody can be served by a section, None where somebody can."""
+        """Return why a section can serve nobody, None if it can serve somebody."""
         unguarded = [each for each in (section, *targets) if each.settings.unguarded]
         if unguarded:
-            # What is refused besides is told at once.
+            # Further refusals are reported at the same time.
             for target in targets or (None,):
                 access(section, target, self._networks, self._report)
             name = self._report.line_name(unguarded[0].settings.unguarded or 0)
@@ -284,7 +285,7 @@ class _Planner:
         return f"its backend {shown(lost.name)} cannot be served" if lost else None
 
     def _obeys_no_http(self, section: Section, targets: Sequence[Section]) -> bool:
-        """Tell whether no rule of HTTP says who may connect; in TCP HAProxy warns of it, and lets all in."""
+        """Return whether HTTP rules limit no client; in TCP HAProxy only warns of them, and lets all in."""
         owners = (section, *(each for each in targets if each is not section))
         rules = [rule for owner in owners for rule in owner.rules.get(Level.REQUEST, ())]
         keeping_out = [rule for rule in rules if rule.verb in _KEEPING_OUT]
@@ -299,7 +300,7 @@ class _Planner:
         return not keeping_out
 
     def _target(self, section: Section) -> Section | None:
-        """Return the section whose servers take the clients of one: the default backend, or its own."""
+        """Return the section whose servers get the clients of this one: the default backend, or itself."""
         said = section.settings.backend
         if said is None:
             return section if section.kind is Kind.LISTEN else None
@@ -310,7 +311,7 @@ class _Planner:
         return found
 
     def _default(self, section: Section) -> Section | None:
-        """Return the section whose servers take the clients that no rule leads elsewhere."""
+        """Return the section whose servers get the clients that no rule sends elsewhere."""
         said = section.settings.texts.get("default_backend")
         if said is None:
             return section if section.kind is Kind.LISTEN else None
@@ -323,7 +324,7 @@ class _Planner:
         self._report.say(Outcome.REFUSED, said.place, f"there is no backend {shown(said.value)}{hint}")
 
     def _of_http(self, section: Section, target: Section | None, name: str) -> Front:
-        """Return what answers in HTTP: statistics, a monitor, or both at one address."""
+        """Return what answers HTTP: statistics, a monitor, or both at one address."""
         owners = [section] if target is None or target is section else [section, target]
         pages = tuple(each for each in owners if each.settings.stats.on)
         monitor = "monitor-uri" in section.settings.texts
@@ -344,14 +345,14 @@ class _Planner:
         return _nothing(section, name)
 
     def _shows_all(self, pages: Sequence[Section]) -> bool:
-        """Tell whether there is a page that shows all sections to all who may look."""
+        """Return whether a page shows all sections to every client that may see it."""
         scopes = [each.settings.stats.scope for each in pages]
         for said in filter(None, scopes):
             self._report.say(Outcome.CHANGED, said.place, "no part of the sections is shown: " + _NOT_SHOWN)
         return bool(pages) and not any(scopes)
 
     def _page_access(self, section: Section, target: Section | None, lists: Access) -> Access | None:
-        """Return who may look at statistics; None where that cannot be said, or is not who may connect."""
+        """Return who may see statistics; None if no lists express it, or a monitor serves others too."""
         found = page_access(section, target, self._networks, self._report)
         if found is not None and "monitor-uri" in section.settings.texts and (found.allow or found.deny):
             found = None

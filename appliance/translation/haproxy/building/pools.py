@@ -59,7 +59,7 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
 
 
 def _balance(section: Section, build: Build) -> Said[str] | None:
-    """Return the algorithm of a section: `stick on src` comes before what `balance` says."""
+    """Return the algorithm of a section: `stick on src` overrides `balance`."""
     said, sticks = section.settings.texts.get("balance"), section.sticks
     outcome, reason = _sticking(section)
     for each in sticks.values():
@@ -75,7 +75,7 @@ def _balance(section: Section, build: Build) -> Said[str] | None:
 
 
 def _sticking(section: Section) -> tuple[Outcome, str]:
-    """Return what becomes of the lines `stick`: one half without the other keeps no client at a server."""
+    """Return the outcome of the lines `stick`: one half without the other has no effect on clients."""
     if section.table not in {"ip", "ipv6"}:
         reason = "needs a `stick-table type ip` in its own section: clients are told apart by their address"
         return Outcome.REFUSED, reason
@@ -107,7 +107,7 @@ def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Glo
 
 
 def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Server, Endpoint]]:
-    """Return the servers that are put, each with its name and address; the others get their reason."""
+    """Return the servers to put, each with its name and address; report a reason for each other one."""
     served: list[tuple[str, Server, Endpoint]] = []
     names = Names("discover")
     for server in _in_order(section, build):
@@ -128,9 +128,9 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
 
 
 def _in_order(section: Section, build: Build) -> list[Server]:
-    """Return the servers in the order in which they are tried: `balance first` goes by their `id`.
+    """Return the servers in the order in which they are tried: `balance first` sorts by `id`.
 
-    HAProxy numbers those that have none by their position, or by the next number that is free.
+    HAProxy gives a server without one its position as number, or the next free one.
     """
     servers = list(section.servers.values())
     balance = section.settings.texts.get("balance")
@@ -153,7 +153,7 @@ def _in_order(section: Section, build: Build) -> list[Server]:
 
 
 def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | None:
-    """Return a server's port; one that follows the client's is known where all clients come to one port."""
+    """Return a server's port; one that follows the client's is known if all clients use one port."""
     if server.target.port is not None:
         return server.target.port
     ports = {port for front in plan.fronts_of(section) for port in front.ports}
@@ -168,7 +168,7 @@ def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | N
 
 
 def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Section, build: Build) -> None:
-    """Put what HAProxy says of each server and we of the pool."""
+    """Put the settings that are a server's in HAProxy and the pool's here."""
     if not servers:
         return
     _put_time_of_pool((*path, "slow_start"), "slowstart", servers, build)
@@ -218,7 +218,7 @@ def _tell_partial(
 def _put_pool_check(
     path: tuple[str, ...], checks: Sequence[Check | None], build: Build, place: FilePosition
 ) -> Mapping[str, Placed[Plain]] | None:
-    """Put what the checks of all checked servers have in common; return it, None where nothing is checked."""
+    """Put the check settings that all checked servers share; return them, None if none is checked."""
     checked = [each for each in checks if each is not None]
     if not checked:
         build.put(path, _NEVER, place)

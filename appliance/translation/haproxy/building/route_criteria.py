@@ -1,4 +1,4 @@
-"""What a rule of `use_backend` asks for: the server name of a ClientHello, and the port of a client."""
+"""What a rule of `use_backend` matches: the server name of a ClientHello, and the port of a client."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _SPECIAL: Final = re.compile(r"([^A-Za-z0-9])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerNames:
-    """Names and regular expressions of which one has to fit; `cased` is that HAProxy compares their case."""
+    """Names and regular expressions, one of which must match; `cased`: HAProxy compares their case."""
 
     names: tuple[str, ...] = ()
     regexes: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Conditions that have to hold together: all of these ports, and one of the names, if there are any."""
+    """Conditions that must all hold: these ports, and one of the names, if there are any."""
 
     ports: tuple[Ports, ...]
     names: ServerNames | None
@@ -56,7 +56,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteCondition:
-    """Branches of which one has to hold, or with `negated` none of them; no branches always hold.
+    """Branches of which one must hold, or with `negated` none; without branches it always holds.
 
     `lines` are those of the `acl`s that it names.
     """
@@ -66,7 +66,7 @@ class RouteCondition:
     lines: tuple[Line, ...] = ()
 
     def names(self, port: int) -> ServerNames | bool:
-        """Return the names that are led away at a port; True for everybody, False for nobody."""
+        """Return the names that are routed at a port; True for everybody, False for nobody."""
         holding = [each for each in self.branches if all(port in ports for ports in each.ports)]
         if self.negated or not self.branches:
             return not holding
@@ -77,7 +77,7 @@ class RouteCondition:
 
 
 def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> RouteCondition:
-    """Return what `if ...` or `unless ...` asks for; raises ConditionError for what we do not."""
+    """Return the condition of `if ...` or `unless ...`; raises ConditionError if we do not support it."""
     if not words:
         return RouteCondition()
     word, *rest = words
@@ -191,7 +191,7 @@ def _expression(value: str) -> _Match:
 
 
 def _plain(value: str) -> str:
-    """Return a regular expression for a text."""
+    """Return a regular expression that matches a text."""
     if not value.isascii() or not value.isprintable():
         raise ConditionError(f"{shown(value)} is no part of a server name")
     return _SPECIAL.sub(r"\\\1", value)

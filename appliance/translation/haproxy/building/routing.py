@@ -1,8 +1,8 @@
-"""Where the clients of a section go: `use_backend` by server name and by port, in the order of the file.
+"""Routes of a section: `use_backend` by server name and by port, in the order of the file.
 
-For each port that a section listens on its rules say a list of server names, and one backend for all others.
-What asks for the port is answered here, and ports with different answers become frontends of their own. As in
-HAProxy the first rule that fits decides.
+For each port that a section listens on, its rules amount to a list of server names, and one backend for all
+others. Conditions on the port are resolved here, and ports with different results become separate frontends.
+As in HAProxy the first matching rule decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ _NOT_WAITED: Final = (
 
 
 class RoutingError(Exception):
-    """A rule that leads clients away and is not understood; it is refused already."""
+    """A routing rule that is not understood, and already refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The backend of clients that ask for one of some names; `rule` says so."""
+    """The backend for clients that request one of some names, by `rule`."""
 
     backend: Section
     names: ServerNames
@@ -41,7 +41,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """Addresses at which clients are led alike: by name, and all others to `backend`, None for nowhere."""
+    """Addresses whose clients have the same routes: by name, all others to `backend`, None for nowhere."""
 
     binds: tuple[Placed[Endpoint], ...]
     routes: tuple[Route, ...]
@@ -55,9 +55,9 @@ def routings(
     otherwise: Section | None,
     report: Report,
 ) -> tuple[Routing, ...]:
-    """Return the backends that clients reach, in the order of the ports; `otherwise` takes all others.
+    """Return the backends of clients, in the order of the ports; `otherwise` gets all others.
 
-    Raises RoutingError where a rule is refused.
+    Raises RoutingError if a rule is refused.
     """
     rules = _understood(section, backends, report)
     found: dict[object, Routing] = {}
@@ -97,7 +97,7 @@ def _understood(section: Section, backends: Mapping[str, Section], report: Repor
 def _at(
     bind: Placed[Endpoint], rules: Sequence[_Understood], otherwise: Section | None, report: Report
 ) -> Routing:
-    """Return where clients of one address go; the rules that can be reached there are used."""
+    """Return the route of clients of one address; the rules that they can reach count as used."""
     routes: list[Route] = []
     for rule, condition, backend in rules:
         for line in (rule.line, *condition.lines):
@@ -111,7 +111,7 @@ def _at(
 
 
 def _tell(section: Section, routes: Sequence[Route], report: Report) -> None:
-    """Say what is another with us: case, and that the name is waited for."""
+    """Report the differences: case, and that we wait for the name."""
     for route in routes:
         if route.names.cased:
             report.say(Outcome.CHANGED, route.rule.line.place, _CASED)

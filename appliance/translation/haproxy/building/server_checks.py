@@ -1,4 +1,4 @@
-"""The check of one server, as its section and its line say (configuration.txt, 5.2, option httpchk)."""
+"""The check of one server, from its section and its line (configuration.txt, 5.2, option httpchk)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ _SENT: Final = frozenset({"send", "send_binary"})
 WITH_TLS: Final = frozenset({"tls", "https"})
 
 _INTERVAL: Final = 2000
-"""Milliseconds between checks where nothing is said (inter)."""
+"""Default milliseconds between checks (inter)."""
 
 _ERROR_LIMIT: Final = 10
 _OF_CHECKS: Final = frozenset(
@@ -45,12 +45,12 @@ _OF_CHECKS: Final = frozenset(
         *("fastinter", "inter", "observe", "on-error", "port", "rise", "verify"),
     )
 )
-"""Keywords of a server that are for its check."""
+"""Keywords of a server that concern its check."""
 _ANY_STATUS: Final = "100-599"
 
 
 def server_check(server: Server, section: Section, found: Global, build: Build) -> Check | None:
-    """Return the keys of a server's check, None for a server that is not checked."""
+    """Return the keys of a server's check, None if it is not checked."""
     options, settings = server.options, section.settings.check
     checked = options.flags.get("check")
     if checked is None or not build.take(checked):
@@ -78,7 +78,7 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
 
 
 def _tell_unchecked(server: Server, build: Build) -> None:
-    """Note what the line of a server that is not checked says of its check."""
+    """Report the check settings on the line of a server that is not checked."""
     options = server.options
     every = (options.times, options.numbers, options.texts, options.flags)
     places = {name: said.place for some in every for name, said in some.items()}
@@ -111,7 +111,7 @@ def _kind(settings: CheckSettings, build: Build) -> Said[CheckKind] | None:
 
 
 def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
-    """Return what the check says and expects: the rules `tcp-check`, or what an option stands for."""
+    """Return what the check sends and expects: the rules `tcp-check`, or the equivalent of an option."""
     steps: list[CheckStep] = []
     if kind and kind.value is CheckKind.PROTOCOL:
         steps, place = list(settings.protocol), kind.place
@@ -121,7 +121,7 @@ def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) 
 
 
 def _joined(steps: Iterable[CheckStep]) -> list[CheckStep]:
-    """Return the steps with a question and what is expected of its answer in one."""
+    """Return the steps, with each question and its expected answer in one."""
     found: list[CheckStep] = []
     for step in steps:
         if found and not _SENT.isdisjoint(found[-1]) and len(found[-1]) == 1 and _SENT.isdisjoint(step):
@@ -141,7 +141,7 @@ def _request(settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
     if settings.statuses:
         keys["expect"] = Placed(value=_ranges(build.take(settings.statuses)), place=settings.statuses.place)
     elif settings.body:
-        # With an `http-check expect` of its own the status is not looked at any more.
+        # With an explicit `http-check expect` the status does not count any more.
         keys["expect"] = Placed(value=_ANY_STATUS, place=settings.body.place)
     return keys
 
@@ -157,7 +157,7 @@ def _name(server: Server, settings: CheckSettings, build: Build) -> dict[str, Pl
 
 
 def _authority(server: Server, found: Global, build: Build) -> dict[str, Placed[Plain]]:
-    """Return whose certificates are good: of anybody, or of a CA; `ssl-hello-chk` asks for none."""
+    """Return whose certificates are accepted: anybody's, or a CA's; `ssl-hello-chk` requires none."""
     keys: dict[str, Placed[Plain]] = {}
     texts = server.options.texts
     verify, authority = texts.get("verify"), texts.get("ca-file")
@@ -216,7 +216,7 @@ def _timing(server: Server, section: Section, build: Build, place: FilePosition)
 
 
 def _errors(server: Server, build: Build, place: FilePosition) -> dict[str, Placed[Plain]]:
-    """Return the number of clients' failed connects that matter; without `observe layer4` none do."""
+    """Return how many failed connects of clients count; without `observe layer4` none do."""
     observed = server.options.texts.get("observe")
     limit, reaction = server.options.numbers.get("error-limit"), server.options.texts.get("on-error")
     if observed is None:

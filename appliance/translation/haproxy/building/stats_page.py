@@ -1,6 +1,6 @@
-"""Sections that show HAProxy's statistics as our section `stats`: at each of their addresses and paths.
+"""Sections that show HAProxy's statistics, as our section `stats` with all their addresses and paths.
 
-All addresses have the same user and clients, as there is one page: sections that ask others are left out.
+The one page has the same user and clients at all addresses: sections with others are left out.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def put_stats(plan: Plan, build: Build) -> None:
 
 
 class _Page:
-    """The page, as far as it was put; `_monitor` is what is answered beside it."""
+    """The page as put so far; `_monitor` is what the same address also answers."""
 
     def __init__(self, first: Front, plan: Plan, build: Build) -> None:
         self.first = first
@@ -51,7 +51,7 @@ class _Page:
         self.add(first)
 
     def add(self, front: Front) -> None:
-        """Have the page at the addresses and paths of another section, too."""
+        """Add the addresses and paths of another section to the page."""
         for bind in front.binds:
             if bind is not self.first.binds[0]:
                 self._build.tree.append(("stats", "also_bind"), str(bind.value), bind.place)
@@ -88,7 +88,7 @@ class _Page:
 
 
 def _who(front: Front) -> object:
-    """Return who may do what, to compare it."""
+    """Return who may do what, for comparison."""
     stats = _settings(front)
     return (
         stats.auth and stats.auth.value,
@@ -103,7 +103,7 @@ def _values(networks: Sequence[Placed[str]]) -> frozenset[str]:
 
 
 def _put_user(stats: StatsSettings, build: Build) -> None:
-    """Put who may look, and whether servers can be changed, which nobody may whose name is not known."""
+    """Put who may see the page, and whether servers can be changed: never without a user."""
     if stats.auth:
         user, password = stats.auth.value
         build.put(("stats", "auth", "user"), user, stats.auth.place)
@@ -116,7 +116,7 @@ def _put_user(stats: StatsSettings, build: Build) -> None:
 
 
 def _settings(front: Front) -> StatsSettings:
-    """Return the statistics whose user holds for all of a front: the first that ask for one, if any do."""
+    """Return the statistics whose user applies to all of a front: the first that require one, if any."""
     every = [each.settings.stats for each in front.pages]
     return next((each for each in every if each.auth), every[0])
 

@@ -1,8 +1,9 @@
 """The timeouts of frontends and pools, as HAProxy would apply them.
 
-`timeout tunnel` takes over from client and server once both have spoken; ours has one time for both, so it is
-the tunnel's from the start. What is not said is no timeout with HAProxy, but for the queue, which has that of
-connecting, and the half-closed, which keep the time that held before (configuration.txt, timeout ...).
+`timeout tunnel` replaces those of client and server once both have sent data; we have one timeout for both,
+so it is the tunnel's from the start. An unset timeout is none in HAProxy, except for the queue, which uses
+that of connecting, and for half-closed connections, which keep the timeout in force before
+(configuration.txt, timeout ...).
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ SERVER: Final = ("connect", "queue", "server", "server_fin")
 
 
 def client_times(section: Section, pool: Section, build: Build) -> Mapping[str, Placed[str]]:
-    """Return the timeouts of a frontend, whose pool may have a tunnel's."""
+    """Return the timeouts of a frontend; its pool may have a tunnel's."""
     times = section.settings.times
     client = _silence(section, "client", pool.settings.times.get("tunnel"), build)
     return {"client": client, "client_fin": _said(times.get("client-fin"), client, build)}

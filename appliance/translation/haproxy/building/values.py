@@ -1,4 +1,4 @@
-"""Values of sections on their way into our configuration: each that is taken is noted as used."""
+"""Values of sections on their way into our configuration: each one taken is noted as used."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """The configuration that grows, and the report of the lines that it is made of."""
+    """The configuration being built, and the report on its lines."""
 
     tree: TreeBuilder
     report: Report
@@ -33,14 +33,14 @@ class Build:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed(Generic[_Value]):
-    """A value as our configuration has it, and the place that it comes from."""
+    """A value in our configuration's form, and the place that it comes from."""
 
     value: _Value
     place: FilePosition
 
 
 def usual(found: Iterable[Placed[_Value]]) -> Placed[_Value] | None:
-    """Return the value that most have, the first of equals; None for no values."""
+    """Return the most common value, the first one on a tie; None without values."""
     every = list(found)
     if not every:
         return None

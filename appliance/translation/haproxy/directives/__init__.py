@@ -1,1 +1,1 @@
-"""What each directive of haproxy.cfg says of its section."""
+"""The effect of each directive of haproxy.cfg on its section."""

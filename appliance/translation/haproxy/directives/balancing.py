@@ -12,12 +12,12 @@ _BY_CONTENT: Final = frozenset({"uri", "url_param", "hdr", "rdp-cookie", "sticky
 
 
 def balance(statement: Statement) -> None:
-    """Take the algorithm; one that reads what HTTP says is refused."""
+    """Take the algorithm; one that depends on HTTP is refused."""
     name = statement.argument(0)
     plain, _, inside = name.partition("(")
     known = _ALGORITHMS.get(plain)
     if not statement.arguments:
-        _same("roundrobin")(statement, "")  # as HAProxy takes it
+        _same("roundrobin")(statement, "")  # as HAProxy accepts it
     elif plain in _BY_CONTENT:
         statement.refuse(
             f"{shown(plain)} reads HTTP, not read here: `balance source` keeps clients at their servers",
@@ -31,7 +31,7 @@ def balance(statement: Statement) -> None:
 
 
 def stick_table(statement: Statement) -> None:
-    """Note what the table of a section is kept by: `stick on src` has no need of the table itself."""
+    """Note the key of the section's table: `stick on src` does not need the table itself."""
     words = statement.arguments
     if "type" in words[:-1]:
         statement.section.table = words[words.index("type") + 1]
@@ -39,7 +39,7 @@ def stick_table(statement: Statement) -> None:
 
 
 def stick(statement: Statement) -> None:
-    """Take `stick on src` and its two halves; what else clients may stick by is refused."""
+    """Take `stick on src` and its two halves; clients cannot stick by anything else."""
     verb = statement.argument(0)
     if verb in _STICKING and statement.arguments[1:] == ("src",):
         statement.section.sticks[verb] = statement.said("source")

@@ -14,7 +14,7 @@ from appliance.translation.haproxy.values.endpoints import ANY_IPV6, binds
 
 @dataclass(slots=True, kw_only=True)
 class _Options:
-    """What the keywords of one line said."""
+    """The keywords of one line."""
 
     ipv6: bool
     ipv6_only: bool = False
@@ -32,7 +32,7 @@ def bind(statement: Statement) -> None:
     options = _Options(ipv6=any(each.host == ANY_IPV6 for each in said.value))
     keywords.take_all(statement, options, _KEYWORDS, start=1)
     if statement.report.is_refused(statement.line.number):
-        return  # a listener without what is refused of it, such as TLS or its interface, would be another one
+        return  # without a refused option, such as TLS or its interface, it would be a different listener
     statement.section.binds.append(
         Bind(
             place=said.place,

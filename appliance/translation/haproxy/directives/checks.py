@@ -1,7 +1,7 @@
 r"""How servers are checked: `option httpchk`, `http-check`, `option tcp-check`, `option ssl-hello-chk`.
 
-Old forms too: the version of `option httpchk GET /readyz HTTP/1.1\r\nHost:\ api` carries headers behind a
-line break (configuration.txt, option httpchk).
+Old forms are read too: the version in `option httpchk GET /readyz HTTP/1.1\r\nHost:\ api` carries headers
+after a line break (configuration.txt, option httpchk).
 """
 
 import re
@@ -37,7 +37,7 @@ _ALL: Final = range(100, 600)
 
 
 def kind(found: CheckKind) -> Handler:
-    """Return the handler of an option that chooses what is checked; the last one of a section holds."""
+    """Return the handler of an option that selects the kind of check; the last one of a section counts."""
 
     def handle(statement: Statement) -> None:
         off = statement.negated
@@ -53,7 +53,7 @@ def ssl_hello(statement: Statement) -> None:
 
 
 def httpchk(statement: Statement) -> None:
-    """`option httpchk [METHOD] [URI] [VERSION]`; one word alone is the URI, and the method then OPTIONS."""
+    """`option httpchk [METHOD] [URI] [VERSION]`; a single word is the URI, and the method then OPTIONS."""
     statement.section.settings.check = CheckSettings()
     kind(CheckKind.HTTP)(statement)
     if statement.negated:
@@ -181,7 +181,7 @@ _CONNECT: Final[Mapping[str, Callable[[Statement, CheckSettings, int], int]]] = 
 def http_expect(statement: Statement) -> None:
     """`http-check expect [!] status|rstatus|string|rstring PATTERN`.
 
-    With one of them, HAProxy asks for nothing else: a text alone is good with any status.
+    With such a rule HAProxy checks nothing else: an expected text passes with any status.
     """
     own_rules(statement)
     at = 0
@@ -220,7 +220,7 @@ def _others(text: str) -> Statuses:
 
 
 def _matching(pattern: str) -> Statuses:
-    """Return the statuses that a regular expression without repetitions finds itself in."""
+    """Return the statuses in which a regular expression without repetitions finds a match."""
     if not _STATUS_REGEX.fullmatch(pattern):
         raise ValueError(f"{shown(pattern)} is not understood: write `status 200-399`")
     try:
@@ -231,7 +231,7 @@ def _matching(pattern: str) -> Statuses:
 
 
 def _ranges(statuses: list[int]) -> Statuses:
-    """Return inclusive ranges for ascending statuses; raises ValueError for none: no server could be good."""
+    """Return inclusive ranges for ascending statuses; raises ValueError for none: no server could pass."""
     found: list[tuple[int, int]] = []
     for each in statuses:
         if found and found[-1][1] == each - 1:

@@ -1,4 +1,4 @@
-"""The directives of the section `global` (configuration.txt, 3): what of the process has a meaning here."""
+"""The directives of the section `global` (configuration.txt, 3): process settings with a meaning here."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from appliance.translation.translation import Outcome
 
 @dataclass(slots=True, kw_only=True)
 class Global:
-    """What the section `global` says that has a meaning here. `drain` is in milliseconds."""
+    """The settings of the section `global` that have a meaning here. `drain` is in milliseconds."""
 
     drain: Said[int] | None = None
     max_connections: Said[int] | None = None
@@ -27,7 +27,7 @@ class Global:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalStatement:
-    """A line of `global` at work."""
+    """A line of `global` that is being read."""
 
     line: Line
     found: Global
@@ -35,11 +35,11 @@ class GlobalStatement:
     variables: Variables
 
     def tell(self, outcome: Outcome, reason: str, index: int = 0) -> None:
-        """Tell what became of the line."""
+        """Report the outcome of the line."""
         self.report.say(outcome, self.line.at(index), reason)
 
     def number(self, reader: Callable[[str], int]) -> Said[int] | None:
-        """Return the first argument as a number; where it is none the line is refused, the answer None."""
+        """Return the first argument as a number; if it is none, refuse the line and return None."""
         try:
             return Said(value=reader(self.line.text(1)), place=self.line.at(1))
         except ValueError as error:
@@ -51,7 +51,7 @@ GlobalHandler = Callable[[GlobalStatement], None]
 
 
 def global_directive(statement: GlobalStatement, known: Mapping[str, GlobalHandler]) -> bool:
-    """Do what a line of `global` says; return whether its directive is known."""
+    """Apply a line of `global`; return whether its directive is known."""
     handler = known.get(" ".join(statement.line.texts[:2])) or known.get(statement.line.text(0))
     if handler is None and statement.line.text(0).startswith(_FAMILIES):
         statement.tell(Outcome.IGNORED, _TUNED)
@@ -179,7 +179,7 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
 
 
 def verified_path(found: Global, name: str) -> str:
-    """Return the path of a CA file (`ca-file`), below `ca-base` where it is relative; raises ValueError."""
+    """Return the path of a CA file (`ca-file`), below `ca-base` if relative; raises ValueError."""
     if name.startswith("@"):
         raise ValueError(f"{shown(name)}: name the system's file, such as /etc/ssl/certs/ca-certificates.crt")
     path = name if name.startswith("/") or not found.authorities else f"{found.authorities}/{name}"

@@ -1,4 +1,4 @@
-"""Lines of keywords with values, such as `bind` and `server` are: each word's meaning is in a table."""
+"""Lines of keywords with values, such as `bind` and `server`: a table has the meaning of each keyword."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyword(Generic[_Options]):
-    """A keyword: how many words belong to it, and what they do to the options of the line."""
+    """A keyword: its number of words, and its effect on the options of the line."""
 
     values: int
     take: "Callable[[Word[_Options]], None]"
@@ -23,7 +23,7 @@ class Keyword(Generic[_Options]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word(Generic[_Options]):
-    """A keyword of a line at work; `index` is its place among the arguments of the statement."""
+    """A keyword that is being read; `index` is its position among the arguments of the statement."""
 
     statement: Statement
     options: _Options
@@ -36,7 +36,7 @@ class Word(Generic[_Options]):
 
     @property
     def value(self) -> str:
-        """The word behind it."""
+        """The word after it."""
         return self.statement.argument(self.index + 1)
 
     def said(self, value: _Value) -> Said[_Value]:
@@ -44,7 +44,7 @@ class Word(Generic[_Options]):
         return Said(value=value, place=self.statement.line.at(self.statement.first + self.index))
 
     def read(self, reader: Callable[[str], _Value]) -> Said[_Value] | None:
-        """Return the word behind the keyword as a value; where it is none it is refused, the answer None."""
+        """Return the word after the keyword as a value; if it is invalid, refuse it and return None."""
         try:
             return self.said(reader(self.value))
         except ValueError as error:
@@ -52,7 +52,7 @@ class Word(Generic[_Options]):
             return None
 
     def time(self) -> Said[int] | None:
-        """Return the word behind the keyword as milliseconds, as `Statement.time`."""
+        """Return the word after the keyword as milliseconds, as `Statement.time`."""
         time, excess = time_alone(self.value)
         if excess:
             reason = f"{self.name} is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning"
@@ -61,35 +61,35 @@ class Word(Generic[_Options]):
 
 
 def ignored(reason: str, *, values: int = 0) -> Keyword[_Options]:
-    """Return a keyword that is safe to leave out."""
+    """Return a keyword that can safely be left out."""
     return Keyword(
         values=values, take=lambda word: word.statement.ignore(f"{word.name}: {reason}", word.index)
     )
 
 
 def changed(reason: str, *, values: int = 0) -> Keyword[_Options]:
-    """Return a keyword that has another form with us, and nothing to hand on."""
+    """Return a keyword that we handle differently, without a value to pass on."""
     return Keyword(
         values=values, take=lambda word: word.statement.change(f"{word.name}: {reason}", word.index)
     )
 
 
 def refused(reason: str, *, values: int = 0) -> Keyword[_Options]:
-    """Return a keyword that cannot be obeyed."""
+    """Return a keyword that cannot be translated."""
     return Keyword(
         values=values, take=lambda word: word.statement.refuse(f"{word.name}: {reason}", word.index)
     )
 
 
 def kept(*, values: int = 0) -> Keyword[_Options]:
-    """Return a keyword that is as with us, and nothing to hand on."""
+    """Return a keyword that means the same here, without a value to pass on."""
     return Keyword(values=values, take=lambda _: None)
 
 
 def take_all(
     statement: Statement, options: _Options, known: Mapping[str, Keyword[_Options]], *, start: int
 ) -> None:
-    """Give each keyword from an argument on to the table; an unknown one is refused, with the nearest."""
+    """Apply the table to each keyword from an argument on; refuse an unknown one, naming the nearest."""
     at = start
     while at < len(statement.arguments):
         name = statement.argument(at)

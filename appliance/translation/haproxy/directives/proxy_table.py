@@ -1,7 +1,7 @@
-"""Every directive of `defaults`, `frontend`, `listen` and `backend`: what it means, and where it may stand.
+"""Every directive of `defaults`, `frontend`, `listen` and `backend`: its meaning, and where it is allowed.
 
-The table follows configuration.txt, 4.1. A directive in a section where HAProxy has no use for it is ignored
-there, as HAProxy does, with a word.
+The table follows configuration.txt, 4.1. A directive in a section where HAProxy ignores it is ignored here
+too, and reported.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from appliance.translation.haproxy.text.line import Line
 
 
 class Place(Flag):
-    """Where a directive may stand."""
+    """Sections in which a directive is allowed."""
 
     DEFAULTS = auto()
     CLIENTS = auto()
@@ -35,7 +35,7 @@ class Place(Flag):
     ALL = DEFAULTS | CLIENTS | SERVERS
 
     def includes(self, kind: Kind) -> bool:
-        """Tell whether a section of this kind is such a place."""
+        """Return whether a section of this kind is among them."""
         return bool(self & _PLACES[kind])
 
 
@@ -49,7 +49,7 @@ _PLACES: Final[Mapping[Kind, Place]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """What a directive does, and where; `negatable` is whether `no` may stand before it."""
+    """The effect of a directive, and where it is allowed; `negatable` is whether `no` may precede it."""
 
     handle: Handler
     place: Place
@@ -291,6 +291,6 @@ PROXY: Final[Mapping[str, Directive]] = {
 
 
 def directive_of(line: Line) -> tuple[Directive | None, int]:
-    """Return the directive of a line, and how many words name it."""
+    """Return the directive of a line, and the number of words in its name."""
     two = PROXY.get(" ".join(line.texts[:2])) if len(line.words) > 1 else None
     return (two, 2) if two else (PROXY.get(line.text(0)), 1)

@@ -1,4 +1,4 @@
-"""Directives with conditions, `acl` and `tcp-request` among them; they are judged with their section."""
+"""Directives with conditions, `acl` and `tcp-request` among them; they are evaluated with their section."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from appliance.translation.haproxy.directives.section import Kind, Level, Rule
 from appliance.translation.haproxy.directives.statement import Handler, Statement
 
 ACCEPTING: Final = frozenset({"accept", "allow"})
-"""Verbs that end the rules of a level for a client that comes through."""
+"""Verbs that let a client through and end the rules of a level."""
 
 _TCP: Final = frozenset({"accept", "reject", "silent-drop"})
 _HTTP: Final = frozenset({"allow", "deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
@@ -21,7 +21,7 @@ _UNREACHED: Final = "nobody comes to this rule: no section that is served has it
 
 
 def _in_defaults(statement: Statement) -> bool:
-    """Refuse rules of a `defaults` section: they are not handed on."""
+    """Refuse rules in a `defaults` section: they are not passed on."""
     if statement.section.kind is not Kind.DEFAULTS:
         return False
     statement.refuse("rules are not handed on: write it into each frontend")
@@ -50,7 +50,7 @@ def connection(level: Level) -> Handler:
 
     def handle(statement: Statement) -> None:
         if statement.section.kind is Kind.BACKEND:
-            # HAProxy does not start with it, so nobody was ever rejected by it.
+            # HAProxy does not start with it, so it has never rejected anybody.
             statement.refuse(f"HAProxy refuses it in a backend, too: `{Level.CONTENT}` may stand here")
         elif not _in_defaults(statement) and _is_done(statement):
             _add(statement, level, statement.arguments[1:])
@@ -76,7 +76,7 @@ def content(statement: Statement) -> None:
 
 
 def request(level: Level) -> Handler:
-    """Return the handler of `http-request`: of no use to TCP, but it may say who may look at statistics."""
+    """Return the handler of `http-request`: no effect on TCP, but it may limit who sees statistics."""
 
     def handle(statement: Statement) -> None:
         if statement.argument(0) not in _HTTP:

@@ -1,6 +1,7 @@
-"""What one proxy section of haproxy.cfg says: `defaults`, `frontend`, `backend` or `listen`.
+"""The content of one proxy section of haproxy.cfg: `defaults`, `frontend`, `backend` or `listen`.
 
-Filled line by line. What `defaults` hands on is in `Settings`, and is copied into each section behind it.
+It is filled line by line. Settings that `defaults` pass on are in `Settings`, which is copied into each later
+section.
 """
 
 from collections.abc import Mapping
@@ -28,25 +29,25 @@ class Kind(StrEnum):
 
     @property
     def takes_clients(self) -> bool:
-        """Whether a frontend's directives mean something in it."""
+        """Whether a frontend's directives apply to it."""
         return self is not Kind.BACKEND
 
     @property
     def has_servers(self) -> bool:
-        """Whether a backend's directives mean something in it."""
+        """Whether a backend's directives apply to it."""
         return self is not Kind.FRONTEND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said(Generic[_Value]):
-    """A value, and the place of the word that said it."""
+    """A value, and the place of its word."""
 
     value: _Value
     place: FilePosition
 
 
 class CheckKind(StrEnum):
-    """What the last `option ...chk` of a section asked for; PLAIN is none, PROTOCOL one of its own steps."""
+    """The check selected by the last `option ...chk` of a section; PLAIN without one, PROTOCOL for steps."""
 
     PLAIN = "plain"
     HTTP = "httpchk"
@@ -56,15 +57,15 @@ class CheckKind(StrEnum):
 
 
 CheckStep = Mapping[str, Plain]
-"""A step of a check that talks, with our keys (`model.config.values.check_steps`)."""
+"""A step of a dialogue check, with our keys (`model.config.values.check_steps`)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckSettings:
-    """How the servers of a section are checked, as far as the section says it and not each server.
+    """How the servers of a section are checked, as far as the section sets it and not each server.
 
-    `inherited` is set until the section says a rule of its own. `steps` are those of `tcp-check`, `protocol`
-    those of an option such as `redis-check`, and `comment` is for the next step.
+    `inherited` holds until the section sets its first rule. `steps` are those of `tcp-check`, `protocol`
+    those of an option such as `redis-check`, and `comment` belongs to the next step.
     """
 
     kind: Said[CheckKind] | None = None
@@ -96,13 +97,13 @@ class ServerOptions:
     texts: dict[str, Said[str]] = field(default_factory=dict)
 
     def copy(self) -> "ServerOptions":
-        """Return options that can be changed without changing these."""
+        """Return a copy that can be changed independently."""
         return ServerOptions(
             flags=dict(self.flags), numbers=dict(self.numbers), times=dict(self.times), texts=dict(self.texts)
         )
 
     def flag(self, name: str) -> bool:
-        """Tell whether a flag is set."""
+        """Return whether a flag is set."""
         said = self.flags.get(name)
         return said is not None and said.value
 
@@ -119,7 +120,7 @@ class StatsSettings:
 
 
 class Level(StrEnum):
-    """Where rules stand: each level is gone through by itself, and a client has to pass them all."""
+    """Levels of rules: each is evaluated separately, and a client must pass them all."""
 
     CONNECTION = "tcp-request connection"
     SESSION = "tcp-request session"
@@ -130,7 +131,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A line that may have a condition; `verb` is what it does, of `use_backend` the backend."""
+    """A line that may have a condition; `verb` is its action, for `use_backend` the backend."""
 
     line: Line
     verb: str
@@ -139,9 +140,10 @@ class Rule:
 
 @dataclass(slots=True, kw_only=True)
 class Settings:
-    """What a `defaults` section hands on. Times are milliseconds, 0 for none.
+    """The settings that a `defaults` section passes on. Times are milliseconds, 0 for none.
 
-    `unguarded` is the first refused line that may have kept clients out: what it protects is not served.
+    `unguarded` is the first refused line that may have kept clients out: the section that it protects is not
+    served.
     """
 
     times: dict[str, Said[int]] = field(default_factory=dict)
@@ -155,11 +157,11 @@ class Settings:
 
     @property
     def backend(self) -> Said[str] | None:
-        """The backend of all connections: the first `use_backend` takes them, then `default_backend`."""
+        """The backend of all connections: the first unconditional `use_backend`, else `default_backend`."""
         return self.texts.get("use_backend") or self.texts.get("default_backend")
 
     def handed_on(self) -> "Settings":
-        """Return what a section behind begins with, which it can change for itself."""
+        """Return the initial settings of a later section, which it can change independently."""
         return Settings(
             times=dict(self.times),
             numbers=dict(self.numbers),
@@ -194,10 +196,10 @@ class Server:
 
 @dataclass(slots=True, kw_only=True)
 class Section:
-    """A section, as far as it was read; `defaults` is the section whose settings it began with.
+    """A section as read so far; `defaults` is the section whose settings it began with.
 
-    `table` is what its `stick-table` is kept by, `sticks` are the lines that have clients stay by their
-    address: `stick on src`, or `stick match src` and `stick store-request src`, each with our algorithm.
+    `table` is the key of its `stick-table`. `sticks` are the lines that make clients stick by address: `stick
+    on src`, or `stick match src` and `stick store-request src`, each with our algorithm.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Gives each line to its section and its directive: what the whole file says, not yet what it amounts to."""
+"""Assigns each line to its section and applies its directive; later rooms combine the sections."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -56,9 +56,9 @@ _HEADERS: Final = frozenset({"global", *Kind, *OTHERS})
 
 @dataclass(slots=True, kw_only=True)
 class Sections:
-    """All that a file says: its global section, and its frontends, backends and listens in their order.
+    """The content of all files: the global section, and frontends, backends and listens in their order.
 
-    `starts` are the numbers of the lines with which sections of any kind begin.
+    `starts` are the numbers of the lines that begin a section of any kind.
     """
 
     found: Global = field(default_factory=Global)
@@ -67,9 +67,9 @@ class Sections:
 
 
 def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
-    """Return what the sections of all files say; what a line cannot say is refused in the report.
+    """Return the sections of all files; invalid lines are refused in the report.
 
-    A section ends with its file, and what `defaults` say goes on.
+    A section ends with its file; `defaults` stay in force.
     """
     reader = _Reader(report, variables)
     for lines in files:
@@ -80,7 +80,7 @@ def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Va
 
 
 class _Reader:
-    """Keeps the section that lines belong to now, and the defaults that hold for the next."""
+    """Keeps the section of the current line, and the defaults for the next section."""
 
     def __init__(self, report: Report, variables: Variables) -> None:
         self.sections = Sections()
@@ -108,12 +108,12 @@ class _Reader:
             self._refuse(line, f"{shown(word)} stands before the first section{hint}")
 
     def end(self, last: int) -> None:
-        """End the section that lines belong to, whose last line is known now."""
+        """Close the current section, whose last line is now known."""
         if isinstance(self._current, Section):
             header = self._current.header.number
             found = self._report.refused_guard(header + 1, last)
             if self._report.is_refused(header):
-                found = header  # it names defaults that are not known, which may keep clients out
+                found = header  # it names unknown defaults, which may keep clients out
             self._current.settings.unguarded = found or self._current.settings.unguarded
             for line in self._current.lines if self._current is self._misnamed else ():
                 self._report.leave_out(line.number, "its section is refused, and left out")
@@ -135,7 +135,7 @@ class _Reader:
     def _proxy(self, line: Line, kind: Kind) -> Section:
         base, rest = self._base(line)
         if kind is Kind.DEFAULTS and not rest:
-            base = None  # a `defaults` begins with nothing, whatever the one before it said
+            base = None  # a `defaults` starts empty, whatever the one before it set
         name = line.text(1) if line.text(1) != "from" or kind is not Kind.DEFAULTS else ""
         settings = (base.settings if base else Settings()).handed_on()
         section = Section(kind=kind, name=name, header=line, settings=settings, defaults=base)
@@ -151,7 +151,7 @@ class _Reader:
         return section
 
     def _base(self, line: Line) -> tuple[Section | None, bool]:
-        """Return the `defaults` that a section begins with, and whether the line names them with `from`."""
+        """Return the `defaults` that a section starts with, and whether the line names them with `from`."""
         words = line.texts[1:]
         if "from" not in words:
             return self._defaults, False
@@ -175,7 +175,7 @@ class _Reader:
             self._refuse(line, f"more than {MOST_SECTIONS} sections")
             return False
         if len(line.words) > 2 and line.text(2) != "from":
-            # HAProxy 1 took the address of a `bind` here.
+            # HAProxy 1 accepted the address of a `bind` here.
             bind(Statement(line=line, section=section, report=self._report, first=2))
         if not section.kind.has_servers:
             return True
@@ -221,7 +221,7 @@ class _Reader:
 
 @cache
 def _families(known: tuple[str, ...]) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
-    """Return the first words of directives, and those of two words by their first."""
+    """Return the first words of directives, each with the second words that may follow."""
     first = sorted({each.partition(" ")[0] for each in known})
     families = {word: tuple(each for each in known if each.startswith(f"{word} ")) for word in first}
     return tuple(first), families

@@ -17,11 +17,11 @@ from appliance.translation.haproxy.values.quantities import within
 
 
 def server(statement: Statement) -> None:
-    """Take a server with the options that `default-server` gave so far, and its own laid over them.
+    """Take a server with the options of `default-server` so far, overlaid with its own.
 
-    A server without an address is left out, with all that its line says: the machine that it stands for is
-    not known yet (OpenShift's monitor writes ` server master-2 :6443` for a node without one), and the others
-    serve. It is that server's problem and not the file's, so its line is ignored and not refused.
+    A server without an address is left out with its line: its machine is not known yet (OpenShift's monitor
+    writes ` server master-2 :6443` for a node without one), and the others serve. It is that server's problem
+    and not the file's, so its line is ignored and not refused.
     """
     if len(statement.arguments) < 2:
         statement.refuse("a name and an address are needed: `server NAME ADDRESS:PORT`")
@@ -47,7 +47,7 @@ def server(statement: Statement) -> None:
     if name in statement.section.servers:
         statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
         return
-    if options.flag("ssl"):  # in the clear it would be another server; the section is known to lack it
+    if options.flag("ssl"):  # unencrypted it would be another server; the section is known to lack it
         statement.section.template = True
         return
     found = Server(name=name, line=statement.line, target=target, options=options)
@@ -55,12 +55,12 @@ def server(statement: Statement) -> None:
 
 
 def default_server(statement: Statement) -> None:
-    """Take options for the servers on the lines that follow."""
+    """Take options for the servers on later lines."""
     keywords.take_all(statement, statement.section.settings.server, KEYWORDS, start=0)
 
 
 def server_template(statement: Statement) -> None:
-    """Refuse servers that a name's addresses make: the section is known to lack them."""
+    """Refuse servers that are made from a name's addresses: the section is known to lack them."""
     statement.section.template = True
     statement.refuse(
         "servers are not made of a DNS name's addresses: write a line `server` for each, or let them be "

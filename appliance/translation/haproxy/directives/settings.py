@@ -1,4 +1,4 @@
-"""Directives that are one value of their section: times, limits, switches, the mode and the backend."""
+"""Directives that set one value of their section: times, limits, switches, the mode and the backend."""
 
 from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_PROBES
 from appliance.model.messages.quoting import shown
@@ -44,7 +44,7 @@ def flag(name: str) -> Handler:
 
 
 def seconds(name: str, *, most: int) -> Handler:
-    """Return the handler of a time of TCP keepalive, which HAProxy gives to the kernel in whole seconds."""
+    """Return the handler of a TCP keepalive time, which HAProxy passes to the kernel in whole seconds."""
 
     def handle(statement: Statement) -> None:
         said = statement.time()
@@ -59,7 +59,7 @@ def seconds(name: str, *, most: int) -> Handler:
 
 
 def mode(statement: Statement) -> None:
-    """`mode tcp`, `mode http`; whether http can stand is judged when the section is known whole."""
+    """`mode tcp`, `mode http`; whether http is possible is decided once the whole section is read."""
     said = statement.read(_mode)
     if said:
         statement.section.settings.texts["mode"] = said
@@ -79,7 +79,7 @@ def default_backend(statement: Statement) -> None:
 
 
 def use_backend(statement: Statement) -> None:
-    """`use_backend NAME [if|unless CONDITION]`; one without a condition takes all that come to it."""
+    """`use_backend NAME [if|unless CONDITION]`; without a condition it takes all that reach it."""
     statement.report.settle(statement.line.number, _UNREACHED)
     said = statement.read(str)
     if said is None:
@@ -91,7 +91,7 @@ def use_backend(statement: Statement) -> None:
 
 
 def inspect_delay(statement: Statement) -> None:
-    """`tcp-request inspect-delay TIME`: how long a server name is waited for, if anything asks for it."""
+    """`tcp-request inspect-delay TIME`: how long to wait for a server name, if any rule needs it."""
     statement.report.settle(statement.line.number, _NOTHING_WAITS)
     time("inspect-delay")(statement)
 
@@ -114,7 +114,7 @@ def enabled(statement: Statement) -> None:
 
 
 def source(statement: Statement) -> None:
-    """`source ADDRESS`: only the one that leaves it to the system."""
+    """`source ADDRESS`: only the address that leaves the choice to the system."""
     if statement.arguments not in {(ANY_IPV4,), ("*",), (f"{ANY_IPV4}:0",)}:
         statement.refuse(
             "the system chooses the address that connections come from: set it on the route "
@@ -123,7 +123,7 @@ def source(statement: Statement) -> None:
 
 
 def connections(statement: Statement) -> None:
-    """`maxconn` of a section: 0 is the process's own limit."""
+    """`maxconn` of a section: 0 means the process's own limit."""
     number("maxconn", most=MOST_CONNECTIONS)(statement)
 
 

@@ -1,4 +1,4 @@
-"""One directive at work: its line, the section that it belongs to, and how it tells what became of it."""
+"""One directive being read: its line, its section, and methods to report its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,25 +25,25 @@ class Statement:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The words behind the directive's name."""
+        """The words after the directive's name."""
         return self.line.texts[self.first :]
 
     def argument(self, index: int) -> str:
-        """Return an argument, "" where there are fewer."""
+        """Return an argument, "" if there are fewer."""
         return self.line.text(self.first + index)
 
     @property
     def negated(self) -> bool:
-        """Whether `no` or `default` stands before it."""
+        """Whether `no` or `default` precedes it."""
         return bool(self.line.negation)
 
     def said(self, value: _Value, index: int = 0) -> Said[_Value]:
-        """Return a value with the place of the argument that said it; a value that is never used is told."""
+        """Return a value with the place of its argument; a value that is never used is reported."""
         self.report.settle(self.line.number)
         return Said(value=value, place=self.line.at(self.first + index if self.arguments else 0))
 
     def read(self, reader: Callable[[str], _Value], index: int = 0) -> Said[_Value] | None:
-        """Return an argument as a value; where it is none the line is refused, and the answer None."""
+        """Return an argument as a value; if it is invalid, refuse the line and return None."""
         if index >= len(self.arguments):
             self.refuse("a value is missing")
             return None
@@ -55,22 +55,22 @@ class Statement:
         return self.said(value, index)
 
     def time(self, index: int = 0) -> Said[int] | None:
-        """Return an argument as milliseconds, without what HAProxy leaves out behind the unit, too."""
+        """Return an argument as milliseconds; ignore what HAProxy ignores after the unit."""
         time, excess = time_alone(self.argument(index))
         if excess:
             self.change(f"is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning", index)
         return self.read(lambda text: milliseconds(time_alone(text)[0]), index)
 
     def change(self, reason: str, index: int | None = None) -> None:
-        """Tell that something is nearly the same with us."""
+        """Report that this is translated into something nearly equal."""
         self._tell(Outcome.CHANGED, reason, index)
 
     def ignore(self, reason: str, index: int | None = None) -> None:
-        """Tell that something is left out, and why that is safe."""
+        """Report that this is left out, and why that is safe."""
         self._tell(Outcome.IGNORED, reason, index)
 
     def refuse(self, reason: str, index: int | None = None) -> None:
-        """Tell that something cannot be obeyed, and what to write instead."""
+        """Report that this cannot be translated, and what to write instead."""
         self._tell(Outcome.REFUSED, reason, index)
 
     def _tell(self, outcome: Outcome, reason: str, index: int | None) -> None:
@@ -79,21 +79,21 @@ class Statement:
 
 
 Handler = Callable[[Statement], None]
-"""Puts what a directive says into its section. A statement that it says nothing about is kept."""
+"""Applies a directive to its section. A statement without a reported outcome is kept."""
 
 
 def ignored(reason: str) -> Handler:
-    """Return the handler of a directive that is safe to leave out."""
+    """Return the handler of a directive that can safely be left out."""
     return lambda statement: statement.ignore(reason)
 
 
 def changed(reason: str) -> Handler:
-    """Return the handler of a directive that has another form with us, and nothing to hand on."""
+    """Return the handler of a directive that we handle differently, without a value to pass on."""
     return lambda statement: statement.change(reason)
 
 
 def refused(reason: str) -> Handler:
-    """Return the handler of a directive that cannot be obeyed."""
+    """Return the handler of a directive that cannot be translated."""
     return lambda statement: statement.refuse(reason)
 
 

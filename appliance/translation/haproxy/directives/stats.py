@@ -1,4 +1,4 @@
-"""The directives `stats` of a section: where HAProxy's statistics are seen (configuration.txt, stats ...)."""
+"""The directives `stats` of a section: where HAProxy shows its statistics (configuration.txt, stats ...)."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ def enable(statement: Statement) -> None:
 
 
 def _turn_on(statement: Statement) -> None:
-    """Note the first line that turns the statistics on."""
+    """Note the first line that enables the statistics."""
     stats = statement.section.settings.stats
     if stats.on is None:
         statement.report.settle(statement.line.number, _UNSEEN)
@@ -22,7 +22,7 @@ def _turn_on(statement: Statement) -> None:
 
 
 def uri(statement: Statement) -> None:
-    """`stats uri PATH`, which turns them on too."""
+    """`stats uri PATH`, which enables them too."""
     if not statement.arguments:
         statement.refuse("a value is missing")
         return
@@ -32,7 +32,7 @@ def uri(statement: Statement) -> None:
 
 
 def auth(statement: Statement) -> None:
-    """`stats auth USER:PASSWORD`, of which ours takes one."""
+    """`stats auth USER:PASSWORD`; our page has only one user."""
     stats = statement.section.settings.stats
     user, colon, password = statement.argument(0).partition(":")
     if not (user.isprintable() and password.isprintable() and user and password and colon):
@@ -48,14 +48,14 @@ def auth(statement: Statement) -> None:
 
 
 def scope(statement: Statement) -> None:
-    """`stats scope NAME`: only some sections are shown, which also turns the statistics on."""
+    """`stats scope NAME`: shows only some sections, and also enables the statistics."""
     statement.report.settle(statement.line.number, _UNSEEN)
     statement.section.settings.stats.scope = statement.said(statement.argument(0))
     _turn_on(statement)
 
 
 def admin(statement: Statement) -> None:
-    """`stats admin if CONDITION`: servers can be changed from the page."""
+    """`stats admin if CONDITION`: the page can change servers."""
     stats = statement.section.settings.stats
     _turn_on(statement)
     if statement.arguments in {("if", "TRUE"), ("if", "{", "always_true", "}")}:

@@ -1,7 +1,7 @@
-"""Checks that talk, as our steps: `tcp-check send|expect|comment`, and the protocols that HAProxy speaks.
+"""Dialogue checks, as our steps: `tcp-check send|expect|comment`, and protocols that HAProxy implements.
 
-What `option redis-check` and its relatives send is what HAProxy 2.6 sends. What they expect is what it
-expects, except that nothing is waited for that cannot come any more: a wrong answer is told at once.
+`option redis-check` and similar options send what HAProxy 2.6 sends. They expect the same answers, but never
+wait for one that can no longer come: a wrong answer is reported at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,30 +28,30 @@ _LONGEST_USER: Final = 200
 
 _POSITIVE: Final[CheckStep] = {"expect_rstring": "^[^2]", "negate": True, "min_recv": 1}
 _WHOLE: Final[CheckStep] = {"expect_rstring": r"^(2[0-9]{2}-[^\n]*\n)*2[0-9]{2}[ \r\n]"}
-"""A positive answer of SMTP with its last line (RFC 5321 section 4.2.1): who speaks into it is sent away."""
+"""A positive answer of SMTP to its last line (RFC 5321 section 4.2.1): sending earlier ends the session."""
 
 _MYSQL_PACKET: Final[CheckStep] = {"expect_rstring": r"^[\x00-\xff]{4}[^\xff]", "min_recv": 5}
-"""Length, number and a first byte that is not that of an error."""
+"""Length, number and a first byte that is not an error's."""
 
 _MYSQL_QUIT: Final = "0100000001"
 _POSTGRES_ANSWER: Final[CheckStep] = {
     "expect_rstring": r"^R\x00{3}[\x00-\xff]\x00{3}[\x00\x02-\x07\x09\x0a]",
     "min_recv": 9,
 }
-"""The question for a password in any of its forms, or that none is needed."""
+"""The request for a password in any form, or the message that none is needed."""
 
 _LDAP: Final[CheckStep] = {
     "send_binary": "300c020101600702010304008000",
     "expect_rstring": r"^0[\x00-\xff]{1,5}\x02\x01\x01a[\x00-\xff]{1,5}\x0a\x01\x00",
     "min_recv": 14,
 }
-"""An anonymous bind of version 3, and its success; lengths are of any of BER's forms."""
+"""An anonymous bind of version 3, and its success; lengths in any form of BER."""
 
 _REDIS: Final[CheckStep] = {"send": "*1\r\n$4\r\nPING\r\n", "expect": "+PONG\r\n", "min_recv": 7}
 
 
 def own_rules(statement: Statement) -> CheckSettings:
-    """Return the rules of this section: its first one takes the place of all that its defaults gave it."""
+    """Return the rules of this section: its first one replaces all that its defaults set."""
     check = statement.section.settings.check
     if check.inherited:
         check.inherited = False
@@ -62,7 +62,7 @@ def own_rules(statement: Statement) -> CheckSettings:
 
 
 def comment(statement: Statement) -> None:
-    """`tcp-check comment TEXT`, for the rule behind it."""
+    """`tcp-check comment TEXT`, for the rule after it."""
     own_rules(statement).comment = _short(statement.argument(0))
 
 
@@ -72,7 +72,7 @@ def send(statement: Statement) -> None:
 
 
 def send_format(statement: Statement) -> None:
-    """`tcp-check send-lf FORMAT`: without a `%` it is a text."""
+    """`tcp-check send-lf FORMAT`: without a `%` it is plain text."""
     if "%" in statement.argument(0):
         statement.refuse("what a check sends has no variables: write `tcp-check send` and the text itself", 0)
         return
@@ -174,7 +174,7 @@ def _protocol(statement: Statement, *steps: CheckStep) -> None:
 
 
 def _put(statement: Statement, said: Said[CheckStep] | None, *, at: int) -> None:
-    """Add a step, with the comment that stands in its line or before it."""
+    """Add a step, with the comment on its line or before it."""
     if said is None:
         return
     check = own_rules(statement)
@@ -230,7 +230,7 @@ def _string(text: str) -> CheckStep:
 
 
 def _text(key: str, text: str) -> CheckStep:
-    """Return a text as it is, or as hexadecimal digits where nobody could read it in a file."""
+    """Return a text as it is, or as hexadecimal digits if it is unreadable in a file."""
     if not 1 <= len(text.encode()) <= LONGEST_TEXT:
         raise ValueError(f"a text of 1 to {LONGEST_TEXT} bytes is needed")
     if all(each.isprintable() or each in "\r\n\t" for each in text):

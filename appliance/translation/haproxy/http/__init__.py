@@ -1,1 +1,1 @@
-"""Sections that read HTTP, which is not done here: which they are, and how HAProxy goes on with them."""
+"""Sections that read HTTP, which we do not: how to find them, and how HAProxy keeps serving them."""

@@ -1,4 +1,4 @@
-"""The words of the report for sections that read HTTP: each is refused, or is left to HAProxy."""
+"""The report's wording for sections that read HTTP: each is refused, or left to HAProxy."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ _HERE: Final = "127.0.0.1:"
 
 
 def sample_sections(sections: Sequence[Section]) -> Sequence[Section]:
-    """Return the three sections of the sample; none where one is missing or has other servers."""
+    """Return the three sections of the sample; none if one is missing or has other servers."""
     named = {(each.kind.value, each.name): each for each in sections}
     main = named.get(("frontend", "main"))
     backends = [each for name in _BACKENDS if (each := named.get(("backend", name))) is not None]
@@ -45,7 +45,7 @@ _MODE_TCP: Final = "write `mode tcp`, which leaves HTTP and TLS to the servers"
 
 
 def refuse(left: Sequence[Section], sections: Sections, report: Report) -> tuple[()]:
-    """Refuse some sections, each in one line that says what to do instead; return that none is left."""
+    """Refuse some sections, each in one line with the remedy; return an empty result."""
     sample, losses = {each.header.number for each in sample_sections(left)}, Losses(report)
     for section in left:
         _leave_lines(section, sections, _REFUSED, report)
@@ -84,7 +84,7 @@ def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[
 
 
 def _leave_lines(section: Section, sections: Sections, reason: str, report: Report) -> None:
-    """Say of all lines of a section, and of the conditional blocks within it, that they are left."""
+    """Report all lines of a section, and the conditional blocks within it, as left to HAProxy."""
     for line in section.lines:
         report.leave(line.number, reason)
     first = section.header.number
@@ -117,7 +117,7 @@ def _has_backend(section: Section) -> str:
 
 
 def _leave_defaults(left: Sequence[Section], sections: Sections, report: Report) -> None:
-    """Say the same of `defaults` that nobody else uses, and of lines that nobody else uses in others."""
+    """Report `defaults` and lines of other sections as left too, if nothing else uses them."""
     numbers = {each.header.number for each in left}
     others = (each for each in sections.proxies if each.header.number not in numbers)
     shared = {each.header.number for each in _defaults(others)}

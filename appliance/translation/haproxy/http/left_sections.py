@@ -1,7 +1,7 @@
-"""Which sections are HAProxy's own: those that read HTTP, and are neither a page nor an answer of ours.
+"""The sections left to HAProxy: those that read HTTP, and are neither our page nor an answer of ours.
 
 HAProxy reads HTTP in `mode http`, and also for clients of a frontend in `mode tcp` whose default backend is
-in `mode http`: such a frontend belongs to it.
+in `mode http`: such a frontend is left to it.
 """
 
 import re
@@ -21,7 +21,7 @@ _COMPUTED: Final = "%["
 def left_sections(sections: Sequence[Section]) -> list[Section]:
     """Return the sections that are left to HAProxy, in their order.
 
-    Whom nobody can reach is none of them: what is disabled, and what has no `bind`.
+    Unreachable sections are not among them: disabled ones, and those without a `bind`.
     """
     sections = [each for each in sections if not each.is_disabled]
     http = [each for each in sections if each.reads_http]
@@ -40,12 +40,12 @@ def left_sections(sections: Sequence[Section]) -> list[Section]:
 
 
 def names(words: Iterable[str]) -> frozenset[str]:
-    """Return all that may be a section's name in some words: `nbsrv(web)` has `web`."""
+    """Return all possible section names in some words: `nbsrv(web)` has `web`."""
     return frozenset(name for word in words for name in _NAME.findall(word))
 
 
 def addresses(section: Section) -> tuple[str, ...]:
-    """Return where a section listens, in the words of the file; nowhere where it takes no clients."""
+    """Return where a section listens, in the words of the file; nowhere if it accepts no clients."""
     if not section.kind.takes_clients:
         return ()
     lines = (each for each in section.lines if each.text(0) == "bind" and not each.negation)
@@ -70,7 +70,7 @@ def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section])
 
 
 def answers(section: Section) -> bool:
-    """Tell whether a section has statistics or a monitor."""
+    """Return whether a section has statistics or a monitor."""
     return section.settings.stats.on is not None or "monitor-uri" in section.settings.texts
 
 
@@ -83,7 +83,7 @@ def _has_servers(section: Section) -> bool:
 
 
 def _computes(section: Section) -> bool:
-    """Tell whether a rule makes up the backend's name."""
+    """Return whether a rule computes the backend's name."""
     return any(_computed(each) for each in section.lines)
 
 

@@ -1,4 +1,4 @@
-"""What `mode tcp` would lose in a section: what its lines and those of its defaults say of HTTP and TLS."""
+"""What a section would lose in `mode tcp`: the settings for HTTP and TLS in it and its defaults."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.text.report import Report
 
 _ASKED: Final = r"(?:^acl \S+|[{(] ?!?|%\[|\bif|\bunless) ?"
-"""What stands before a word that asks for something of a request."""
+"""Prefixes of a word that reads something from a request."""
 
 _RULE: Final = r"^http-(?:request|response|after-response) "
 
@@ -42,14 +42,14 @@ _USES: Final = tuple(
 
 
 class Losses:
-    """What was found so far: each section is looked at once, however many have its `defaults`."""
+    """The losses found so far: each section is examined once, however many have its `defaults`."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
         self._found: dict[int, Mapping[str, Line]] = {}
 
     def told(self, section: Section) -> str:
-        """Return the sentence on what would be lost, each with its first line; "" where that is nothing."""
+        """Return the sentence on the losses, each with its first line; "" without losses."""
         lines = self._lines(section)
         found = [
             f"{what} ({self._report.line_name(lines[what].number)})" for what, _ in _USES if what in lines
@@ -58,7 +58,7 @@ class Losses:
         return f"`mode tcp` would lose {every}" if every else ""
 
     def _lines(self, section: Section) -> Mapping[str, Line]:
-        """Return for each thing that would be lost its line, of the section itself before its `defaults`."""
+        """Return the line of each loss, with the section's own before those of its `defaults`."""
         waiting = []
         owner: Section | None = section
         while owner is not None and owner.header.number not in self._found:

@@ -1,8 +1,8 @@
-"""The haproxy.cfg with which HAProxy goes on: what is left to it, and what its sections name.
+"""The haproxy.cfg with which HAProxy continues: the sections left to it, and those that they name.
 
-Kept are `global`, each `defaults`, all else that is no proxy section, and conditional blocks, as they stand.
-A backend of ours stays there, too, where a section that is left names it (`nbsrv(masters)`, `track`), without
-what takes clients.
+It keeps `global`, each `defaults`, everything else that is not a proxy section, and conditional blocks, all
+unchanged. A translated backend stays in it if a section that is left names it (`nbsrv(masters)`, `track`),
+without the lines that accept clients.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _HEAD: Final = (
 
 
 def remainder(text: str, sections: Sections, left: Sequence[Section]) -> str:
-    """Return that file. `text` is all files, one behind the other, each with its last line break."""
+    """Return that file. `text` is all files, one after the other, each with its last line break."""
     lines = [each.rstrip("\r") for each in text.split("\n")]
     stay = {each.header.number for each in left}
     beside = {each.header.number for each in _named(sections.proxies, left)}
@@ -42,7 +42,7 @@ def remainder(text: str, sections: Sections, left: Sequence[Section]) -> str:
 
 
 def _named(proxies: Sequence[Section], left: Sequence[Section]) -> Sequence[Section]:
-    """Return the sections with servers that are not left, and that those name that are."""
+    """Return the translated sections with servers that the left ones name, directly or indirectly."""
     backends = {each.name: each for each in proxies if each.kind.has_servers}
     seen = {each.name for each in left if each.kind.has_servers}
     found: list[Section] = []
@@ -57,7 +57,7 @@ def _named(proxies: Sequence[Section], left: Sequence[Section]) -> Sequence[Sect
 
 
 def _as_backend(section: Section) -> Mapping[int, str | None]:
-    """Return what becomes of the lines of a section that takes no clients any more."""
+    """Return the lines of a section, changed so that it accepts no clients any more."""
     if section.kind is Kind.BACKEND:
         return {}
     header = section.header.texts
@@ -67,13 +67,13 @@ def _as_backend(section: Section) -> Mapping[int, str | None]:
 
 
 def _is_of_clients(line: Line) -> bool:
-    """Tell whether HAProxy has no use for a line in a backend, or does not start with it there."""
+    """Return whether HAProxy ignores a line in a backend, or does not start with it there."""
     directive, _ = directive_of(line)
     return directive is None or not directive.place.includes(Kind.BACKEND) or line.texts[:2] in _OF_FRONTENDS
 
 
 def _extent(lines: Sequence[str], first: int, end: int) -> Iterator[int]:
-    """Yield the lines of a section but conditional ones, with the comment that stands right before it."""
+    """Yield the lines of a section except conditional ones, with the comment directly before it."""
     while first > 1 and _is_comment(lines[first - 2]):
         first -= 1
     while end > first and (_is_comment(lines[end - 2]) or not lines[end - 2].strip()):

@@ -1,1 +1,1 @@
-"""The text of haproxy.cfg as lines of words, each with its place, and what became of each line."""
+"""The text of haproxy.cfg as lines of words with their places, and the outcome of each line."""

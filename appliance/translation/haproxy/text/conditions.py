@@ -1,7 +1,7 @@
-"""The conditions of `.if` and `.elif`: what is known of them without HAProxy (configuration.txt, 2.4).
+"""The conditions of `.if` and `.elif`, as far as they are known without HAProxy (configuration.txt, 2.4).
 
-What depends on HAProxy itself (its version, its features, variables that it sets) cannot be known here.
-`&&` and `||` are judged from left to right, so that `0 && feature(QUIC)` is known all the same.
+Predicates that depend on HAProxy itself (its version, its features, variables that it sets) are unknown here.
+`&&` and `||` are evaluated from left to right, so that `0 && feature(QUIC)` is known all the same.
 """
 
 import re
@@ -28,23 +28,23 @@ _ELSEWHERE: Final = frozenset(
 
 
 class Truth(Enum):
-    """What is known of a condition."""
+    """The value of a condition: true, false or unknown."""
 
     TRUE = True
     FALSE = False
     UNKNOWN = None
 
     def __invert__(self) -> "Truth":
-        """Return the opposite; that of unknown is unknown."""
+        """Return the opposite; the opposite of unknown is unknown."""
         return self if self is Truth.UNKNOWN else Truth(not self.value)
 
 
 class ConditionError(Exception):
-    """A condition that HAProxy would not understand either."""
+    """A condition that HAProxy would reject too."""
 
 
 def truth(condition: str, variables: Variables) -> tuple[Truth, str | None]:
-    """Return what is known of a condition, and the predicate that is not known; raises ConditionError."""
+    """Return the value of a condition, and the unknown predicate if any; raises ConditionError."""
     if not condition.strip():
         return Truth.FALSE, None
     reader = _Reader(condition, variables)
@@ -54,7 +54,7 @@ def truth(condition: str, variables: Variables) -> tuple[Truth, str | None]:
 
 
 class _Reader:
-    """Reads a condition from left to right. All of it is read, also behind what decides it already."""
+    """Reads a condition from left to right, to its end even if an early term decides it."""
 
     def __init__(self, text: str, variables: Variables) -> None:
         self._text = text
@@ -109,7 +109,7 @@ class _Reader:
         return Truth(known(self._variables, *arguments))
 
     def _arguments(self) -> list[str]:
-        """Read to the closing parenthesis; quotes protect commas and parentheses, as with HAProxy."""
+        """Read to the closing parenthesis; quotes protect commas and parentheses, as in HAProxy."""
         arguments, quote = [""], ""
         while self._at < len(self._text):
             character = self._text[self._at]
@@ -144,7 +144,7 @@ class _Reader:
 
 
 def _first(deciding: Truth, one: Truth, other: Truth) -> Truth:
-    """Return the value that decides if either has it, else unknown if either is, else what both are."""
+    """Return the deciding value if either has it, else unknown if either is, else the value of both."""
     if deciding in (one, other):
         return deciding
     return Truth.UNKNOWN if Truth.UNKNOWN in (one, other) else one

@@ -8,7 +8,7 @@ from appliance.translation.haproxy.text.words import Word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line with at least one word; `negation` is the `no` or `default` that stood before these words."""
+    """A line with at least one word; `negation` is the `no` or `default` before its words."""
 
     number: int
     words: tuple[Word, ...]
@@ -26,10 +26,10 @@ class Line:
         return self.at(0)
 
     def text(self, index: int) -> str:
-        """Return a word, "" where the line has fewer."""
+        """Return a word, "" if the line has fewer."""
         return self.words[index].text if index < len(self.words) else ""
 
     def at(self, index: int) -> FilePosition:
-        """Return the place of a word; behind the last one it is that of the last."""
+        """Return the place of a word; past the end, that of the last one."""
         word = self.words[min(index, len(self.words) - 1)]
         return FilePosition(line=self.number, column=word.column, source=self.source)

@@ -1,6 +1,6 @@
-"""haproxy.cfg as the lines that hold: words cut, comments gone, conditional blocks decided.
+"""The effective lines of haproxy.cfg: split into words, without comments, conditional blocks decided.
 
-A line that cannot be cut, or whose condition cannot be known, is refused in the report, and the others go on:
+A line that cannot be split, or whose condition is unknown, is refused in the report, and reading continues:
 so all errors are seen at once. Limits: a file of 1 MiB, lines of 16384 characters, 64 words.
 """
 
@@ -18,7 +18,7 @@ from appliance.translation.haproxy.text.words import Unset, Word, WordError, cut
 from appliance.translation.translation import Outcome
 
 LARGEST_FILE: Final = 1 << 20
-"""Bytes; a configuration of ten thousand servers has about as many."""
+"""Bytes; a configuration of ten thousand servers is about as long."""
 
 LONGEST_LINE: Final = 16384
 """Characters."""
@@ -28,13 +28,13 @@ _NOT_HOLDING: Final = "its conditional block (`.if`) does not hold"
 _UNDECODED: Final = "\ufffd"
 _MESSAGES: Final = frozenset({".notice", ".warning", ".diag"})
 CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
-"""Words with which lines begin that make conditional blocks."""
+"""First words of the lines of conditional blocks."""
 
 _KNOWN: Final = _MESSAGES | CONDITIONALS | {".alert"}
 
 
 class _Branch(Enum):
-    """The state of a conditional block: which of its branches holds."""
+    """The state of a conditional block: which of its branches applies."""
 
     HOLDS = "this one"
     PAST = "one before this, or none that can be known"
@@ -43,9 +43,9 @@ class _Branch(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class _Block:
-    """A conditional block: the state of its branches, the line of its `.if`, whether it is in one that holds.
+    """A conditional block: its state, the line of its `.if`, whether the block around it applies.
 
-    `ended` is set behind `.else`.
+    `ended` is set after `.else`.
     """
 
     branch: _Branch
@@ -55,14 +55,14 @@ class _Block:
 
     @property
     def holds(self) -> bool:
-        """Whether the lines of its branch hold."""
+        """Whether the lines of its branch apply."""
         return self.within and self.branch is _Branch.HOLDS
 
 
 def lines(text: bytes | str, source: str, report: Report, variables: Variables) -> Iterator[Line]:
-    """Yield the lines of a file that hold, one by one.
+    """Yield the effective lines of a file, one by one.
 
-    What a line does to `variables` counts for those behind it, also in the files behind this one.
+    Changes that a line makes to `variables` apply to all later lines, also in later files.
     """
     characters = text.decode(errors="replace") if isinstance(text, bytes) else text
     before = report.begin(source, characters)
@@ -77,7 +77,7 @@ def lines(text: bytes | str, source: str, report: Report, variables: Variables) 
 
 
 class _Reader:
-    """Reads line by line; `_blocks` are the conditional blocks around it, each with its first line."""
+    """Reads line by line; `_blocks` are the conditional blocks around the line, each with its first line."""
 
     def __init__(self, report: Report, variables: Variables, before: int) -> None:
         self._report = report
@@ -164,7 +164,7 @@ class _Reader:
 
     def _conditional(self, name: str, condition: str) -> None:
         if name == ".if":
-            # Within a block that does not hold nothing is asked, so that no branch of it can hold.
+            # Within a block that does not apply nothing is evaluated, so that no branch of it can apply.
             start = _Branch.AHEAD if self._holds() else _Branch.PAST
             self._blocks.append(_Block(branch=start, number=self._number, within=self._holds()))
             self._enter(condition)
@@ -182,7 +182,7 @@ class _Reader:
         self._enter("1" if name == ".else" else condition)
 
     def _enter(self, condition: str) -> None:
-        """Begin another branch of the innermost block; it holds if none before it did, and its condition."""
+        """Begin the next branch of the innermost block; it applies if its condition is the first to hold."""
         block = self._blocks[-1]
         if block.branch is _Branch.AHEAD:
             block.branch = self._judged(condition)

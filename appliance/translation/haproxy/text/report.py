@@ -1,7 +1,7 @@
-"""Gathers what became of each line, until the last one that has a word to say has spoken.
+"""Collects the outcome of each line, until all steps have reported theirs.
 
-Lines of several files have numbers one behind the other until all is said, as if it were one file; `located`
-makes a place in the right file of them.
+Lines of several files are numbered consecutively, as if they were one file; `located` converts a place to the
+right file at the end.
 """
 
 import re
@@ -17,7 +17,7 @@ from appliance.translation.translation import LineOutcome, Outcome
 _SECRETS: Final = (
     re.compile(r"(?P<before>\bauth\s+[^\s:]+:)(?P<secret>\S+)"),
     re.compile(r"(?P<before>\b(?:password|insecure-password|ca-sign-pass|cluster-secret)\s+)(?P<secret>\S+)"),
-    # What a check says behind its first word (`AUTH ...`, `USER ...`), and all of it where that is no word.
+    # A check's text after its first word (`AUTH ...`, `USER ...`), and all of it if that is no word.
     re.compile(
         r"(?P<before>\btcp-check\s+send(?:-lf)?\s+[\"']?+[A-Za-z]*+)"
         r"(?P<secret>(?!(?:\\[rn]|[\"'])*\s*(?:comment\b|$)).+)"
@@ -34,7 +34,7 @@ _GUARD: Final = re.compile(
     r"(?:no\s+)?(?:tcp-re|http-re|req|block|acl\b|use_backend|rate-limit|filter|\.(?:if|elif)\b"
     r"|stats\s+(?:auth|http|scope))"
 )
-"""How lines begin that may keep clients out, also where they are misspelt or cannot be cut into words."""
+"""Beginnings of lines that may keep clients out, also if misspelt or impossible to split into words."""
 
 _UNUSED: Final = "no section uses it: each that could says its own, or there is none"
 
@@ -55,9 +55,9 @@ class _Told:
 
 
 class Report:
-    """The lines of haproxy.cfg, in their order, be it one file or several.
+    """The lines of haproxy.cfg in their order, from one file or several.
 
-    A line is kept unless something else is said of it; whoever does not understand a line must refuse it.
+    A line is kept unless another outcome is reported; code that does not understand a line must refuse it.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Report:
 
     @property
     def source(self) -> str:
-        """The name of the file that was begun last."""
+        """The name of the file begun last."""
         return self._sources[-1]
 
     @property
@@ -88,15 +88,15 @@ class Report:
         return before
 
     def has_room(self, most: int) -> bool:
-        """Tell whether all files so far have no more characters than that."""
+        """Return whether all files so far stay within this number of characters."""
         return self._characters <= most
 
     def place(self, number: int, column: int = 1) -> FilePosition:
-        """Return a place in the file that was begun last."""
+        """Return a place in the file begun last."""
         return FilePosition(line=number, column=column, source=self.source)
 
     def located(self, place: FilePosition) -> FilePosition:
-        """Return the same place as its own file has it."""
+        """Return the same place in its own file."""
         at = bisect_left(self._ends, place.line) - 1
         line = place.line - self._ends[at]
         return FilePosition(line=line, column=place.column, source=self._sources[at])
@@ -107,21 +107,21 @@ class Report:
         return f"line {place.line} of {place.source}" if self.is_of_several else f"line {place.line}"
 
     def meant(self, word: str, known: Iterable[str]) -> str:
-        """Return `: did you mean ...?` for a word that is unknown, "" where none is like it.
+        """Return `: did you mean ...?` for an unknown word, "" if no known one is similar.
 
-        To compare words takes time: of a file of nothing but unknown ones the first have their hint.
+        Comparing words takes time: in a file of only unknown words, just the first ones get a hint.
         """
         self._hints -= 1
         found = nearest(word, known) if self._hints >= 0 else None
         return f": did you mean {shown(found)}?" if found else ""
 
     def spend_addresses(self, count: int) -> bool:
-        """Take from the addresses that a file may listen on; return whether there were as many."""
+        """Take from the number of addresses that a file may listen on; return whether there were enough."""
         self._addresses -= count
         return self._addresses >= 0
 
     def open(self, number: int, text: str) -> None:
-        """Begin a line that is neither empty nor a comment; passwords are not shown again."""
+        """Begin a line that is neither empty nor a comment; its passwords are hidden."""
         column = len(text) - len(text.lstrip()) + 1
         self._told.setdefault(number, _Told(place=self.place(number, column), text=_shown(text)))
 
@@ -137,41 +137,41 @@ class Report:
         self.say(outcome, place, reason)
 
     def leave_out(self, number: int, reason: str, outcome: Outcome = Outcome.IGNORED) -> None:
-        """Note that a line is left out with its section; what was refused in it stays refused."""
+        """Note that a line is left out with its section; refusals in it stay refused."""
         self._told[number].left_out = (outcome, reason)
 
     def leave(self, number: int, reason: str) -> None:
-        """Note that a line is left to HAProxy with its section; nothing that is said of it counts."""
+        """Note that a line is left to HAProxy with its section; its other outcomes are dropped."""
         self.leave_out(number, reason)
         self._told[number].is_left = True
 
     def starting_with(self, words: Collection[str], first: int, end: int) -> Iterator[tuple[int, str]]:
-        """Yield the lines from one to before another that begin with one of some words, and the word."""
+        """Yield the lines in a range (the end excluded) that begin with one of some words, and the word."""
         for number in range(first, end):
             word = self._told[number].text.partition(" ")[0] if number in self._told else ""
             if word in words:
                 yield number, word
 
     def is_refused(self, number: int) -> bool:
-        """Tell whether a line has been refused so far."""
+        """Return whether a line has been refused so far."""
         return number in self._told and any(
             outcome is Outcome.REFUSED for outcome, _, _ in self._told[number].outcomes
         )
 
     @property
     def last(self) -> int:
-        """The number of the last line that was opened."""
+        """The number of the last line begun."""
         return max(self._told, default=0)
 
     def refused_guard(self, first: int, last: int) -> int | None:
-        """Return the first line of some that is refused and may have kept clients out, None without one."""
+        """Return the first of these lines that is refused and may have kept clients out, None without one."""
         return next((each for each in range(first, last + 1) if self._is_refused_guard(each)), None)
 
     def _is_refused_guard(self, number: int) -> bool:
         return self.is_refused(number) and _GUARD.match(self._told[number].text) is not None
 
     def settle(self, number: int, unused: str = _UNUSED) -> None:
-        """Note that a line is a setting, which has a meaning only if it is used; `unused` is said if not."""
+        """Note that a line is a setting, which has an effect only if it is used; report `unused` if not."""
         self._settings.setdefault(number, unused)
 
     def use(self, number: int) -> None:
@@ -179,12 +179,12 @@ class Report:
         self._settings[number] = None
 
     def explain_unused(self, number: int, reason: str) -> None:
-        """Note what is said of the setting of a line if it is not used."""
+        """Set the reason to report if the setting of a line is not used."""
         if self._settings.get(number):
             self._settings[number] = reason
 
     def lines(self) -> tuple[LineOutcome, ...]:
-        """Return what became of each line."""
+        """Return the outcomes of all lines."""
         return tuple(
             outcome for number, told in sorted(self._told.items()) for outcome in self._outcomes(number, told)
         )

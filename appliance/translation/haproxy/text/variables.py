@@ -1,6 +1,6 @@
 """The environment variables that a line of haproxy.cfg may name: `"${NAME}"`, `"$NAME"` and `"$.LINE"`.
 
-`setenv` and its kin in the section `global` change them for the lines that follow (configuration.txt, 2.3).
+`setenv` and similar directives in the section `global` change them for later lines (configuration.txt, 2.3).
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ _OWN: Final = "HAPROXY_"
 class Variables:
     """The environment, as the lines read so far have left it.
 
-    `source`, `line` and `section` are those that are being read; whoever reads lines keeps them right.
+    `source`, `line` and `section` are those being read; the reader of the lines keeps them up to date.
     """
 
     def __init__(self, environment: Mapping[str, str], *, source: str) -> None:
@@ -22,14 +22,14 @@ class Variables:
         self.section = ""
 
     def value(self, name: str) -> str | None:
-        """Return the value of a variable, None where it is not set; raises KeyError for another `.NAME`."""
+        """Return the value of a variable, None if it is not set; raises KeyError for another `.NAME`."""
         if not name.startswith("."):
             return self._values.get(name)
         known = {".FILE": self.source, ".LINE": str(self.line), ".SECTION": self.section}
         return known[name]
 
     def is_haproxys(self, name: str) -> bool:
-        """Tell whether HAProxy itself sets a variable, so that nobody else knows its value."""
+        """Return whether HAProxy itself sets a variable, so that its value is unknown here."""
         return name.startswith(_OWN) and name not in self._values
 
     def set(self, name: str, value: str) -> None:

@@ -1,10 +1,10 @@
-r"""Cuts a line of haproxy.cfg into words, each with its column, by HAProxy's own rules.
+r"""Splits a line of haproxy.cfg into words, each with its column, by HAProxy's own rules.
 
 Quotes '' and "", backslashes, comments, and environment variables within "" (configuration.txt, 2.2 and 2.3).
-What the manual does not say, or says otherwise, is what HAProxy 2.6 does: a backslash before any other
-character stays, also before `$` outside of "", `\r` ends a line, and an empty word at the end of a line is
-none. Unlike HAProxy, a variable that is not set and has no default is an error: the file would mean something
-else on the machine that sets it.
+Where the manual is silent or differs, HAProxy 2.6 is followed: a backslash before any other character stays,
+also before `$` outside of "", `\r` ends a line, and an empty word at the end of a line is none. Unlike in
+HAProxy, a variable that is not set and has no default is an error: on the machine that sets it the file would
+have another meaning.
 """
 
 import re
@@ -16,7 +16,7 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.text.variables import Variables
 
 MOST_WORDS: Final = 64
-"""HAProxy's limit of one line (MAX_LINE_ARGS)."""
+"""HAProxy's limit for one line (MAX_LINE_ARGS)."""
 
 _SPACES: Final = frozenset(" \t\v\f")
 _ENDS: Final = frozenset("\r\n\0")
@@ -26,7 +26,7 @@ _NAME: Final = re.compile(r"\.?[A-Za-z_][A-Za-z0-9_]*|\.", re.ASCII)
 
 
 class Unset(StrEnum):
-    """What a variable is that is not set: an error, or nothing, as in conditions."""
+    """What an unset variable is: an error, or nothing, as in conditions."""
 
     ERROR = "error"
     EMPTY = "empty"
@@ -41,7 +41,7 @@ class Word:
 
 
 class WordError(Exception):
-    """A line that cannot be cut into words: a message, and the column of the fault."""
+    """A line that cannot be split into words: a message, and the column of the fault."""
 
     def __init__(self, message: str, *, column: int) -> None:
         super().__init__(message)
@@ -50,12 +50,12 @@ class WordError(Exception):
 
 
 def cut(text: str, variables: Variables, *, unset: Unset = Unset.ERROR) -> tuple[Word, ...]:
-    """Return the words of a line, none for an empty one or a comment; raises WordError."""
+    """Return the words of a line, none if it is empty or a comment; raises WordError."""
     return _Cutter(text, variables, unset).words()
 
 
 class _Cutter:
-    """Walks through a line; `_start` is the column of the word that is being gathered."""
+    """Parses a line; `_start` is the column where the current word begins."""
 
     def __init__(self, text: str, variables: Variables, unset: Unset) -> None:
         self._text = text
@@ -142,7 +142,7 @@ class _Cutter:
         self._expand(match[0], default, split=split, column=start + 1)
 
     def _default(self, start: int) -> str | None:
-        """Return the text behind the dash of `${NAME-text}`, None where there is no dash."""
+        """Return the text after the dash of `${NAME-text}`, None without a dash."""
         end = self._text.find("}", self._at)
         between = self._text[self._at : end]
         if end < 0 or not (between == "" or between.startswith("-")):

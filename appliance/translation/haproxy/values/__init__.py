@@ -1,1 +1,1 @@
-"""What stands behind one word of haproxy.cfg: times, addresses, networks, names."""
+"""Values of one word in haproxy.cfg: times, addresses, networks, names."""

@@ -1,7 +1,7 @@
 """Addresses with ports, as `bind` and `server` have them (configuration.txt, bind and server).
 
-The port is what stands behind the last colon, an IPv6 address needs no brackets; `*` and nothing are every
-IPv4 address, `::` is every IPv6 address and, as Linux does by default, every IPv4 address too.
+The port follows the last colon; an IPv6 address needs no brackets. `*` and nothing mean every IPv4 address,
+`::` every IPv6 address and, by Linux's default, every IPv4 address too.
 """
 
 import re
@@ -26,9 +26,9 @@ _OFFSET: Final = re.compile(r"[+-][0-9]{1,5}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTarget:
-    """Where a server is: `port` None is the client's own destination port, `offset` is added to that.
+    """A server's address: `port` None is the client's own destination port, `offset` is added to that.
 
-    `host` "" is no address at all.
+    `host` "" means no address at all.
     """
 
     host: str
@@ -44,12 +44,12 @@ class Listened:
     ports: range
 
     def endpoints(self) -> Iterator[Endpoint]:
-        """Yield each of them as ours are."""
+        """Yield each of them in our form."""
         return (Endpoint(host=self.host, port=port) for port in self.ports)
 
 
 def binds(text: str) -> tuple[Listened, ...]:
-    """Return the addresses of the first word behind `bind`; raises ValueError."""
+    """Return the addresses of the first word after `bind`; raises ValueError."""
     found = tuple(_bind(part) for part in text.split(",") if part)
     if not found:
         raise ValueError("names no address")
@@ -57,7 +57,7 @@ def binds(text: str) -> tuple[Listened, ...]:
 
 
 def server_target(text: str) -> ServerTarget:
-    """Return the address of a server; raises ValueError where our servers cannot have it."""
+    """Return the address of a server; raises ValueError if our servers cannot have it."""
     rest = _without_family(text)
     address, colon, port = rest.rpartition(":")
     if not colon or rest.endswith("]"):
@@ -86,7 +86,7 @@ def _bind(text: str) -> Listened:
 
 
 def _without_family(text: str) -> str:
-    """Return an address without `ipv4@`; sockets and descriptors are nothing that our keys can name."""
+    """Return an address without `ipv4@`; our keys have no form for sockets and descriptors."""
     if text.startswith("/"):
         raise ValueError(f"{shown(text)} is a unix socket: an address and a port are needed")
     prefix = _PREFIX.match(text)

@@ -1,4 +1,4 @@
-"""Names of sections and servers: HAProxy's may have colons, and be longer than ours."""
+"""Names of sections and servers: HAProxy's may contain colons, and be longer than ours."""
 
 import re
 from typing import Final
@@ -11,20 +11,20 @@ _THEIRS: Final = re.compile(r"[A-Za-z0-9._:-]+")
 
 
 def foreign(name: str) -> str | None:
-    """Return why HAProxy has no section or server of such a name, None where it has."""
+    """Return why HAProxy allows no section or server of this name, None if it does."""
     if _THEIRS.fullmatch(name):
         return None
     return f"{shown(name)} is not a name: letters, digits, dots, hyphens, underscores and colons"
 
 
 class Names:
-    """The names of one mapping, each of them there once; `reserved` are keys of it that are no names."""
+    """The names in one mapping, each used once; `reserved` are its keys that are not names."""
 
     def __init__(self, *reserved: str) -> None:
         self._taken = dict.fromkeys(reserved, 1)
 
     def ours(self, name: str) -> str:
-        """Return the name itself where it is one of ours and free, else the nearest one; it is taken then."""
+        """Return the name itself if it is valid here and free, else the nearest such name, and reserve it."""
         plain = _FOREIGN.sub("-", name)[:_LONGEST] or "unnamed"
         found = plain
         while found in self._taken:

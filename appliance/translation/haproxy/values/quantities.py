@@ -1,4 +1,4 @@
-"""Times and numbers as HAProxy reads them, and times as our own file has them (configuration.txt, 2.5)."""
+"""Times and numbers as HAProxy reads them, and times in our own format (configuration.txt, 2.5)."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 
 FOREVER: Final = "365d"
-"""What stands for no timeout: the longest time of our configuration."""
+"""Replaces no timeout: the longest time of our configuration."""
 
 _TIME: Final = re.compile(r"([0-9]{1,12})(us|ms|s|m|h|d)?", re.ASCII)
 _EXCESS: Final = re.compile(r"([0-9]{1,12}(?:us|ms|s|m|h|d))(\S*)", re.ASCII)
@@ -22,11 +22,11 @@ _MILLISECONDS: Final = {
 }
 _UNITS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 _LONGEST: Final = 2_147_483_647
-"""Milliseconds of HAProxy's longest time, 24.8 days."""
+"""HAProxy's longest time in milliseconds, 24.8 days."""
 
 
 def milliseconds(text: str) -> int:
-    """Return a time in milliseconds, rounded up; a plain number has this unit. Raises ValueError."""
+    """Return a time in milliseconds, rounded up; a plain number is in milliseconds. Raises ValueError."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{shown(text)} is not a time of HAProxy: `5000`, `300ms`, `5s`, `2m`, `1h` or `1d`")
@@ -37,7 +37,7 @@ def milliseconds(text: str) -> int:
 
 
 def time_alone(text: str) -> tuple[str, str]:
-    """Return a time and what stands behind its unit, which HAProxy 2.6 warns of and leaves out: `5s;`."""
+    """Return a time and the text after its unit, which HAProxy 2.6 warns about and ignores: `5s;`."""
     match = _EXCESS.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")
 
@@ -45,7 +45,7 @@ def time_alone(text: str) -> tuple[str, str]:
 def duration(found: int) -> str:
     """Return milliseconds as our configuration writes them, in the largest unit without a fraction.
 
-    0, which is no timeout to HAProxy, becomes the longest one that we have.
+    0, which means no timeout in HAProxy, becomes our longest one.
     """
     if found == 0:
         return FOREVER
@@ -54,7 +54,7 @@ def duration(found: int) -> str:
 
 
 def within(least: int, most: int) -> Callable[[str], int]:
-    """Return the reader of a whole number; it raises ValueError where the number is not within the bounds."""
+    """Return the reader of a whole number; it raises ValueError if the number is out of bounds."""
 
     def read(text: str) -> int:
         if _NUMBER.fullmatch(text) and least <= int(text) <= most:

@@ -1,1 +1,1 @@
-"""Commands of keepalived.conf that we can do without: what they look at."""
+"""Commands in keepalived.conf that our own checks can replace: what they check."""

@@ -1,6 +1,7 @@
-"""Commands that look at what we can look at ourselves: whether haproxy lives, a URL or a port answers.
+"""Commands that check what we can check ourselves: whether haproxy runs, or a URL or a port answers.
 
-A check of our own needs no process, no curl in the image and no shell. What is not certain stays a script.
+A check of our own needs no process, no curl in the image and no shell. A command that is not clearly one of
+these stays a script.
 """
 
 import re
@@ -29,7 +30,7 @@ _DISCARDED: Final = re.compile(
 )
 _SHELL_SYNTAX: Final = re.compile(r"[|&;<>()`$*?\[\]{}!]")
 
-# Options of curl(1) that change nothing for us, without and with a value.
+# Options of curl(1) that make no difference here, without and with a value.
 _CURL_ALONE: Final = frozenset("sSkfLIigv46")
 _CURL_LONG_ALONE: Final = frozenset(
     ("silent", "show-error", "insecure", "fail", "location", "head", "include", "get", "verbose")
@@ -43,11 +44,11 @@ _WGET_TIMEOUTS: Final = {"-T", "--timeout"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recognised:
-    """What a command looks at: `kind` and `target` of a track.
+    """What a command checks: `kind` and `target` of a track.
 
-    `haproxy` is for whoever looks whether haproxy lives. `timeout` is seconds that the command itself gives.
-    `any_status` tells that any answer is good: curl without `-f`. `unverified` tells that the certificate was
-    to be verified, which we do only with a file of CA certificates.
+    `haproxy`: it checks that haproxy runs. `timeout`: seconds that the command itself sets. `any_status`: any
+    answer is good, as for curl without `-f`. `unverified`: the command would verify the certificate, which we
+    do only with a file of CA certificates.
     """
 
     kind: str
@@ -59,7 +60,7 @@ class Recognised:
 
 
 def recognised(words: Sequence[str]) -> Recognised | None:
-    """Return what a command looks at, None where that is not certain."""
+    """Return what a command checks, None if that is uncertain."""
     program, rest = (words[0].rpartition("/")[2], list(words[1:])) if words else ("", [])
     if program in SHELLS:
         return in_shell(rest[1]) if len(rest) == 2 and rest[0] in ("-c", "-lc", "-ec") else None
@@ -72,7 +73,7 @@ def recognised(words: Sequence[str]) -> Recognised | None:
 
 
 def in_shell(text: str) -> Recognised | None:
-    """Return what one simple command of a shell looks at; it may throw its output away."""
+    """Return what one simple shell command checks; it may discard its output."""
     while (shorter := _DISCARDED.sub("", text)) != text:
         text = shorter
     text = _CONNECTED.sub(CONNECTION, text)
@@ -102,9 +103,9 @@ def within_limit(words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _process(program: str, words: list[str]) -> Recognised | None:
-    """Understand whoever looks for one process by its name."""
+    """Parse a command that looks for one process by name."""
     if program in ("killall", "pkill") and not _SIGNALS & set(words):
-        return None  # it would end the process
+        return None  # it would kill the process
     names = [each for each in words if not each.startswith("-") and each not in _SIGNALS]
     if program == "systemctl":
         names = [each.removesuffix(".service") for each in names if each not in ("is-active", "status")]
@@ -120,7 +121,7 @@ def _process(program: str, words: list[str]) -> Recognised | None:
 
 
 def _redirection(words: Sequence[str]) -> Recognised | None:
-    """Understand bash's `</dev/tcp/HOST/PORT`, alone or behind words that only open it."""
+    """Parse bash's `</dev/tcp/HOST/PORT`, alone or after words that only open it."""
     *before, last = words
     if any(each.rpartition("/")[2] not in _OPENERS and not each.isdigit() for each in before):
         return None
@@ -133,7 +134,7 @@ def _redirection(words: Sequence[str]) -> Recognised | None:
 
 
 def _connection(words: list[str]) -> Recognised | None:
-    """Understand `nc -z localhost 6443`."""
+    """Parse `nc -z localhost 6443`."""
     names = [each for each in words if not each.startswith("-")]
     flags = "".join(each.lstrip("-") for each in words if each.startswith("-"))
     timed = "w" in flags and len(names) == 3
@@ -173,7 +174,7 @@ def _curl(words: list[str]) -> Recognised | None:
 
 
 def _short_options(letters: str) -> tuple[set[str] | None, str]:
-    """Return the options of `-sko`, and the last one if it takes the next word; None for an unknown one."""
+    """Return the options in `-sko`, and the last one if it takes the next word; None if one is unknown."""
     taken = letters[-1:] if letters[-1:] in ("o", "m", "w") else ""
     plain = set(letters[: len(letters) - len(taken)])
     return (plain if plain <= _CURL_ALONE else None), taken

@@ -1,7 +1,7 @@
-"""Scripts that do no more than ask one URL or look for one process.
+"""Scripts that only request one URL or look for one process.
 
-kubeadm's check_apiserver.sh and OpenShift's chk_ocp_script.sh are such scripts. What a script does is told by
-its commands only; where one of them is not understood, the script stays what it is.
+kubeadm's check_apiserver.sh and OpenShift's chk_ocp_script.sh are such scripts. Only a script's commands show
+what it does; if one of them is not understood, the script stays a script.
 """
 
 import re
@@ -24,7 +24,7 @@ from appliance.translation.keepalived.commands.shell_commands import (
 from appliance.translation.keepalived.syntax.words import CommandError, command_words
 
 MARKER: Final = "/var/run/keepalived/iptables-rule-exists"
-"""File by which OpenShift's dynkeepalived says that the redirect to the load balancer is in place."""
+"""OpenShift's dynkeepalived creates this file while the redirect to the load balancer is in place."""
 
 _INTERPRETER: Final = re.compile(rb"#![^\n]*sh\b")
 _SAYING: Final = frozenset(("echo", "printf", "logger", "set", "shopt", "return", "sleep", "date"))
@@ -40,11 +40,11 @@ _OWN_ADDRESSES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptQuestion:
-    """What a script asks. `marked` tells that it also wants MARKER.
+    """What a script checks. `marked`: it also requires MARKER.
 
-    `while_held` tells that it asks more while the virtual IP is here (`if ip addr | grep ...`), which is left
-    out: it asks itself, by the address that it has. `by_name` tells that nobody has read the script, and
-    `in_its_own_way` that it may do more about HAProxy than to ask for it.
+    `while_held`: it checks more while this node holds the virtual IP (`if ip addr | grep ...`); that part is
+    left out, as it requests the node's own address. `by_name`: the script was not read, only its name.
+    `in_its_own_way`: it may do more about HAProxy than check it.
     """
 
     asks: Recognised
@@ -57,7 +57,7 @@ class ScriptQuestion:
 def shell_text(words: Sequence[str], read: Callable[[str], bytes]) -> str | None:
     """Return the text of the shell script that a command runs, None for anything else.
 
-    It is a file, or the word behind `-c`. Raises OSError for a file that cannot be read.
+    The script is a file, or the word after `-c`. Raises OSError if the file cannot be read.
     """
     rest = _unwrapped(words)
     shell = bool(rest) and rest[0].rpartition("/")[2] in SHELLS
@@ -75,7 +75,7 @@ def shell_text(words: Sequence[str], read: Callable[[str], bytes]) -> str | None
 
 
 def _unwrapped(words: Sequence[str]) -> list[str]:
-    """Return a command without those that only run it: env(1), and timeout(1) with its options."""
+    """Return a command without wrappers: env(1), and timeout(1) with its options."""
     rest = list(words)
     while rest and (program := rest[0].rpartition("/")[2]) in ("env", "timeout"):
         rest = rest[1:] if program == "env" else within_limit(rest[1:])[1]
@@ -83,12 +83,12 @@ def _unwrapped(words: Sequence[str]) -> list[str]:
 
 
 def recognised_script(text: str) -> ScriptQuestion | None:
-    """Return what the text of a script asks, None if that is uncertain."""
+    """Return what the text of a script checks, None if that is uncertain."""
     return _Reading(shell_commands(text)).result()
 
 
 class _Reading:
-    """Goes through the commands of a script, and gives up at the first that it does not know."""
+    """Goes through the commands of a script, and stops at the first unknown one."""
 
     def __init__(self, commands: Sequence[ShellCommand]) -> None:
         self._commands = commands
@@ -98,7 +98,7 @@ class _Reading:
         self._while_held = False
 
     def result(self) -> ScriptQuestion | None:
-        """Return the one question of the script."""
+        """Return the one thing that the script checks."""
         at = 0
         while at < len(self._commands):
             if self._asks_for_own_addresses(at):
@@ -118,7 +118,7 @@ class _Reading:
         return command.keywords[-1:] == ("if",) and _OWN_ADDRESSES.fullmatch(command.text) is not None
 
     def _end_of_branch(self, at: int) -> int | None:
-        """Return what follows `if ip addr ...; fi`; None where it does more than ask, or has an `else`."""
+        """Return the index after `if ip addr ...; fi`; None if it does more than check, or has an `else`."""
         depth = 1
         for end in range(at + 1, len(self._commands)):
             command = self._commands[end]
@@ -159,7 +159,7 @@ class _Reading:
         return known or bool(_FAILS.fullmatch(text) or _PASSES.fullmatch(text)) or text in self._functions
 
     def _decides(self, at: int) -> bool:
-        """Tell whether the script fails exactly where this command fails."""
+        """Return whether the script fails exactly if this command fails."""
         command = self._commands[at]
         behind = self._commands[at + 1] if at + 1 < len(self._commands) else None
         around = tuple(each for each in command.keywords if each not in ("fi", "}", "{"))

@@ -1,7 +1,7 @@
-"""Scripts that ask for HAProxy in their own way: its process, its socket, its pid file, its unit.
+"""Scripts that check HAProxy in a way that only HAProxy can pass: its process, socket, pid file or unit.
 
-Where our own proxies stand in HAProxy's place such a script fails for ever. Whether it asks for nothing else
-is told by its commands: looks at HAProxy, what filters them, and what is done about it.
+If our own proxies have replaced HAProxy, such a script always fails. The script's commands show whether it
+checks anything else: they may look at HAProxy, filter the output, or act on the result.
 """
 
 import re
@@ -59,7 +59,7 @@ class _Kind(Enum):
 
 
 def asks_for_haproxy_alone(text: str) -> bool:
-    """Tell whether the text of a script looks whether HAProxy lives, and looks at nothing else."""
+    """Return whether a script checks that HAProxy runs, and nothing else."""
     commands = shell_commands(text)
     functions = {each.text for each in commands if each.behind == "("}
     kinds = [_kind(each, functions) for each in _pipelines(commands)]
@@ -67,13 +67,13 @@ def asks_for_haproxy_alone(text: str) -> bool:
 
 
 def names_haproxy(text: str) -> bool:
-    """Tell whether a command of a script names HAProxy; what it only says does not count."""
+    """Return whether a command of a script names HAProxy; text that is only printed does not count."""
     said = ("echo", "printf", "logger")
     return any(_names(each.text) for each in shell_commands(text) if each.program not in said)
 
 
 def _names(text: str) -> bool:
-    """Tell whether a text has HAProxy's name, also as grep(1) is told it to leave itself out."""
+    """Return whether a text names HAProxy, also as `[h]aproxy`, by which grep(1) does not match itself."""
     return HAPROXY in text.lower().replace("[h]", "h")
 
 
@@ -96,7 +96,7 @@ def _kind(stages: Sequence[ShellCommand], functions: set[str]) -> _Kind:
 
 
 def _command(words: Sequence[str]) -> list[str]:
-    """Return the words of a command without what stands before its program."""
+    """Return the words of a command from its program on."""
     rest = list(words)
     while rest and (rest[0] in _BEFORE or _ASSIGNED.match(rest[0])):
         rest.pop(0)

@@ -1,4 +1,4 @@
-"""What the command of a `vrrp_script` asks: what it says itself, what its file says, or what it is called."""
+"""What the command of a `vrrp_script` checks, judged by its words, its file or its name."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _IN_ITS_OWN_WAY: Final = ScriptQuestion(asks=_LIVES, in_its_own_way=True)
 
 
 class Doubt(Enum):
-    """Why a command may ask for HAProxy: it names it, or it runs a script that cannot be read."""
+    """Why a command may check HAProxy: it names it, or runs a script that cannot be read."""
 
     NAMED = auto()
     UNREAD = auto()
@@ -34,10 +34,10 @@ class CheckCommand:
 
 
 def question(command: CheckCommand, read: Callable[[str], bytes], *, proxies: bool) -> ScriptQuestion | None:
-    """Return what a command asks, None where that is not certain.
+    """Return what a command checks, None if that is uncertain.
 
-    `proxies` tells that our own stand in HAProxy's place: then also whoever asks for HAProxy in a way that
-    only HAProxy can answer is taken to ask for them, and a file that cannot be read is taken at its name.
+    `proxies`: our own proxies have replaced HAProxy. A command that only HAProxy can answer is then taken to
+    check them, and a file that cannot be read is judged by its name.
     """
     known = recognised(command.words)
     if known is not None:
@@ -56,7 +56,7 @@ def question(command: CheckCommand, read: Callable[[str], bytes], *, proxies: bo
 
 
 def doubt(command: CheckCommand, read: Callable[[str], bytes]) -> Doubt | None:
-    """Return why a command whose question nobody knows may ask for HAProxy, None where nothing says so."""
+    """Return why an unknown command may check HAProxy, None if nothing suggests that."""
     try:
         text = shell_text(command.words, read)
     except OSError:

@@ -1,4 +1,4 @@
-"""What the command of a MISC_CHECK asks of a server: a URL, or a port."""
+"""What the command of a MISC_CHECK checks on a server: a URL or a port."""
 
 import re
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ _LOCAL: Final = re.compile(rf"{_BEFORE}(localhost|127\.0\.0\.1|::1){_BEHIND}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerQuestion:
-    """A check of ours: `type` tcp, http or https, at a port of the server; `path` is of http.
+    """A check of ours: `type` tcp, http or https, at a port of the server; `path` is for http.
 
-    `timeout` is seconds that the command gives, `any_status` that every answer is good, `unverified` that the
-    certificate was to be verified.
+    `timeout`: seconds that the command sets. `any_status`: every answer is good. `unverified`: the command
+    would verify the certificate.
     """
 
     type: str
@@ -32,10 +32,10 @@ class ServerQuestion:
 
 
 def asked_of(host: str, words: Sequence[str]) -> ServerQuestion | None:
-    """Return what a command asks of the server with this address, None where that is not certain.
+    """Return what a command checks on the server with this address, None if that is uncertain.
 
-    Commands that ask this machine are known already: so the server's address becomes that of this machine,
-    and a command that names this machine itself is not known here.
+    Commands that check this machine are parsed already. So the server's address is replaced by this
+    machine's, and a command that names this machine itself is not recognised.
     """
     if any(_LOCAL.search(each) for each in words):
         return None

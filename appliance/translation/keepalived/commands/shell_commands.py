@@ -1,7 +1,7 @@
-"""The simple commands of a shell script, one after the other, with what stands around each.
+"""The simple commands of a shell script in order, each with its keywords and the operator after it.
 
-This is no shell: it tells words from what joins them, so that a reader can say of each command whether it is
-known. What it does not understand comes out as a command that nobody knows.
+This is no shell: it separates words from operators, so that a caller can decide for each command whether it
+knows it. Anything it does not understand comes out as an unknown command.
 """
 
 import re
@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 LONGEST_SCRIPT: Final = 8192
-"""Characters of a script that is looked at."""
+"""Characters; longer scripts are not read."""
 
 CONNECTION: Final = "/dev/tcp/"
-"""Path by which bash connects; a redirection from it is a command here."""
+"""Path by which bash connects; a redirection from it counts as a command here."""
 
 _TOKEN: Final = re.compile(
     r"""
@@ -38,10 +38,10 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9._:/%@+ -]{0,255}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellCommand:
-    """One simple command. `keywords` stand before it, `behind` is what joins it to the next one.
+    """One simple command. `keywords` precede it, `behind` is the operator that joins it to the next one.
 
-    `inner` tells that its output is taken: it stands in `$(...)` or between backticks. `continues` is what
-    follows such output: the rest of the command before it.
+    `inner`: its output is captured, by `$(...)` or backticks. `continues`: this is the rest of a command
+    after such a captured output.
     """
 
     text: str
@@ -52,7 +52,7 @@ class ShellCommand:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Its words, without quotes; for whoever needs to be exact there is `text`."""
+        """Its words, without quotes; for an exact match use `text`."""
         return tuple(self.text.replace('"', " ").replace("'", " ").split())
 
     @property
@@ -62,9 +62,9 @@ class ShellCommand:
 
 
 def shell_commands(text: str) -> tuple[ShellCommand, ...]:
-    """Return the commands of a script, with the variables that it sets to a plain text in their places.
+    """Return the commands of a script; variables that it sets to a plain text are replaced by it.
 
-    Assignments of plain texts are not among them.
+    Assignments of plain texts are left out.
     """
     variables: dict[str, str] = {}
     found: list[ShellCommand] = []
@@ -80,7 +80,7 @@ def shell_commands(text: str) -> tuple[ShellCommand, ...]:
 
 
 def _pieces(text: str) -> Iterator[ShellCommand]:
-    """Yield what stands between joints."""
+    """Yield the text between operators."""
     nesting: list[str] = []
     keywords: tuple[str, ...] = ()
     piece = ""
@@ -102,7 +102,7 @@ def _pieces(text: str) -> Iterator[ShellCommand]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of a script, each with its kind; a line ends behind the last one."""
+    """Yield the tokens of a script, each with its kind; a line ends after the last one."""
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -112,7 +112,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _nest(nesting: list[str], joint: str) -> bool:
-    """Note what a joint opens or closes; return whether it ends an output that a command goes on behind."""
+    """Note what an operator opens or closes; return whether it ends captured output within a command."""
     if joint in ("$(", "(") or (joint == "`" and "`" not in nesting):
         nesting.append(joint)
         return False
@@ -123,7 +123,7 @@ def _nest(nesting: list[str], joint: str) -> bool:
 
 
 def _split_keywords(piece: str, before: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Return the keywords at the start of a piece, behind those that stood alone, and the rest."""
+    """Return the keywords at the start of a piece, after those that stood alone, and the rest."""
     found = [*before]
     rest = piece.strip()
     while rest:

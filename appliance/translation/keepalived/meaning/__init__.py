@@ -1,1 +1,1 @@
-"""What the directives of keepalived.conf mean, and what they become here."""
+"""Translates the directives of keepalived.conf into keys of our configuration."""

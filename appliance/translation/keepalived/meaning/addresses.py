@@ -1,4 +1,4 @@
-"""`virtual_ipaddress` and `virtual_ipaddress_excluded`: addresses with what ip-address(8) may say of them."""
+"""`virtual_ipaddress` and `virtual_ipaddress_excluded`: addresses with options of ip-address(8)."""
 
 import re
 from typing import Final
@@ -58,14 +58,14 @@ def _one(instance: Instance, given: Directive, key: str) -> None:
 
 
 def _slip(instance: Instance, word: Word, key: str) -> str | None:
-    """Return what keepalived does with a word that is no address here, None where it is one for it."""
+    """Return what keepalived does with a word that is no address here, None if it is one for keepalived."""
     found = literal(word.text.partition("/")[0])
     other = found is not None and instance.family not in {None, found.version}
     return "leaves it out" if found is None or (other and key == "addresses") else None
 
 
 def _with_length(instance: Instance, word: Word) -> str:
-    """Return an address with its prefix length: without one it is a host's, as in keepalived."""
+    """Return an address with its prefix length; without one it is a host address, as in keepalived."""
     host, slash, length = word.text.partition("/")
     found = address(Word(text=host, place=word.place))
     family = instance.family or found.version
@@ -88,7 +88,7 @@ def _with_length(instance: Instance, word: Word) -> str:
 
 
 def _options(instance: Instance, options: list[Word]) -> str:
-    """Take the options that follow an address; return what says that it is on another interface."""
+    """Take the options after an address; return why it is on another interface, if it is."""
     elsewhere = ""
     while options:
         option = options.pop(0)
@@ -124,7 +124,7 @@ def _unknown_option(text: str) -> str:
 
 
 def _device(instance: Instance, value: Word) -> str:
-    """Take `dev`; return nothing where it is the instance's own interface."""
+    """Take `dev`; return nothing for the instance's own interface."""
     instance.devices.append(value)
     own = instance.interface
     return "" if own is not None and own.text == value.text else f"{DEVICE}{value.text}"

@@ -1,4 +1,4 @@
-"""`vrrp_script`, `vrrp_track_process` and `track_file`: what instances may track, by name."""
+"""`vrrp_script`, `vrrp_track_process` and `track_file`: what instances can track, by name."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
 MOST_CHECKS: Final = 1000
-"""Greatest `rise` and `fall` of ours."""
+"""Greatest `rise` and `fall` of our configuration."""
 
 _LONGEST: Final = 4294  # seconds: 32 bits of microseconds
 _REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
@@ -40,7 +40,7 @@ _DOUBTS: Final = {
 
 @dataclass(slots=True, kw_only=True)
 class _Check:
-    """A block while it is read."""
+    """A block while it is being read."""
 
     name: Word
     ledger: Ledger
@@ -66,10 +66,10 @@ def vrrp_script(
     default_user: Word | None,
     programs: Sequence[str],
 ) -> Watched | None:
-    """Return what becomes of a `vrrp_script`, None where it is refused.
+    """Return the translation of a `vrrp_script`, None if it is refused.
 
-    OpenShift's marker file is wanted in the place of its keepalived pod, where another program balances the
-    load. Where `programs` of ours do, no file tells of their `redirect`.
+    If another program balances the load, OpenShift's marker file is required, as by its keepalived pod. If
+    our own `programs` do, no file reports their `redirect`.
     """
     check = _Check(name=only(given), ledger=ledger, default_user=default_user)
     for each in given.within:
@@ -90,7 +90,7 @@ def vrrp_script(
 
 
 def _script(check: _Check, script: Word) -> Watched:
-    """Return the script as it is."""
+    """Return the script unchanged."""
     if not command_is_found(script):
         reason = "`/usr/bin/env` searches the command: commands have an absolute path here"
         check.ledger.change(script.place, reason)
@@ -109,7 +109,7 @@ def _script(check: _Check, script: Word) -> Watched:
 
 
 def _builtin(check: _Check, script: Word, asked: ScriptQuestion, *, marker: str | None) -> Watched:
-    """Return a check of our own in place of the script; `marker` is a file that must exist besides."""
+    """Return a check of our own that replaces the script; `marker` is a file that must exist as well."""
     found, place = asked.asks, script.place
     check.ledger.change(place, _why(asked, marker=marker))
     if check.user is not None:
@@ -171,7 +171,7 @@ def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, Fil
 
 
 def vrrp_track_process(given: Directive, *, ledger: Ledger, programs: Sequence[str]) -> Watched | None:
-    """Return what becomes of a `vrrp_track_process`, None where it is refused."""
+    """Return the translation of a `vrrp_track_process`, None if it is refused."""
     check = _Check(name=only(given), ledger=ledger)
     for each in given.within:
         apply(_PROCESS, check, each, ledger)
@@ -195,7 +195,7 @@ def vrrp_track_process(given: Directive, *, ledger: Ledger, programs: Sequence[s
 
 
 def track_file(given: Directive, *, ledger: Ledger) -> Watched | None:
-    """Return what becomes of a `track_file`, None where it is refused; its weight is 1 by default."""
+    """Return the translation of a `track_file`, None if it is refused; its weight is 1 by default."""
     check = _Check(name=only(given), ledger=ledger, weight=1)
     for each in given.within:
         apply(_FILE, check, each, ledger)
@@ -214,7 +214,7 @@ def track_file(given: Directive, *, ledger: Ledger) -> Watched | None:
 
 
 def _refuse_without(given: Directive, keyword: str) -> None:
-    """Refuse a block that does not say what is tracked, unless that was refused itself."""
+    """Refuse a block that names nothing to track, unless that directive was refused itself."""
     if not any(each.keyword == keyword for each in given.within):
         raise DirectiveError(f"says no `{keyword}`", given.place)
 

@@ -1,4 +1,4 @@
-"""What several directives of an instance decide together, as keepalived's vrrp_complete_instance does."""
+"""Keys that several directives of an instance decide together, as in keepalived's vrrp_complete_instance."""
 
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
@@ -15,7 +15,7 @@ _AUTH_TYPES: Final = frozenset(("AH", "PASS"))
 _LONGEST_V2: Final = 255
 _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
-_UNREADABLE: Final = "\ufffd"  # what stands for bytes that are none of UTF-8
+_UNREADABLE: Final = "\ufffd"  # replaces bytes that are not UTF-8
 _DOES: Final = frozenset(
     ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
 )
@@ -24,8 +24,8 @@ _DOES: Final = frozenset(
 def complete(instance: Instance) -> bool:
     """Write the keys that depend on more than one directive.
 
-    Return whether it has what every virtual IP needs, and all that protects it; else it is left out, and its
-    lines are told so.
+    Return whether the instance has all that a virtual IP needs, and all that protects it; if not, it is left
+    out, and its lines are marked so.
     """
     _place(instance)
     version = _version(instance)
@@ -52,7 +52,7 @@ def complete(instance: Instance) -> bool:
 
 
 def _place(instance: Instance) -> None:
-    """Say the interface: without one of its own, that of all addresses, or the default one."""
+    """Write the interface: without one of its own, that of all addresses, or the default one."""
     if instance.interface is None:
         names = {each.text: each for each in instance.devices}
         word = next(iter(names.values())) if len(names) == 1 else instance.surface.default_interface
@@ -62,13 +62,13 @@ def _place(instance: Instance) -> None:
 
 
 def _is_idle(instance: Instance) -> bool:
-    """Tell whether nobody would notice that the instance is not there: no address, no command, no group."""
+    """Return whether the instance would have no visible effect: no address, no command, no group."""
     said = {each.keyword for each in instance.head.within if each.values or each.within}
     return not said & _DOES and not instance.has("notify") and instance.membership is None
 
 
 def _missing(instance: Instance, version: int) -> Iterator[str]:
-    """Yield what every virtual IP needs and this one has not; version 2 needs no address, in keepalived."""
+    """Yield what every virtual IP needs and this one lacks; version 2 needs no address in keepalived."""
     needed = (
         *(("interface", "interface"), ("virtual_router_id", "router_id")),
         ("virtual_ipaddress", "addresses"),
@@ -82,7 +82,7 @@ def _missing(instance: Instance, version: int) -> Iterator[str]:
 
 
 def _unprotected(instance: Instance) -> Iterator[str]:
-    """Yield why an instance would be open to more than its file says."""
+    """Yield why an instance would be more open than its file says."""
     for each in dict.fromkeys(instance.unprotected):
         yield f"is left out: without its `{each}` it would be open to more, or speak to others, than there"
 
@@ -132,7 +132,7 @@ def _advert(instance: Instance, version: int) -> None:
 
 
 def _preemption(instance: Instance) -> None:
-    """Keep `nopreempt` and `preempt_delay` where keepalived would not clear them."""
+    """Keep `nopreempt` and `preempt_delay` unless keepalived would clear them."""
     cleared = _cleared(instance)
     if instance.nopreempt is not None:
         if cleared:
@@ -153,7 +153,7 @@ def _preemption(instance: Instance) -> None:
 
 
 def _cleared(instance: Instance) -> str | None:
-    """Return why keepalived forgets `nopreempt` and `preempt_delay`, None where it does not."""
+    """Return why keepalived discards `nopreempt` and `preempt_delay`, None if it keeps them."""
     if instance.owner:
         return "means nothing to the owner of the addresses, as in keepalived"
     if instance.state is not None and instance.state.text == _MASTER and instance.strict is None:
@@ -195,7 +195,7 @@ def _authentication(instance: Instance, version: int) -> None:
 
 
 def _sent_without(instance: Instance, version: int) -> str | None:
-    """Return why keepalived sends no password, None where it does."""
+    """Return why keepalived sends no password, None if it sends one."""
     if instance.strict is not None:
         return "`vrrp_strict` sends none, in keepalived neither"
     if version == 3:
@@ -226,7 +226,7 @@ def _peers(instance: Instance) -> None:
 
 
 def _multicast(instance: Instance) -> None:
-    """Refuse a group of `global_defs` that is not the RFC's, where this instance would speak to it."""
+    """Refuse a multicast group of `global_defs` that is not the RFC's, if this instance would use it."""
     other = instance.surface.multicast_groups.get(instance.family or 4)
     if other is not None and not instance.peers and instance.multicast_group is None:
         instance.ledger.refuse(other.place, OTHER_GROUP)
@@ -234,7 +234,7 @@ def _multicast(instance: Instance) -> None:
 
 
 def _labels(instance: Instance) -> None:
-    """Keep the label that all addresses have; one that only some have means nothing but a name."""
+    """Keep a label that all addresses share; a label of only some of them has no effect but the name."""
     if not instance.labels:
         return
     names = {each.text for each in instance.labels}
@@ -250,7 +250,7 @@ def _labels(instance: Instance) -> None:
 
 
 def _listen(instance: Instance, version: int) -> None:
-    """Listen as long as keepalived waits at its start, and then as long as a death takes to be seen."""
+    """Set the listen time: keepalived's wait at its start, then the time in which a failure is noticed."""
     if instance.startup_delay is None or not instance.startup_delay[0]:
         return
     delay, place = instance.startup_delay
@@ -261,7 +261,7 @@ def _listen(instance: Instance, version: int) -> None:
 
 
 def _user(instance: Instance) -> None:
-    """Say the FIFO, and the user of the notify commands: the first that one names, else the global one."""
+    """Write the FIFO, and the user of the notify commands: the first that one names, else the global one."""
     if instance.surface.fifo is not None:
         instance.put("notify", "fifo", value=instance.surface.fifo.text, place=instance.surface.fifo.place)
     if not any(instance.has("notify", each) for each in KEYS.values()):

@@ -1,4 +1,4 @@
-"""`global_defs`: what it says for all instances, and what means nothing here."""
+"""`global_defs`: settings for all instances, and settings without a meaning here."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -29,18 +29,18 @@ DEFAULTS: Final = {
     "vrrp_version": "vrrp_version",
     "vrrp_startup_delay": "vrrp_startup_delay",
 }
-"""Keywords of `global_defs` that hold for each instance, with the instance's own; in this order."""
+"""Keywords of `global_defs` that apply to each instance, with the instance's own keyword; in this order."""
 
 
 GROUPS: Final = {"vrrp_mcast_group4": 4, "vrrp_mcast_group6": 6}
-"""Keywords of multicast groups, with the version of IP."""
+"""Keywords of multicast groups, with the IP version."""
 
 RFC_GROUPS: Final = ("224.0.0.18", "ff02::12")
 
 
 @dataclass(slots=True, kw_only=True)
 class Globals:
-    """What `global_defs` says: defaults of instances by their own keyword, and who runs scripts."""
+    """The content of `global_defs`: defaults of instances by their own keyword, and the user of scripts."""
 
     ledger: Ledger
     defaults: dict[str, Directive] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Globals:
 
 
 def global_defs(found: Globals, given: Directive) -> None:
-    """Take one block of `global_defs`."""
+    """Take one block `global_defs`."""
     for each in given.within:
         apply(_GLOBAL, found, each, found.ledger)
 
@@ -218,10 +218,10 @@ TOP: Final = {
     or keyword in ("child_wait_time", "linkbeat_use_polling")
     if isinstance(rule, Fixed)
 }
-"""Those that stand outside of `global_defs`, too."""
+"""Keywords that are valid outside of `global_defs`, too."""
 
 MISPLACED: Final = dict.fromkeys(
     ("enable_script_security", "script_user", "router_id"),
     changed("belongs into `global_defs`: keepalived does not know it here, and goes on without it"),
 )
-"""Those that people write outside of `global_defs` by mistake."""
+"""Keywords that people write outside of `global_defs` by mistake."""

@@ -1,4 +1,4 @@
-"""`vrrp_sync_group`: instances whose addresses move together, and what they track and notify together."""
+"""`vrrp_sync_group`: instances that change state together, and share tracks and notify commands."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 
 @dataclass(slots=True, kw_only=True)
 class Group:
-    """One group; `head` is its directive. Its tracks and commands wait until all instances are known."""
+    """One group; `head` is its directive. Its tracks and commands wait until all instances are read."""
 
     head: Directive
     name: str
@@ -63,7 +63,7 @@ def memberships(groups: Mapping[str, Group]) -> dict[str, Membership]:
 
 
 def finish(group: Group, instances: Mapping[str, Instance]) -> None:
-    """Give what the group tracks to its members, and its commands to the first of them."""
+    """Pass the group's tracks on to its members, and its commands to the first of them."""
     if not group.members:
         return
     members = [instances[word.text] for word in group.members if word.text in instances]
@@ -81,7 +81,7 @@ def finish(group: Group, instances: Mapping[str, Instance]) -> None:
 
 
 def _command(group: Group, given: Directive, members: list[Instance]) -> None:
-    """Let the first member that has none run a command of the group: its members change together."""
+    """Let the first member without a command run that of the group: its members change together."""
     key = KEYS[given.keyword]
     member = next((each for each in members if not each.has("notify", key)), None)
     if member is None:

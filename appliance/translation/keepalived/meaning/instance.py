@@ -1,4 +1,4 @@
-"""One `vrrp_instance` while it is being translated: where its keys go, and what the rest depends on."""
+"""One `vrrp_instance` during translation: the keys written so far, and what later ones depend on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """What all instances share: the ledger, what can be tracked, our proxies, global defaults."""
+    """State shared by all instances: the ledger, what can be tracked, our proxies, global defaults."""
 
     ledger: Ledger
     watched: Mapping[tuple[str, str], Watched | None]
@@ -38,16 +38,16 @@ class Surface:
     default_interface: Word | None
     fifo: Word | None = None
     multicast_groups: Mapping[int, Word] = field(default_factory=dict)
-    """Groups other than the RFCs', by version of IP."""
+    """Groups other than the RFCs', by IP version."""
     rule_priorities: dict[int, int] = field(default_factory=lambda: {4: 16384, 6: 16384})
-    """Priority of the next rule that says none, by version of IP (RULE_START_PRIORITY of keepalived)."""
+    """Priority of the next rule without one, by IP version (RULE_START_PRIORITY of keepalived)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One instance. `name` is its name with us, `head` its directive, `keys` what the virtual IP has.
+    """One instance. `name` is its name here, `head` its directive, `keys` those of the virtual IP.
 
-    What several directives decide together is kept here until all are read.
+    Settings that several directives decide together are kept here until all are read.
     """
 
     surface: Surface
@@ -81,16 +81,16 @@ class Instance:
     tracks: dict[str, Watched] = field(default_factory=dict)
     tracked: set[tuple[str, str]] = field(default_factory=set)
     unprotected: list[str] = field(default_factory=list)
-    """Keywords that protect the instance and cannot be obeyed."""
+    """Keywords that protect the instance and cannot be translated."""
 
     @property
     def ledger(self) -> Ledger:
-        """The account of all lines."""
+        """The ledger of all lines."""
         return self.surface.ledger
 
     @property
     def owner(self) -> bool:
-        """Tell whether it owns its addresses: priority 255, or `state MASTER` without a priority."""
+        """Return whether it owns its addresses: priority 255, or `state MASTER` without a priority."""
         if self.priority is None:
             return self.state is not None and self.state.text == "MASTER"
         return self.priority == 255
@@ -104,5 +104,5 @@ class Instance:
         self.keys.append(path, value, place)
 
     def has(self, *path: str) -> bool:
-        """Tell whether a key is set."""
+        """Return whether a key is set."""
         return self.keys.has(path)

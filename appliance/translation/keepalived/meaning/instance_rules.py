@@ -1,4 +1,4 @@
-"""The directives of a `vrrp_instance`, each with what becomes of it: keepalived.conf(5)."""
+"""The directives of a `vrrp_instance` (keepalived.conf(5)), each with its translation."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -24,11 +24,11 @@ from appliance.translation.keepalived.meaning.values import (
 from appliance.translation.keepalived.meaning.virtual_routes import virtual_routes, virtual_rules
 from appliance.translation.keepalived.syntax.directives import Directive
 
-_LONGEST: Final = 86400  # seconds: keepalived takes more, but means nothing by it
+_LONGEST: Final = 86400  # seconds: keepalived takes more, but to no effect
 
 
 PROTECTING: Final = frozenset(("authentication", "mcast_dst_ip", "no_accept", "unicast_peer"))
-"""Keywords without which an instance would be open to more, or speak to others, than its file says."""
+"""Keywords without which an instance would be more open, or reach other routers, than its file says."""
 
 
 def _interface(instance: Instance, given: Directive) -> None:
@@ -67,7 +67,7 @@ def _version(instance: Instance, given: Directive) -> None:
 
 
 def _default_version(instance: Instance, given: Directive) -> None:
-    """Take the global `vrrp_version`, which IPv6 instances do not have."""
+    """Take the global `vrrp_version`, which does not apply to IPv6 instances."""
     word = only(given)
     instance.default_version = (whole(word, least=2, most=3), word.place)
 
@@ -212,7 +212,7 @@ INSTANCE: Final[Table[Instance]] = {
     "kernel_rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
     "rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
     **{keyword: Understood(act=notify(key)) for keyword, key in KEYS.items()},
-    # Those of global_defs that only are there, under names that no instance has.
+    # Those valid only in global_defs, under names that no instance has.
     "vrrp_version": Understood(act=_default_version),
     "vrrp_startup_delay": Understood(act=_startup_delay),
     "vrrp_min_garp": Understood(act=_min_garp),

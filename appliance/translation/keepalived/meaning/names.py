@@ -1,4 +1,4 @@
-"""Names as our configuration takes them, from names that keepalived takes."""
+"""Names valid in our configuration, made from those that keepalived allows."""
 
 import re
 from collections.abc import Container
@@ -11,7 +11,7 @@ _ROOM: Final = 6  # for a hyphen and a number
 
 
 def own_name(wanted: str, taken: Container[str] = ()) -> str:
-    """Return the name that is most like the wanted one, and none of those that are taken."""
+    """Return the valid name nearest to the wanted one that is not taken."""
     name = _FOREIGN.sub("-", wanted)[:_LONGEST] or "unnamed"
     if name not in taken:
         return name

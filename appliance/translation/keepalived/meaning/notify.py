@@ -1,4 +1,4 @@
-"""Commands that keepalived runs when a virtual router changes its state."""
+"""Commands that keepalived runs when a virtual router changes state."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,11 +19,11 @@ KEYS: Final = {
     "notify_stop": "stop",
     "notify": "any",
 }
-"""keepalived's keywords, and ours below `notify`."""
+"""keepalived's keywords, and our keys below `notify`."""
 
 
 def command(word: Word) -> list[str]:
-    """Return the words of a command; one without a directory is searched by env(1), as keepalived does."""
+    """Return the words of a command; env(1) searches one without a directory, as keepalived does."""
     try:
         found = list(command_words(word.text))
     except CommandError as fault:
@@ -34,7 +34,7 @@ def command(word: Word) -> list[str]:
 
 
 def notify(key: str) -> Callable[[Instance, Directive], None]:
-    """Return what takes one of the keywords of KEYS."""
+    """Return the handler of one of the keywords of KEYS."""
 
     def take(instance: Instance, given: Directive) -> None:
         if not given.values:
@@ -54,12 +54,12 @@ def notify(key: str) -> Callable[[Instance, Directive], None]:
 
 
 def command_is_found(word: Word) -> bool:
-    """Tell whether a command names its directory."""
+    """Return whether a command includes its directory."""
     return word.text.lstrip(" \t\"'").startswith("/")
 
 
 def _run_as(instance: Instance, words: list[Word]) -> None:
-    """Take the user and the group that a command is run as."""
+    """Take the user and the group that run a command."""
     instance.users += words[:1]
     if len(words) > 1:
         instance.ledger.change(words[1].place, "the group is the user's own: another one cannot be said")

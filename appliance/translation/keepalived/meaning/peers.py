@@ -1,4 +1,4 @@
-"""Who the other routers are and how they are told: sources, unicast peers, authentication."""
+"""The other routers: source address, unicast peers, authentication."""
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.instance import Instance
@@ -16,7 +16,7 @@ def source(instance: Instance, given: Directive) -> None:
 
 
 def peers(instance: Instance, given: Directive) -> None:
-    """Take `unicast_peer`: addresses, each with `min_ttl` and `max_ttl` if its line has them."""
+    """Take `unicast_peer`: addresses, each with `min_ttl` and `max_ttl` if given."""
     if not given.within:
         reason = "no peer is there, so that adverts are sent by multicast, as by keepalived"
         instance.ledger.change(given.place, reason)
@@ -27,7 +27,7 @@ def peers(instance: Instance, given: Directive) -> None:
 
 
 def _alone(instance: Instance, word: Word) -> Word:
-    """Return a router's address without the prefix length that keepalived does not look at."""
+    """Return a router's address without the prefix length, which keepalived ignores."""
     host, slash, length = word.text.partition("/")
     if slash:
         reason = f"a router has no prefix length: keepalived does not look at {shown(slash + length)}"

@@ -1,4 +1,4 @@
-"""Tables of directives: each keyword with what becomes of it."""
+"""Tables of directives: each keyword with its translation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Subject = TypeVar("Subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """The same outcome whatever the values are; a block has it as a whole."""
+    """The same outcome whatever the values are; for a block, the outcome of the whole block."""
 
     outcome: Outcome
     reason: str
@@ -24,9 +24,9 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood(Generic[Subject]):
-    """What a directive does to its subject. `block` tells whether it has one.
+    """The effect of a directive on its subject. `block` is whether it has a block.
 
-    `slip` is what keepalived does with one value that it does not understand, None where it stops.
+    `slip` is what keepalived does with a value that it does not understand, None if it stops.
     """
 
     act: Callable[[Subject, Directive], None]
@@ -38,25 +38,25 @@ Table = Mapping[str, Fixed | Understood[Subject]]
 
 
 def ignored(reason: str) -> Fixed:
-    """Return the rule of a directive that is safely left out."""
+    """Return the rule of a directive that can safely be left out."""
     return Fixed(outcome=Outcome.IGNORED, reason=reason)
 
 
 def changed(reason: str) -> Fixed:
-    """Return the rule of a directive that we do otherwise."""
+    """Return the rule of a directive that we do differently."""
     return Fixed(outcome=Outcome.CHANGED, reason=reason)
 
 
 def refused(reason: str) -> Fixed:
-    """Return the rule of a directive that cannot be obeyed."""
+    """Return the rule of a directive that cannot be translated."""
     return Fixed(outcome=Outcome.REFUSED, reason=reason)
 
 
 def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Ledger) -> None:
-    """Do with one directive what the table says; what is wrong is refused, with its block.
+    """Apply the table to one directive; an invalid one is refused, with its block.
 
-    keepalived leaves out a word that it does not know, and goes on: so do we. Not so with a block within
-    another one, whose end it takes for that of the block around it.
+    keepalived skips an unknown word and continues, and so do we. The exception is a block within another one:
+    keepalived takes its end for that of the outer block.
     """
     rule = table.get(given.keyword)
     if rule is None and given.block is None:
@@ -75,7 +75,7 @@ def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Led
 
 
 def unknown(keyword: str, table: Mapping[str, object]) -> str:
-    """Return what becomes of a word that keepalived does not know."""
+    """Return what keepalived does with an unknown word."""
     return f"{_unknown(keyword, table)} Left out, as keepalived does"
 
 

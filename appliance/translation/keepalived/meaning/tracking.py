@@ -22,7 +22,7 @@ _MOST_ANYWHERE: Final = 254  # of a process or a file; a script's is 253
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A tracked thing, named in a block of an instance or a group; `weight` None is that of the thing."""
+    """A tracked item, named in a block of an instance or a group; `weight` None means the item's own."""
 
     word: Word
     weight: int | None = None
@@ -30,7 +30,7 @@ class Mention:
 
 
 def mention_of(given: Directive) -> Mention:
-    """Return what a line of a block such as `track_script` names: `NAME [weight N [reverse]]`."""
+    """Return the item that a line of a block such as `track_script` names: `NAME [weight N [reverse]]`."""
     name, *words = given.words
     if not words:
         return Mention(word=name)
@@ -45,7 +45,7 @@ def mention_of(given: Directive) -> Mention:
 
 
 def track(kind: str) -> Callable[[Instance, Directive], None]:
-    """Return what takes a block that names scripts, processes or files (`kind`)."""
+    """Return the handler of a block that names scripts, processes or files (`kind`)."""
 
     def take(instance: Instance, given: Directive) -> None:
         for each in given.within:
@@ -56,7 +56,7 @@ def track(kind: str) -> Callable[[Instance, Directive], None]:
 
 
 def add(instance: Instance, kind: str, mention: Mention, *, own: bool) -> None:
-    """Let an instance track something; `own` tells that itself names it, and not its sync group."""
+    """Let an instance track something; `own` is whether the instance names it, not its sync group."""
     key = (kind, mention.word.text)
     if key in instance.tracked:
         instance.ledger.ignore(mention.word.place, f"{shown(mention.word.text)} is tracked already")
@@ -81,7 +81,7 @@ def add(instance: Instance, kind: str, mention: Mention, *, own: bool) -> None:
 
 
 def _interface(instance: Instance, mention: Mention) -> Watched | None:
-    """Return what becomes of an interface; None for that of the instance, which is watched in any case."""
+    """Return the translation of an interface; None for the instance's own, which is always watched."""
     name = mention.word
     if instance.interface is not None and instance.interface.text == name.text:
         if mention.weight:
@@ -94,7 +94,7 @@ def _interface(instance: Instance, mention: Mention) -> Watched | None:
 
 
 def _weighed(instance: Instance, watched: Watched, mention: Mention, *, own: bool) -> Watched:
-    """Return it with the weight that keepalived would count."""
+    """Return it with the weight that keepalived would apply."""
     if abs(watched.weight) > MOST_WEIGHT and watched.kind != "file":
         instance.ledger.change(mention.word.place, f"a weight is at most {MOST_WEIGHT}")
         most = MOST_WEIGHT if watched.weight > 0 else -MOST_WEIGHT
@@ -110,7 +110,7 @@ def _weighed(instance: Instance, watched: Watched, mention: Mention, *, own: boo
 
 
 def _proxies(instance: Instance, watched: Watched) -> tuple[str, ...]:
-    """Return the proxies of ours that stand for haproxy: those that this virtual IP leads to."""
+    """Return our proxies that replace haproxy: those that this virtual IP leads to."""
     running = tuple(instance.surface.programs)
     name = instance.name.lower()
     if len(running) == 1:

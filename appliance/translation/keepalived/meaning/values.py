@@ -1,4 +1,4 @@
-"""Values of directives: whole numbers, times in seconds, addresses. What is wrong is a DirectiveError."""
+"""Values of directives: whole numbers, times in seconds, addresses. Invalid ones raise DirectiveError."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _FALSE: Final = frozenset(("false", "off", "no"))
 
 
 class DirectiveError(Exception):
-    """A value that cannot be translated: why, and what to write instead; it stands at `place`."""
+    """A value that cannot be translated: why, and what to write instead; `place` is its position."""
 
     def __init__(self, reason: str, place: FilePosition) -> None:
         super().__init__(reason)
@@ -33,9 +33,9 @@ class DirectiveError(Exception):
 
 @contextmanager
 def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
-    """Note what is wrong with a value, and go on behind the block.
+    """Note an invalid value, and continue after the block.
 
-    `slip` is what keepalived does where it does not understand the value: then that is done here, too.
+    `slip` is what keepalived does with a value that it does not understand: the same then happens here.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
 
 
 def only(given: Directive) -> Word:
-    """Return the one word behind a keyword."""
+    """Return the one word after a keyword."""
     if len(given.values) == 1:
         return given.values[0]
     if not given.values:
@@ -72,7 +72,7 @@ def seconds(word: Word) -> Decimal:
 
 
 def duration(time: Decimal) -> str:
-    """Return a time as our configuration writes it: `5s`, `250ms`; less than a millisecond is one."""
+    """Return a time as our configuration writes it: `5s`, `250ms`; less than a millisecond becomes one."""
     milliseconds = max(round(time * 1000), 1) if time else 0
     return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"
 
@@ -83,7 +83,7 @@ def duration_or_off(time: Decimal) -> str:
 
 
 def is_on(given: Directive) -> bool:
-    """Return whether a switch is on; without a word it is."""
+    """Return whether a switch is on; without a word it is on."""
     if not given.values:
         return True
     word = only(given)

@@ -1,4 +1,4 @@
-"""`virtual_routes` and `virtual_rules`: lines of ip-route(8) and ip-rule(8), of the kinds that are here."""
+"""`virtual_routes` and `virtual_rules`: lines of ip-route(8) and ip-rule(8), of the kinds supported here."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def virtual_rules(instance: Instance, given: Directive) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """Routes or rules: `read` gives the values of our key, `meant` what our configuration makes of them."""
+    """Routes or rules: `read` parses the values of our key, `meant` what our configuration makes of them."""
 
     key: str
     read: Callable[[Instance, Directive], Mapping[str, Plain]]
@@ -149,7 +149,7 @@ def _said(
     alone: Collection[str],
     target: str | None,
 ) -> _Words:
-    """Return what a line says, by the names of our keys; what stands without a name is the `target`."""
+    """Return the options of a line, by the names of our keys; the one without a name is the `target`."""
     found: dict[str, Word] = {}
     for key, word in _pairs(given, keys, alone, target):
         if key in _IGNORED:
@@ -181,7 +181,7 @@ def _pairs(
 
 
 def _network(instance: Instance, word: Word) -> str | None:
-    """Return a network, None for every one of a family that the word does not tell."""
+    """Return a network, None for the default network of a family that the word does not show."""
     if word.text in _ALL:
         return None
     host, slash, length = word.text.partition("/")
@@ -216,7 +216,7 @@ def _table(word: Word) -> int:
 
 
 def _next_priority(instance: Instance, given: Directive, network: str) -> int:
-    """Return what keepalived gives to a rule without a priority: of each family one less than before."""
+    """Return keepalived's priority for a rule without one: for each family one less than the last."""
     priorities = instance.surface.rule_priorities
     family = 6 if ":" in network else 4
     found, priorities[family] = priorities[family], priorities[family] - 1

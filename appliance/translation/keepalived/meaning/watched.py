@@ -1,4 +1,4 @@
-"""Something that instances track, once it is understood: `vrrp_script`, a process, a file, an interface."""
+"""A translated item that instances can track: `vrrp_script`, a process, a file, an interface."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from appliance.model.messages.problems import FilePosition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What becomes an entry of `track`.
+    """An item that becomes an entry of `track`.
 
-    `kind` is its key (`http`, `script` ...) and `target` the value; `haproxy` is for whoever looks whether
-    haproxy lives: the entry then names a proxy of ours. `settings` are further keys, each with its place.
-    `weight` 0 means fault while it is down. `reason` says what became of it, None for the same.
+    `kind` is its key (`http`, `script` ...) and `target` the value. `haproxy`: it checks that haproxy runs;
+    the entry then names a proxy of ours. `settings` are further keys, each with its place. `weight` 0 means
+    fault while it is down. `reason` says what changed, None if nothing did.
     """
 
     name: str

@@ -11,12 +11,12 @@ from appliance.translation.keepalived.syntax.statements import Statement
 from appliance.translation.translation import Outcome
 
 DEEPEST_BLOCK: Final = 20
-"""Blocks within blocks; keepalived's own words have five."""
+"""Greatest nesting of blocks; keepalived's own need five."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
-    """A keyword with its further words; `block` is None where no block follows. `braces` are its places."""
+    """A keyword with its further words; `block` is None without a block. `braces` are the braces' places."""
 
     words: tuple[Word, ...]
     block: "tuple[Directive, ...] | None" = None
@@ -29,17 +29,17 @@ class Directive:
 
     @property
     def place(self) -> FilePosition:
-        """Where the keyword stands."""
+        """The place of the keyword."""
         return self.words[0].place
 
     @property
     def values(self) -> tuple[Word, ...]:
-        """The words behind the keyword."""
+        """The words after the keyword."""
         return self.words[1:]
 
     @property
     def within(self) -> "tuple[Directive, ...]":
-        """What stands in the block."""
+        """The directives in the block."""
         return self.block or ()
 
     @property
@@ -50,7 +50,7 @@ class Directive:
 
 @dataclass(slots=True, kw_only=True)
 class _Frame:
-    """A block that is still open; `words` None belongs to no directive."""
+    """A block that is still open; with `words` None it belongs to no directive."""
 
     words: tuple[Word, ...] | None
     braces: list[FilePosition]
@@ -58,7 +58,7 @@ class _Frame:
 
 
 def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directive, ...]:
-    """Return the directives of a file; braces that do not fit are refused in the ledger."""
+    """Return the directives of a file; unmatched braces are refused in the ledger."""
     frames = [_Frame(words=None, braces=[])]
     for statement in statements:
         place = statement[0].place
@@ -102,7 +102,7 @@ def _close(frames: list[_Frame]) -> None:
 
 
 def dispose(directive: Directive, outcome: Outcome, reason: str, ledger: Ledger) -> None:
-    """Note one outcome of a directive and of all that stands in its block; a refused block is one refusal."""
+    """Note one outcome for a directive and its whole block; a refused block counts as one refusal."""
     ledger.mark([directive.place], outcome, reason)
     belongs = f"belongs to `{directive.keyword}`, line {directive.place.line}"
     if outcome is Outcome.REFUSED:

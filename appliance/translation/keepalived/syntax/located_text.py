@@ -1,6 +1,6 @@
-"""A line of a file, or a part of one, that knows where each of its characters stands.
+"""A line of a file, or a part of one, with the position of each of its characters.
 
-Variables replace parts of a line by other text. What was put in has the place of the variable.
+Variables replace parts of a line by other text. The inserted text has the position of the variable.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from appliance.model.messages.problems import FilePosition
 
 
 class LineError(Exception):
-    """A line that cannot be understood: why, and what to write instead."""
+    """A line that cannot be parsed: why, and what to write instead."""
 
     def __init__(self, reason: str, place: FilePosition) -> None:
         super().__init__(reason)
@@ -33,12 +33,12 @@ class LocatedText:
         return cls(text=text, source=source, line=line, columns=range(1, len(text) + 1))
 
     def place(self, at: int = 0) -> FilePosition:
-        """Return the place of the character at an offset; behind the end, that of the last one."""
+        """Return the place of the character at an offset; past the end, that of the last one."""
         column = self.columns[min(at, len(self.columns) - 1)] if self.columns else 1
         return FilePosition(line=self.line, column=column, source=self.source)
 
     def part(self, start: int, stop: int | None = None) -> "LocatedText":
-        """Return the characters from an offset on, up to another one or the end."""
+        """Return the characters from an offset to another one, or to the end."""
         return LocatedText(
             text=self.text[start:stop],
             source=self.source,
@@ -51,7 +51,7 @@ class LocatedText:
         return self.replaced(at, at + 1, "")
 
     def replaced(self, start: int, stop: int, by: str) -> "LocatedText":
-        """Return the text with other characters in place of some; they have the place of the first."""
+        """Return the text with some characters replaced; the new ones have the place of the first."""
         here = self.columns[start]
         return LocatedText(
             text=self.text[:start] + by + self.text[stop:],
@@ -68,7 +68,7 @@ class LocatedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """One word of a line, without the quotes that may stand around it."""
+    """One word of a line, without the quotes around it."""
 
     text: str
     place: FilePosition

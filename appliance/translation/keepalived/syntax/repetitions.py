@@ -20,7 +20,7 @@ _ITEM: Final = re.compile(r"[ \t]*(?:\{([^{}]*)\}|([^{},\s]+))[ \t]*(?:,|$)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repetition:
-    """A line and the values of variables for each time that it is read."""
+    """A line, and the values of the variables for each time that it is read."""
 
     line: LocatedText
     values: tuple[tuple[tuple[str, str], ...], ...]
@@ -68,7 +68,7 @@ def _listed(match: re.Match[str], line: LocatedText) -> tuple[tuple[tuple[str, s
 
 
 def _items(text: str) -> list[tuple[str, ...]]:
-    """Return what stands between commas, each as its parts; nothing where the text is no such list."""
+    """Return the items between commas, each as its parts; nothing if the text is no such list."""
     found: list[tuple[str, ...]] = []
     at = 0
     while at < len(text):

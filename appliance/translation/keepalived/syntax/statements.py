@@ -1,7 +1,7 @@
-"""Reads a keepalived.conf with all that it includes, as statements: the words of a line, or a brace.
+"""Reads a keepalived.conf and all files that it includes, as statements: the words of a line, or a brace.
 
-Conditions (`@host`), variables, sequences and includes are obeyed here; what comes out has none of them.
-Every line that is no comment is noted in the ledger, and what is wrong with it.
+Conditions (`@host`), variables, sequences and includes are resolved here. Every line that is not a comment is
+noted in the ledger, with its errors.
 """
 
 import posixpath
@@ -19,7 +19,7 @@ from appliance.translation.keepalived.syntax.variables import Variables, definit
 from appliance.translation.keepalived.syntax.words import first_piece, uncommented, words
 
 INCLUDES: Final = frozenset(("include", "includea", "includeb", "includem", "includer", "includew"))
-"""The keywords; the longer ones say what is an error (`include_check`)."""
+"""The keywords; the longer ones define what counts as an error (`include_check`)."""
 
 MOST_ALTERNATIVES: Final = 100
 
@@ -27,7 +27,7 @@ _WILD: Final = re.compile(r"[*?\[]")
 
 
 def included(pattern: str, *, source: str, matching: Callable[[str], Sequence[str]]) -> list[str]:
-    """Return the files that a pattern in the file `source` means, in keepalived's order."""
+    """Return the files that a pattern in the file `source` matches, in keepalived's order."""
     found: list[str] = []
     for each in alternatives(pattern):
         path = posixpath.join(posixpath.dirname(source), each)
@@ -36,7 +36,7 @@ def included(pattern: str, *, source: str, matching: Callable[[str], Sequence[st
 
 
 def alternatives(pattern: str) -> list[str]:
-    """Return the patterns that one with braces stands for, in the order of glob(3); at most 100."""
+    """Return the patterns that one with braces expands to, in the order of glob(3); at most 100."""
     done: list[str] = []
     waiting = [pattern]
     while waiting and len(done) + len(waiting) <= MOST_ALTERNATIVES:
@@ -50,7 +50,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def _first_braces(pattern: str) -> list[str] | None:
-    """Return the pattern with each choice of its first braces in their place, None without braces."""
+    """Return the pattern with each alternative of its first braces, None without braces."""
     first = pattern.find("{")
     choices = [""]
     depth = 0
@@ -72,7 +72,7 @@ MOST_BYTES: Final = 1 << 20
 MOST_FILES: Final = 200
 DEEPEST_INCLUDE: Final = 10
 MOST_STATEMENTS: Final = 20_000
-"""Lines and braces with all that is repeated."""
+"""Lines and braces, with all repetitions."""
 
 Statement = tuple[Word, ...]
 
@@ -82,9 +82,9 @@ _QUOTED_OR_UNDEFINED: Final = re.compile(r'"[^"]*"|\$\{([A-Za-z_][A-Za-z0-9_]*)[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a file is read with: `read` gives a file's bytes or raises OSError, `matching` is a glob.
+    """What is needed to read a file: `read` returns its bytes or raises OSError, `matching` is a glob.
 
-    `config_id` is what `@` conditions are compared with: the first part of the host's name (uname).
+    `config_id` is compared with `@` conditions: the first part of the host's name (uname).
     """
 
     read: Callable[[str], bytes]
@@ -95,14 +95,14 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pending:
-    """A line that is still to be read, with the variables that are set before."""
+    """A line still to be read, with the variables that are set before it."""
 
     line: LocatedText
     values: tuple[tuple[str, str], ...] = ()
 
 
 class _TooMuchError(Exception):
-    """The files are larger than anything that a person wrote; `args` has the reason."""
+    """The files are too large to be written by a person; `args` has the reason."""
 
 
 class Statements:
@@ -118,7 +118,7 @@ class Statements:
         self._open_definition: tuple[str, list[str]] | None = None
 
     def of_file(self, source: str) -> Iterator[Statement]:
-        """Yield the statements of a file; raises OSError where it cannot be read."""
+        """Yield the statements of a file; raises OSError if it cannot be read."""
         content = self._around.read(source)
         try:
             yield from self._file(source, content, within=(source,))
@@ -144,14 +144,14 @@ class Statements:
             if bare.text:
                 self._ledger.found(bare.place(), text)
             if self._open_definition is not None:
-                if bare.text or not text.strip("\r"):  # keepalived goes on behind a comment
+                if bare.text or not text.strip("\r"):  # keepalived continues the value after a comment
                     self._go_on(bare.text)
             elif bare.text:
                 yield from self._line(bare, within=within)
         self._go_on("")
 
     def _go_on(self, text: str) -> None:
-        """Add a line to the value that is being defined; one without a backslash is the last."""
+        """Add a line to the value being defined; a line without a backslash is the last."""
         if self._open_definition is None:
             return
         name, lines = self._open_definition
@@ -162,7 +162,7 @@ class Statements:
             self._open_definition = None
 
     def _line(self, line: LocatedText, *, within: tuple[str, ...]) -> Iterator[Statement]:
-        """Yield the statements of a line; it may become many, which are read one after the other."""
+        """Yield the statements of a line, which may expand to many that are read one after the other."""
         pending: list[_Pending] = [_Pending(line=line)]
         while pending:
             self._statements += 1
@@ -181,7 +181,7 @@ class Statements:
     def _one(
         self, line: LocatedText, *, within: tuple[str, ...]
     ) -> Generator[Statement, None, Sequence[_Pending]]:
-        """Yield the first statement of a line, and return what is to be read next."""
+        """Yield the first statement of a line, and return the text to read next."""
         condition = _CONDITION.match(line.text)
         if condition:
             if not self._holds(condition, line):
@@ -197,7 +197,7 @@ class Statements:
         replaced, below = self._variables.replaced(line)
         further = [_Pending(line=_in_place_of(line, each)) for each in below]
         if replaced != line:
-            replaced = uncommented(replaced)  # a value may have brought a comment: keepalived looks again
+            replaced = uncommented(replaced)  # a value may have inserted a comment: keepalived checks again
             if replaced.text.startswith(("@", "~")):
                 return [_Pending(line=replaced), *further]
         keyword, _, pattern = replaced.text.partition(" ")
@@ -215,7 +215,7 @@ class Statements:
         self._go_on(value)
 
     def _holds(self, condition: re.Match[str], line: LocatedText) -> bool:
-        """Tell whether a line is for this host, and note it where it is not."""
+        """Return whether a line is for this host, and note it if not."""
         inverse, name = condition.groups()
         if condition.end() == len(line.text):
             self._ledger.ignore(line.place(), "nothing stands behind the condition")
@@ -228,7 +228,7 @@ class Statements:
         return False
 
     def _include(self, line: LocatedText, pattern: str, *, within: tuple[str, ...]) -> Iterator[Statement]:
-        """Yield the statements of the files that are included."""
+        """Yield the statements of the included files."""
         if len(within) > DEEPEST_INCLUDE:
             raise LineError(f"is the {DEEPEST_INCLUDE + 1}th include within another", line.place())
         files = included(pattern, source=line.source, matching=self._around.matching)
@@ -241,7 +241,7 @@ class Statements:
             try:
                 content = self._around.read(each)
             except IsADirectoryError:
-                continue  # keepalived leaves out directories that a pattern matches
+                continue  # keepalived skips directories that match a pattern
             except OSError as error:
                 why = error.strerror or str(error)
                 self._ledger.refuse(line.place(), f"{shown(each)} cannot be read: {why}")
@@ -255,7 +255,7 @@ def _in_place_of(line: LocatedText, text: str) -> LocatedText:
 
 
 def _understood(line: LocatedText) -> LocatedText:
-    """Return the line; raises LineError for what keepalived would read as something else."""
+    """Return the line; raises LineError if keepalived would read it as something else."""
     if line.text.endswith("\\"):
         reason = "ends with `\\`, but a line goes on in the next one only in the value of a variable"
         raise LineError(reason, line.place(len(line.text)))

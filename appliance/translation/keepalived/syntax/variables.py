@@ -1,8 +1,7 @@
 """Variables of a keepalived.conf: `$NAME=value`, `$NAME`, `${NAME}`, and those that keepalived defines.
 
-A value is put in when the variable is used, and variables in it are replaced then. A value may have several
-lines; then the rest of the line behind its use has to be empty (keepalived.conf(5), "Parameter
-substitution").
+A value is inserted when the variable is used, and variables in it are replaced then. A value may have several
+lines; the rest of the line after its use must then be empty (keepalived.conf(5), "Parameter substitution").
 """
 
 import posixpath
@@ -14,7 +13,7 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.syntax.located_text import LineError, LocatedText
 
 MOST_REPLACEMENTS: Final = 100
-"""Replacements on one line: variables may contain each other."""
+"""Replacements on one line: variables may refer to each other."""
 
 LONGEST_LINE: Final = 8192
 """Characters of a line with all variables replaced; keepalived takes 1024."""
@@ -33,7 +32,7 @@ def definition(line: LocatedText) -> tuple[str, str] | None:
 
 
 class Variables:
-    """The variables that are defined so far; each value is its lines."""
+    """The variables defined so far; each value is its lines."""
 
     def __init__(self, *, config_id: str, environment: Mapping[str, str]) -> None:
         self._values: dict[str, tuple[str, ...]] = {}
@@ -41,13 +40,13 @@ class Variables:
         self._environment = environment
 
     def define(self, name: str, *lines: str) -> None:
-        """Give a variable a value, in place of its former one."""
+        """Set a variable, replacing any former value."""
         self._values[name] = lines
 
     def replaced(self, line: LocatedText) -> tuple[LocatedText, tuple[str, ...]]:
-        """Return a line with its variables replaced, and the further lines of a value that has several.
+        """Return a line with its variables replaced, and the further lines of a multi-line value.
 
-        What is not defined stays as it is: a script may mean a variable of its own. Raises LineError.
+        An undefined variable stays as it is: it may be a variable of a script. Raises LineError.
         """
         at = 0
         below: tuple[str, ...] = ()
@@ -89,7 +88,7 @@ class Variables:
         return (own[name],) if name in own else None
 
     def _outside(self, name: str, line: LocatedText, at: int) -> str:
-        """Return the value of a variable of the environment (`${_ENV NAME}`, keepalived 2.3)."""
+        """Return the value of an environment variable (`${_ENV NAME}`, keepalived 2.3)."""
         if name not in self._environment:
             raise LineError(f"the environment has no variable {shown(name)}", line.place(at))
         return self._environment[name]

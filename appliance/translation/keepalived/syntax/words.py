@@ -1,10 +1,9 @@
 """Comments, braces and words of a line, and the words of a command.
 
-keepalived reads a line in two ways. Ordinary words are parted by blanks, and only `"` quotes: what stands
-between two of them is a word of its own, and a backslash is a character like any other. On lines with a
-command, `script`, `misc_path` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the
-first word behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted
-strings").
+keepalived reads a line in two ways. Ordinary words are separated by blanks, and only `"` quotes: the text
+between two of them is a separate word, and a backslash has no special meaning. On lines with a command,
+`script`, `misc_path` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the first word
+after the keyword is the command, and is split in the same way again (keepalived.conf(5), "Quoted strings").
 """
 
 import re
@@ -36,9 +35,9 @@ class CommandError(ValueError):
 
 
 def uncommented(line: LocatedText) -> LocatedText:
-    r"""Return a line without comment and outer blanks; `\#` and `\!` outside of quotes stand for themselves.
+    r"""Return a line without comment and outer blanks; `\#` and `\!` outside of quotes are literal.
 
-    A backslash at the end stays there, even behind a comment. Raises LineError for a quote without end.
+    A backslash at the end is kept, even after a comment. Raises LineError for an unclosed quote.
     """
     line = line.stripped(" \t\r")
     comment: int | None = None
@@ -66,7 +65,7 @@ def uncommented(line: LocatedText) -> LocatedText:
 
 
 def first_piece(line: LocatedText) -> tuple[LocatedText, LocatedText]:
-    """Return the first brace outside of quotes, or what stands before it, and the rest of the line."""
+    """Return the first brace outside of quotes, or the text before it, and the rest of the line."""
     braces = (each for each in _BRACE_OR_QUOTED.finditer(line.text) if each[0] in (OPEN, CLOSE))
     brace = next(braces, None)
     if brace is None:
@@ -76,7 +75,7 @@ def first_piece(line: LocatedText) -> tuple[LocatedText, LocatedText]:
 
 
 def words(line: LocatedText) -> tuple[Word, ...]:
-    """Return the words of a line; raises LineError where a quote has no end."""
+    """Return the words of a line; raises LineError for an unclosed quote."""
     found = _ordinary_words(line)
     return _words_of_command(line) if found and found[0].text in COMMANDS else found
 
@@ -114,7 +113,7 @@ def _ordinary_words(line: LocatedText) -> tuple[Word, ...]:
 
 
 def command_words(text: str) -> tuple[str, ...]:
-    """Return the words of a command; raises CommandError where a quote or an escape has no end."""
+    """Return the words of a command; raises CommandError for an unfinished quote or escape."""
     found: list[str] = []
     rest = text.lstrip(_BLANKS)
     while rest:

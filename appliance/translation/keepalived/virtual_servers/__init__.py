@@ -1,1 +1,1 @@
-"""`virtual_server`: what IPVS would forward, as frontends and pools that nftables forwards."""
+"""Translates `virtual_server`, which IPVS would forward, into frontends and pools that nftables forwards."""

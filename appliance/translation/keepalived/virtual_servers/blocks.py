@@ -1,6 +1,6 @@
-"""What `virtual_server`, `real_server` and checkers have in common: how often a server is asked, which host.
+"""Directives shared by `virtual_server`, `real_server` and checkers: how often a server is checked, its host.
 
-A block that says nothing of it takes it from the block around it.
+A block without such a directive inherits it from the block around it.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ Numbers = dict[str, tuple[Decimal, FilePosition]]
 """Times in seconds and counts, by keyword."""
 
 MOST_NUMBER: Final = 2**32 - 1
-"""What keepalived counts to."""
+"""keepalived's largest count."""
 
 ALPHA: Final = ignored("a server takes connections after its first check in any case")
 MAIL: Final = ignored("no mails are sent: `notify` of our YAML tells of each server")
@@ -30,7 +30,7 @@ _SLIP: Final = "leaves it out"
 
 @dataclass(slots=True, kw_only=True)
 class Block:
-    """One of these blocks while it is read."""
+    """One of these blocks while it is being read."""
 
     head: Directive
     ledger: Ledger
@@ -42,7 +42,7 @@ SomeBlock = TypeVar("SomeBlock", bound=Block)
 
 
 def times(kind: type[SomeBlock]) -> Table[SomeBlock]:
-    """Return what all these blocks may say of checks; what is out of range keepalived leaves out."""
+    """Return the rules for checks that all these blocks share; keepalived ignores values out of range."""
     del kind
     return {
         "delay_loop": Understood(act=_time, slip=_SLIP),
@@ -56,7 +56,7 @@ def times(kind: type[SomeBlock]) -> Table[SomeBlock]:
 
 
 def endpoint(given: Directive, *, port: int = 0) -> Endpoint:
-    """Return `ADDRESS [PORT]` behind a keyword; without a port, or with 0, it is `port`."""
+    """Return `ADDRESS [PORT]` after a keyword; without a port, or with 0, the port is `port`."""
     if not given.values:
         raise DirectiveError(f"`{given.keyword}` needs an address", given.place)
     host, *rest = given.values

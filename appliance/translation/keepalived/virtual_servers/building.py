@@ -1,4 +1,4 @@
-"""A virtual server as a frontend with `forward: kernel`, and the pool of its servers."""
+"""A virtual server as a frontend with `forward: kernel`, and a pool of its servers."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -89,7 +89,7 @@ def pool(
 
 
 def _balance(server: VirtualServer, found: TreeBuilder) -> Scheduler:
-    """Write the algorithm; return the scheduler, which says whether weights count."""
+    """Write the algorithm; return the scheduler, which decides whether weights count."""
     word = server.scheduler
     scheduler = SCHEDULERS[word.text if word else USUAL]
     hashes = scheduler.balance is Balance.SOURCE
@@ -105,7 +105,7 @@ def _balance(server: VirtualServer, found: TreeBuilder) -> Scheduler:
 
 
 def _choose(server: VirtualServer, scheduler: Scheduler, found: TreeBuilder) -> None:
-    """Write the algorithm that is most like a scheduler, and say what differs."""
+    """Write the algorithm nearest to a scheduler, and note the difference."""
     word = server.scheduler
     place = word.place if word else server.head.place
     if scheduler.balance is Balance.SOURCE and server.by_port:
@@ -121,7 +121,7 @@ def _choose(server: VirtualServer, scheduler: Scheduler, found: TreeBuilder) -> 
 def _weights(
     server: VirtualServer, servers: Mapping[Endpoint, RealServer], scheduler: Scheduler
 ) -> dict[Endpoint, tuple[int, FilePosition]]:
-    """Return the weights of the servers in our range, where they count at all."""
+    """Return the weights of the servers within our range, if they count at all."""
     usual = server.weight or (1, server.head.place)
     said = {key: each.weight or usual for key, each in servers.items()}
     found = {}
@@ -141,7 +141,7 @@ def _weights(
 
 
 def _common(checks: Mapping[Endpoint, Keys | None]) -> Keys | None:
-    """Return the check that all servers have, None where they differ."""
+    """Return the check that all servers share, None if they differ."""
     first, *others = checks.values()
     alike = first is not None and all(each is not None and _values(each) == _values(first) for each in others)
     return first if alike else None
@@ -157,7 +157,7 @@ def _put_check(found: TreeBuilder, path: tuple[str, ...], keys: Keys) -> None:
 
 
 def _put_on_down(server: VirtualServer, servers: Mapping[Endpoint, RealServer], found: TreeBuilder) -> None:
-    """Keep the sessions of a server that is down, where its weight would become 0 and it would stay."""
+    """Keep the sessions of a server that is down, if keepalived would only set its weight to 0."""
     places = [each.inhibits or server.inhibits for each in servers.values()]
     said = [each for each in places if each is not None]
     if said and len(said) == len(places):

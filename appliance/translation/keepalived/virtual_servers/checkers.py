@@ -1,4 +1,4 @@
-"""Checkers of a `real_server`: what each asks, before it is known what else the server is asked."""
+"""Checkers of a `real_server`: what each checks on its own."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.keepalived.virtual_servers.blocks import MOST_NUMBER, Block, times
 
 Keys = dict[str, tuple[Plain, FilePosition]]
-"""Keys of a check of ours, each with its place."""
+"""Keys of our check, each with its place."""
 
 TCP: Final = "TCP_CHECK"
 _HTTP: Final = "HTTP_GET"
@@ -36,17 +36,17 @@ _HELO: Final = "smtpchecker.keepalived.org"  # keepalived's default
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
 _ANSWER: Final = r"^(N-[^\n]*\n)*N[ \r\n]"
 _BODIES: Final = {"444bcb3a3fcf8389296c49467f27e1d6": "ok"}
-"""Bodies whose digest people write: that of Kubernetes' /healthz."""
+"""Bodies whose digest people configure: that of Kubernetes' /healthz."""
 
 _Value = TypeVar("_Value")
 
 
 @dataclass(slots=True, kw_only=True)
 class Checker(Block):
-    """A checker while it is read: it asks `server`, unless it says another address or port.
+    """A checker while it is being read: it checks `server`, unless it names another address or port.
 
-    `keys` are those of our check. `url` is what HTTP_GET asks; `sends_sni` is where it wants the host's name
-    in the TLS handshake. `asks` is the command of MISC_CHECK.
+    `keys` are those of our check. `url` is what HTTP_GET requests; `sends_sni`: it sends the host's name in
+    the TLS handshake. `asks` is the command of MISC_CHECK.
     """
 
     server: Endpoint
@@ -61,7 +61,7 @@ class Checker(Block):
 
     @property
     def target(self) -> tuple[Plain, Plain]:
-        """The address and the port that it asks."""
+        """The address and the port that it checks."""
         host, port = self.keys.get("address"), self.keys.get("port")
         return host[0] if host else self.server.host, port[0] if port else self.server.port
 
@@ -89,14 +89,14 @@ def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
 
 
 def usual(kind: str, delay: Decimal) -> dict[str, Decimal]:
-    """Return what keepalived takes for a kind of checker where no block says anything."""
+    """Return keepalived's default for a kind of checker if no block sets a value."""
     retries, again = (Decimal(0) if kind == MISC else Decimal(1)), Decimal(3 if kind in _WEB_KINDS else 1)
     timeout = delay if kind == MISC else Decimal(5)
     return {"retry": retries, "delay_before_retry": again, "connect_timeout": timeout}
 
 
 def _checked(convert: Callable[[object], _Value], word: Word) -> _Value:
-    """Return what our configuration takes a word for."""
+    """Return our configuration's value for a word."""
     try:
         return convert(word.text)
     except ValueError as error:
@@ -175,7 +175,7 @@ def _helo_name(found: Checker, given: Directive) -> None:
 
 
 def _mail(name: str) -> list[Plain]:
-    """Return what a mail server is asked, as keepalived does: banner, HELO, both with their last lines."""
+    """Return the dialogue with a mail server, as in keepalived: banner, HELO, both with their last lines."""
     return [
         {"expect_rstring": _ANSWER.replace("N", "220")},
         {"send": f"HELO {name}\r\n", "expect_rstring": _ANSWER.replace("N", "250")},
@@ -222,7 +222,7 @@ def _finish_command(found: Checker) -> None:
 
 
 def host_of(found: Checker, *around: Block) -> tuple[str, FilePosition] | None:
-    """Return the Host header that a checker sends, of the innermost block that says one."""
+    """Return the Host header that a checker sends, from the innermost block that sets one."""
     words = [each.virtualhost for each in (found.url, found, *around) if each is not None]
     word = next((each for each in words if each is not None), None)
     return None if word is None or found.url is None else (_checked(host_header, word), word.place)
@@ -285,4 +285,4 @@ _MAIL: Final[Table[Checker]] = {**_CONNECTION, "helo_name": Understood(act=_helo
 _TYPES: Final = {TCP: "tcp", _HTTP: "http", _TLS: "https", _SMTP: "tcp", MISC: "tcp"}
 _TABLES: Final = {TCP: _CONNECTION, _HTTP: _WEB, _TLS: _WEB, _SMTP: _MAIL, MISC: _COMMAND}
 CHECKERS: Final = tuple(_TYPES)
-"""Keywords of the checkers that become a check of ours."""
+"""Keywords of the checkers that become our checks."""

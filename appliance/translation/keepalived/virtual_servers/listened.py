@@ -10,7 +10,7 @@ from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.virtual_servers.blocks import endpoint
 
 Groups = Mapping[str, Directive]
-"""The groups of a file by name; they may stand behind the virtual servers that use them."""
+"""The groups of a file by name; they may follow the virtual servers that use them."""
 
 GROUP: Final = "group"
 _EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
@@ -18,7 +18,7 @@ _MARKED: Final = f"what another firewall marks is not known here: {_EACH}"
 
 
 def group_of(given: Directive, groups: Groups) -> Directive | None:
-    """Return the group that a virtual server names, None where it names an address."""
+    """Return the group that a virtual server names, None if it names an address."""
     words = [each.text for each in given.values]
     return groups.get(words[1]) if len(words) > 1 and words[0] == GROUP else None
 
@@ -43,7 +43,7 @@ def listened(given: Directive, groups: Groups) -> tuple[Endpoint, ...]:
 
 
 def _member(given: Directive, member: Directive) -> Endpoint:
-    """Return the address of one line of a group."""
+    """Return the address in one line of a group."""
     if member.keyword == "fwmark":
         raise DirectiveError(_MARKED, given.place)
     if "-" in member.keyword or len(member.words) > 2:
@@ -56,7 +56,7 @@ def _member(given: Directive, member: Directive) -> Endpoint:
 
 
 def _refuse_ports_of_servers(given: Directive, found: tuple[Endpoint, ...]) -> None:
-    """Refuse servers without a port behind several ones: each connection would keep its own."""
+    """Refuse servers without a port behind several listened ports: each connection would keep its own."""
     servers = [each for each in given.within if each.keyword in {"real_server", "sorry_server"}]
     if len({each.port for each in found}) > 1 and any(len(each.values) < 2 for each in servers):
         raise DirectiveError(

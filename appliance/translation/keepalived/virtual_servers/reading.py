@@ -1,7 +1,7 @@
-"""The virtual servers of a file, one by one: a frontend and a pool each, or one line that says why not.
+"""The virtual servers of a file: each becomes a frontend and a pool, or one line that says why not.
 
-What is refused anywhere in a block refuses the whole: without its check, its limit or its way of choosing it
-would be open to more than the file has it.
+A refused line refuses its whole virtual server: without its check, limit or scheduler it would be more open
+than the file says.
 """
 
 from bisect import bisect_left
@@ -26,7 +26,7 @@ _NOBODY: Final = "has no `real_server` that counts: keepalived leaves it out, an
 
 
 class VirtualServers:
-    """Puts virtual servers of one file into a configuration, with an account of their lines."""
+    """Adds the virtual servers of one file to a configuration, with the outcomes of their lines."""
 
     def __init__(self, tree: TreeBuilder, ledger: Ledger) -> None:
         self._tree = tree
@@ -40,11 +40,11 @@ class VirtualServers:
 
     @property
     def found(self) -> bool:
-        """Tell whether there is one that the kernel forwards."""
+        """Return whether the kernel forwards any of them."""
         return bool(self._taken)
 
     def take(self, given: Directive) -> None:
-        """Take one virtual server, whose group may still come."""
+        """Take one virtual server, whose group may follow later."""
         self._given.append(given)
 
     def take_group(self, given: Directive) -> None:
@@ -55,7 +55,7 @@ class VirtualServers:
         self._groups[name] = given
 
     def finish(self) -> None:
-        """Put the virtual servers, now that all of their groups are known."""
+        """Add the virtual servers, once all groups are read."""
         for each in self._given:
             self._finish(each)
         for name, group in self._groups.items():
@@ -63,7 +63,7 @@ class VirtualServers:
                 self._ledger.leave_out(group.places, "no `virtual_server group` that is taken over uses it")
 
     def _finish(self, given: Directive) -> None:
-        """Put one virtual server, or refuse it as a whole."""
+        """Add one virtual server, or refuse it as a whole."""
         draft = Ledger()
         with faults_in(draft):
             group = group_of(given, self._groups)
@@ -79,7 +79,7 @@ class VirtualServers:
             self._ledger.leave_out(given.places, belongs, head=given.place)
 
     def _refuse_unread(self, given: Directive) -> None:
-        """Refuse a block with a line that nobody could read: it may be what protects it."""
+        """Refuse a block with an unreadable line, which may be what protects it."""
         lines: dict[str | None, list[int]] = {}
         for each in given.places:
             lines.setdefault(each.source, []).append(each.line)
@@ -117,7 +117,7 @@ class VirtualServers:
 
 
 def _counting(server: VirtualServer) -> Iterator[RealServer]:
-    """Yield the servers that keepalived does not leave out itself."""
+    """Yield the servers except those that keepalived leaves out itself."""
     found: set[Endpoint] = set()
     for each in server.servers:
         if (":" in each.address.host) != (":" in server.address.host):
@@ -133,7 +133,7 @@ def _counting(server: VirtualServer) -> Iterator[RealServer]:
 
 
 def _why(given: Directive, fault: LineOutcome) -> str:
-    """Return why a block is refused: for which of its lines."""
+    """Return why a block is refused, naming its refused lines."""
     reason = fault.reason or ""
     place = fault.place
     inner = next((each for each in _within(given) if _line(each) == (place.source, place.line)), None)

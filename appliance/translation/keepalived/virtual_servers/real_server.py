@@ -1,4 +1,4 @@
-"""`real_server`: an address with a weight, and what checks it."""
+"""`real_server`: an address with a weight and checkers."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,7 +19,7 @@ _OTHER_CHECK: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class RealServer(Block):
-    """A server while it is read; `weight` None is that of the virtual server."""
+    """A server while it is being read; `weight` None means that of the virtual server."""
 
     address: Endpoint
     weight: tuple[int, FilePosition] | None = None
@@ -28,7 +28,7 @@ class RealServer(Block):
 
 
 def real_server(given: Directive, around: Block, *, port: int) -> RealServer:
-    """Return a server, whose port is that of the virtual server where it has none."""
+    """Return a server; without a port of its own it has that of the virtual server."""
     found = RealServer(head=given, ledger=around.ledger, address=endpoint(given, port=port))
     for each in given.within:
         apply(REAL_SERVER, found, each, found.ledger)
@@ -36,7 +36,7 @@ def real_server(given: Directive, around: Block, *, port: int) -> RealServer:
 
 
 def nat(_: Block, given: Directive) -> None:
-    """Take `lvs_method` or `lb_kind`; with DR and TUN servers answer clients past this node."""
+    """Take `lvs_method` or `lb_kind`; with DR and TUN, servers answer clients directly, past this node."""
     word = only(given)
     if word.text in _METHODS:
         reason = (
@@ -48,7 +48,7 @@ def nat(_: Block, given: Directive) -> None:
 
 
 def weight(given: Directive, *, least: int) -> tuple[int, FilePosition]:
-    """Return a weight; IPVS counts further than we do."""
+    """Return a weight; IPVS allows greater ones than we do."""
     word = only(given)
     return whole(word, least=least, most=2**31 - 1), word.place
 

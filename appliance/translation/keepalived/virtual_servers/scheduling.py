@@ -1,4 +1,4 @@
-"""IPVS's schedulers, and the algorithms of ours that the kernel has in their place."""
+"""IPVS's schedulers, and the algorithms that replace them in the kernel here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ _ONE: Final = (
 _ORDER: Final = "no server waits for others here, but backups: `backup: true` at a server of a pool of ours"
 
 USUAL: Final = "wlc"
-"""What keepalived takes where none is named."""
+"""keepalived's default scheduler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduler:
-    """An algorithm of ours; with `alike` servers have the same weight. `reason` says what differs."""
+    """One of our algorithms; with `alike` all servers have the same weight. `reason` names the difference."""
 
     balance: Balance = Balance.ROUNDROBIN
     alike: bool = False
@@ -48,4 +48,4 @@ UNKNOWN_HERE: Final[Mapping[str, str]] = {
     "fo": _ORDER,
     "ovf": _ORDER,
 }
-"""Those that nothing here is like, and why."""
+"""Schedulers without a similar algorithm here, and why."""

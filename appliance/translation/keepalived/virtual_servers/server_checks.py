@@ -1,4 +1,4 @@
-"""The one check that a server has here, of the checkers that it has in keepalived."""
+"""The one check of a server here, made from its checkers in keepalived."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ _LONGEST_CONNECT = Decimal(10)
 
 
 def check_of(server: RealServer, around: Block) -> Keys | None:
-    """Return the check of a server, None for one that is always up; raises DirectiveError."""
+    """Return the check of a server, None if it is always up; raises DirectiveError."""
     found = _the_one(server)
     if found is None:
         return None
@@ -30,7 +30,7 @@ def check_of(server: RealServer, around: Block) -> Keys | None:
 
 
 def _the_one(server: RealServer) -> Checker | None:
-    """Return the checker that says all that is asked; who asks over TCP connects besides."""
+    """Return the checker that covers all others; any checker over TCP connects as well."""
     others = [each for each in server.checkers if each.head.keyword != TCP]
     asked = {each.target for each in others}
     found = list(others)
@@ -56,7 +56,7 @@ def _name(host: tuple[object, FilePosition]) -> str:
 
 
 def _times(found: Checker, server: RealServer, around: Block) -> Keys:
-    """Return interval, timeout, rise and fall; the innermost block that says something counts."""
+    """Return interval, timeout, rise and fall; the innermost block that sets one counts."""
     place = found.head.place
     outer = {**around.numbers, **server.numbers}
     if found.head.keyword == MISC:

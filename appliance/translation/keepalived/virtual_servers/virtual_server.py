@@ -1,4 +1,4 @@
-"""`virtual_server`: what its lines say, before they become a frontend and a pool."""
+"""`virtual_server`: its content, before it becomes a frontend and a pool."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,14 +16,14 @@ from appliance.translation.keepalived.virtual_servers.listened import Groups, li
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
 from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, UNKNOWN_HERE
 
-_LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at the most
+_LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at most
 _METHODS: Final = ("NAT", "DR", "TUN")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 
 
 @dataclass(slots=True, kw_only=True)
 class VirtualServer(Block):
-    """A virtual server while it is read; those of a group have several addresses."""
+    """A virtual server while it is being read; one with a group has several addresses."""
 
     addresses: tuple[Endpoint, ...]
     protocol: Word | None = None
@@ -44,7 +44,7 @@ class VirtualServer(Block):
 
 
 def virtual_server(given: Directive, ledger: Ledger, groups: Groups) -> VirtualServer:
-    """Return a virtual server of TCP, with all of its servers; raises DirectiveError."""
+    """Return a virtual server for TCP with all of its servers; raises DirectiveError."""
     found = VirtualServer(head=given, ledger=ledger, addresses=listened(given, groups))
     for each in given.within:
         apply(VIRTUAL_SERVER, found, each, ledger)
