@@ -1,4 +1,4 @@
-"""What `redirect` answers on its control socket: to `reload`, to proxies that stop, and to who asks."""
+"""What `redirect` answers on its control socket: `reload`, proxies that stop, and queries."""
 
 import os
 import time
@@ -56,7 +56,7 @@ class RedirectCommands:
         return good(**status_answer.encode(status))
 
     def _withdraw(self, call: Call) -> Answer:
-        """Take the rules away that lead to a proxy which is about to stop accepting."""
+        """Remove the rules that redirect to a proxy which is about to stop accepting."""
         self._redirector.withdraw(call.question.text("program"))
         return good()
 
