@@ -173,7 +173,7 @@ class RouterGroup:
             self._update_priority(instance, now)
 
     def restore(self, instance: VrrpInstance, count: int, now: float) -> bool:
-        """Restore an active's addresses after `count` were removed by others; return False if that must wait."""
+        """Restore an active's addresses after others removed `count`; return False if that must wait."""
         with Guard(self, now):
             if instance.may_restore(count, now):
                 effects = (TakeAddresses(), AnnounceAddresses(repeat=instance.router.announce.repeat))
