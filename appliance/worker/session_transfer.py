@@ -25,7 +25,7 @@ _PATIENCE: Final = 5.0
 
 
 class SessionTransfer:
-    """The way to the worker whose control socket is at `path`; `on_left` is told how many have left by it."""
+    """The way to the worker whose control socket is at `path`; `on_left` is called with how many left."""
 
     def __init__(
         self, path: Path, ids: SessionIds, *, on_left: Callable[[int], None], log: FilteringBoundLogger
