@@ -106,11 +106,7 @@ def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles)
         raise DeliveryFailed("more was answered than is read of an answer") from None
     except ResponseError:
         raise DeliveryFailed("what was answered is no HTTP") from None
-    except (
-        OSError,
-        ValueError,
-        http.client.HTTPException,
-    ) as error:  # ValueError: no resolver takes the name
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no resolvable name
         raise DeliveryFailed(_reason(error)) from None
     finally:
         late.close()
@@ -169,7 +165,7 @@ def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -
 
 
 class _Sending:
-    """The object that http.client writes a request to; it does not read the answer, as that has no limit."""
+    """The object that http.client writes a request to, but reads no answer from: it reads without a limit."""
 
     def __init__(self, to: Stream) -> None:
         self._to = to
