@@ -21,7 +21,7 @@ from appliance.wire.lines.control import Answer, AnswerProblem, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FOR_READERS: Final = frozenset({"status", "sessions"})
-"""Commands that the members of `group:` may use, too."""
+"""Commands that members of `group:` may also use."""
 
 
 class ForwardCommands:

@@ -157,7 +157,7 @@ class KernelTables:
 
     @property
     def unguarded(self) -> str:
-        """Return why there is no guard, empty where there is; kernels before 5.12 have none."""
+        """Return why there is no guard, empty if there is one; kernels before 5.12 have none."""
         return self._guards.refused
 
     @property

@@ -13,7 +13,7 @@ Entrances = tuple[tuple[str, str], ...]
 
 
 class RulesGuard:
-    """The guards of both families. A kernel that has no owners of tables (before 5.12) has none."""
+    """The guards of both families. A kernel without table owners (before 5.12) has none."""
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect

@@ -18,7 +18,7 @@ from appliance.net.listening.listener_lending import OtherGroups
 from appliance.net.listening.listeners import Listeners
 
 ListeningFrontends = tuple[tuple[str, Address], ...]
-"""The frontends of a generation with the addresses at which they listen."""
+"""The frontends of a generation, with the addresses at which they listen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

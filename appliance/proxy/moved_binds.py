@@ -78,7 +78,7 @@ class MovedBinds:
     def keep_moving(self) -> bool:
         """Keep sockets that another group gets until taken, half a minute at most; return whether any exist.
 
-        Later nobody accepts there any more: a socket that stayed open would have clients wait in its queue.
+        After that no program accepts there: a socket that stayed open would make clients wait in its queue.
         """
         state = self._state
         moving = self._moving()

@@ -164,7 +164,7 @@ class RolloutDriver:
         )
 
     def _listeners_of(self, worker: WorkerId, workers: int) -> Iterator[InheritedListener]:
-        """Yield the accept queues that a worker has a claim to."""
+        """Yield the accept queues to which a worker has a claim."""
         state = self._state
         held = set(state.listeners)
         opening = state.pending is not None and state.pending.generation == worker.generation

@@ -220,7 +220,7 @@ class Transaction:
         self._wait_applied()
 
     def _open(self, generation: int, settings: DrainSettings) -> Answer:
-        """Have a ready generation accept, and return when it does."""
+        """Make a ready generation accept, and return when it does."""
         state = self._state
         state.retired = False
         accepting, held = self._driver.outcomes[generation].accepting, set(state.listeners)

@@ -276,7 +276,7 @@ class WorkerProcesses:
         self._send_orders(worker, held)
 
     def _wait_answer(self, worker: WorkerId, held: _HeldWorker) -> None:
-        """Try to become the master of a silent worker, until it answers or its process ends."""
+        """Try to become the master of a silent worker, until it answers or exits."""
         while (living := find(self._paths, self._program, worker)) is None:
             gevent.sleep(_LOOK_AGAIN)
         held.client = living.client

@@ -16,7 +16,7 @@ from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
+"""Commands that members of `group:` may also use."""
 
 
 class RedirectCommands:

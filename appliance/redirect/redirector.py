@@ -1,8 +1,8 @@
 """Redirects at work: polls workers and pools, and makes the kernel's rules follow.
 
 Whether workers accept is checked twice a second, and when a worker exits; whether a pool has a server up, at
-the redirect's interval. The program's one thread makes one call of the kernel at a time: a caller that is
-told that the rules are gone can rely on it.
+the redirect's interval. The program's one thread makes one kernel call at a time: a report that the rules are
+gone is reliable.
 """
 
 import time

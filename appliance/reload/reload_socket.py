@@ -77,7 +77,7 @@ class ReloadSockets:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Return why each path that is not listened on is not."""
+        """Return, for each path that is not listened on, why."""
         return {str(path): each.failure for path, each in self._listeners.items() if each.failure}
 
     def follow(self, paths: Iterable[Path]) -> None:

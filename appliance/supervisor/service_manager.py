@@ -46,7 +46,7 @@ class ServiceManager:
     def main_process(self, pid: int) -> None:
         """Notify systemd that another process is now the main one, and the only one that systemd listens to.
 
-        Waits if systemd is busy: without this message it would take our exit for the service's end.
+        Wait if systemd is busy: without this message it would take our exit for the service's end.
         """
         self._notify(f"MAINPID={pid}", patience=_PATIENCE)
 

@@ -41,9 +41,9 @@ _MOST_BYTES: Final = 256 << 10
 
 
 class DepartingSessions:
-    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which.
+    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` names them.
 
-    `on_empty` is called when nothing is left.
+    `on_empty` is called when no session is left.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class DepartingSessions:
 
 
 def _batch(left: list[Session], fits: Callable[[Session], bool]) -> list[Session]:
-    """Take the next sessions that fit from the end, as many as one message takes, of the next thousand."""
+    """Take sessions that fit from the end of the list, one message full, out of the next thousand."""
     found, descriptors, held = list[Session](), 0, 0
     for _ in range(min(_LOOKS, len(left))):
         each = left[-1]

@@ -59,7 +59,7 @@ class LiveSettings:
         ]
 
     def _served(self, snapshot: Snapshot) -> Iterator[Frontend]:
-        """Yield those frontends of a snapshot that this worker has listeners for."""
+        """Yield the frontends of a snapshot for which this worker has listeners."""
         group = snapshot.group(self._arguments.group)
         served = {listener.frontend for listener in self._arguments.listeners}
         return (frontend for frontend in (group.frontends if group else ()) if frontend.name in served)

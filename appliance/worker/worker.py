@@ -130,7 +130,7 @@ class Worker:
 
     @property
     def accepts_late(self) -> float:
-        """Return for how many seconds it still accepts while it drains."""
+        """Return how many seconds it still accepts while it drains."""
         return self.draining.accepts_late(time.monotonic()) if self.acceptors.descriptors else 0.0
 
     def leave(self, patience: float) -> None:
@@ -259,7 +259,7 @@ class Worker:
         self.log.error("internal-error", exc_info=error)
 
     def _accept_failed(self, code: int) -> None:
-        """Log the first of several failures: a shortage of descriptors causes one every tenth second."""
+        """Log the first of several failures: a shortage of descriptors causes one every tenth of a second."""
         now = self.traffic.now
         if now - self._short_at > _SHORTAGE_OVER:
             self.log.error("accept-paused", error=os.strerror(code), sessions=len(self.traffic.live))

@@ -15,7 +15,7 @@ SocketMap = MutableMapping[int, object]
 
 
 class LineConnection:
-    """Calls `on_line` with each line, and `on_end` once, when the other side is gone or sends nonsense.
+    """Calls `on_line` with each line, and `on_end` once, when the other side is gone or breaks the rules.
 
     Nothing is called after `close`.
     """

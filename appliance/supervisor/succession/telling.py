@@ -49,7 +49,7 @@ class Telling:
         self._log.warning("cannot-be-taken-over", reason=reason)
 
     def gave_way(self, reason: str) -> None:
-        """Log that we could not take over, and why; the other one, which continues, reports it elsewhere."""
+        """Log that we could not take over, and why; the other one continues, and sends all other reports."""
         self._log.error("take-over-failed", version=__version__, pid=os.getpid(), reason=reason)
 
     def upgrading(self, command: Sequence[str], pid: int) -> None:

@@ -2,7 +2,8 @@
 
 It collects what the sockets report: adverts that were dropped, answers to ARP and neighbour discovery, and
 addresses on this machine that are not ours. Before the first claim a conflict may keep the router from
-becoming active, as the operator's `on_conflict` says; afterwards it is only logged and shown in the status.
+becoming active, depending on the operator's `on_conflict`; afterwards it is only logged and shown in the
+status.
 """
 
 from collections.abc import Callable, Collection

@@ -83,7 +83,7 @@ class AddressHolder:
     def prepare(self) -> None:
         """Build the kernel requests of `take` in advance, for the networks that the interface has now.
 
-        A claiming Backup has no time to dump the kernel's addresses: nobody serves meanwhile.
+        A claiming Backup has no time to dump the kernel's addresses: no router serves meanwhile.
         """
         if self.interface is not None:
             try:

@@ -192,7 +192,7 @@ class AddressQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WantedClaim:
-    """How one address is asked for, and which callback gets the answers."""
+    """How one address is asked for, and the callback for the answers."""
 
     on_answer: Answered
     form: ArpQuestion

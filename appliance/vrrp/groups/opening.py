@@ -17,7 +17,7 @@ BeginGroup = Callable[[list[VrrpInstance], float], None]
 
 
 class OpeningPhase(Enum):
-    """IDLE: no instance is to be opened. OPENING: some are. STOPPED: the program stops, and opens no more."""
+    """IDLE: no instance is waiting. OPENING: some are. STOPPED: the program stops, and opens no more."""
 
     IDLE = "idle"
     OPENING = "opening"

@@ -99,7 +99,7 @@ class RouterGroups:
         self._on_left()
 
     def stop(self, now: float) -> None:
-        """Have all groups leave; `on_left` is called for each that has."""
+        """Make all groups leave; `on_left` is called for each that has left."""
         self._opening.stop()
         leaving, self._groups = self._groups, []
         self._instances = {}

@@ -128,7 +128,7 @@ class VrrpInstance:
             self._refused(RefusedOperation.PROBE, error)
 
     def ask_for_others(self, now: float) -> None:
-        """Ask from now on, while active, who else answers for the addresses, and whether the peers answer."""
+        """Ask from now on, while active, which others answer for the addresses, and whether the peers do."""
         link, source = self.port.link, self.port.source
         if link is None or source is None:
             return

@@ -70,7 +70,7 @@ class InstancePort:
         return self.open_port.source if self.open_port else None
 
     def others_now(self) -> tuple[Link | None, ...]:
-        """Return the other interfaces that carry addresses, None for one that does not exist."""
+        """Return the other interfaces that carry addresses, None for each that does not exist."""
         links = self._environment.links
         return tuple(
             interface_addresses.without_virtual(links.state(each)) for each in self.router.other_interfaces

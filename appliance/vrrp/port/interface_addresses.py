@@ -1,4 +1,4 @@
-"""What the addresses of an interface mean for a virtual router: source, networks, foreign addresses."""
+"""The meaning of an interface's addresses for a virtual router: source, networks, foreign addresses."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -87,7 +87,7 @@ class RouterSockets:
         return self._receiving.fileno()
 
     def announce(self, repeat: int, now: float) -> int:
-        """Announce all addresses once, and that `repeat` times; return how many frames were sent at once.
+        """Announce all addresses `repeat` times; return how many frames were sent immediately.
 
         The rest waits in `announcing` until the interface can take it. Raises OSError.
         """

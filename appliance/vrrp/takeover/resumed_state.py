@@ -28,7 +28,7 @@ class EarlierRun:
 
 
 class ResumedState:
-    """Gives the instances of this run the state of the run before."""
+    """Gives the instances of this run the state of the earlier run."""
 
     def __init__(self, addresses: Addresses, before: EarlierRun, log: FilteringBoundLogger) -> None:
         records = before.board.routers if before.board else ()

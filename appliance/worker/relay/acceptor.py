@@ -33,7 +33,7 @@ _IN_A_ROW: Final = 16
 """Connections after which a worker goes to the end of the line, which costs two system calls."""
 
 _PAUSE: Final = 0.1
-"""Seconds without accepting after the kernel has refused to."""
+"""Seconds without accepting after the kernel refused to accept."""
 
 _SCARCE: Final = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
 _NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
@@ -93,7 +93,7 @@ class Acceptor(Pollable):
         return False
 
     def pause_if_full(self) -> None:
-        """Leave the line while accepting nothing: a worker woken without accepting wakes nobody else."""
+        """Leave the line while accepting nothing: a worker woken without accepting wakes no other."""
         if self._watching and (self.frontend.is_full() or self._traffic.is_full()):
             self._pause()
 

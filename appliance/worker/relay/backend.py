@@ -19,7 +19,7 @@ class Backend:
     The configuration's values are copied into plain attributes, because every connection reads them.
     `options` are set before a connect, `keepalive` on a connection that lasts. `connects` counts connects by
     how long they took (`CONNECT_BOUNDS`). `far` is the number of next connects that wait for an event, as the
-    servers are not on this machine. `hashed` says that the algorithm needs a key, `proxied` that servers
+    servers are not on this machine. `hashed` is whether the algorithm needs a key, `proxied` whether servers
     expect a PROXY header.
     """
 

@@ -12,10 +12,10 @@ _LAST: Final = -2  # libev's EV_MINPRI: after all that has happened in a round o
 
 
 class HubVisit:
-    """Lets gevent's loop do what there is to do, until it is idle, and no longer than a slice.
+    """Runs gevent's loop until it is idle, and no longer than a slice.
 
-    `gevent.idle()` comes back only when nothing is left to do: never, where the sockets of a control server
-    are ready in each round of the loop.
+    `gevent.idle()` returns only when nothing is left to do: never, if the sockets of a control server are
+    ready in each round of the loop.
     """
 
     def __init__(self) -> None:

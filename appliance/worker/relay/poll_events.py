@@ -12,7 +12,7 @@ FIN: Final = select.EPOLLRDHUP
 """The peer's FIN has arrived, behind the bytes still to read; with ERROR it means nothing."""
 
 ERROR: Final = select.EPOLLERR
-"""The connection was reset, or the kernel has given it up."""
+"""The connection was reset, or the kernel gave up on it."""
 
 EDGE_TRIGGERED: Final = select.EPOLLET
 """Edge-triggered: report each change once. It is bit 31, and does not fit a C int."""

@@ -37,7 +37,7 @@ _HUB_LIVELY: Final = 1.0
 """Seconds after activity in gevent's loop in which it checks its timers on each tick."""
 
 _SWEEP_EVERY: Final = 1.0
-"""Seconds between two examinations of a session in no hurry."""
+"""Seconds between two sweeps over all sessions."""
 
 _SLICE: Final = 500
 """Sessions examined in one tick of a sweep, so that the traffic does not wait for tens of thousands."""

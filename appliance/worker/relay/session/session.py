@@ -3,7 +3,7 @@
 It has no greenlet, no timer and no buffer: a greenlet per connection costs three to four times the processor
 time. Everything works on raw non-blocking descriptors: a socket object costs a getsockname. This module
 covers a session's way to a server. `session_state` holds what it counts and how it ends, `sides` moves its
-bytes, and `session_phases` says what may happen when.
+bytes, and `session_phases` defines which events may happen when.
 
 Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
 """
@@ -99,7 +99,7 @@ class Session(SessionState):
                 self.on_early()
 
     def delay(self, seconds: float) -> None:
-        """Keep the place at the member, and connect in so many seconds."""
+        """Keep the place at the member, and connect after so many seconds."""
         self.phase = DELAYED
         self.deadline = self.traffic.now + seconds
 
