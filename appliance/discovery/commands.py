@@ -17,7 +17,7 @@ from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
+"""Commands that the members of `group:` may use, too."""
 
 
 class DiscoverCommands:

@@ -20,7 +20,7 @@ from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
+"""Commands that the members of `group:` may use, too."""
 
 
 class HealthCommands:

@@ -13,7 +13,7 @@ from appliance.stats.service import Prepared, StatsRefused, StatsService
 from appliance.wire.lines.control import Answer, bad, good
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
+"""Commands that the members of `group:` may use, too."""
 
 
 class StatsCommands:
