@@ -1,4 +1,8 @@
-"""The effective priority of one instance from its tracks, and the wait for their first results."""
+"""The effective priority of one instance from its tracks, and the wait for their first results.
+
+Results come from netlink (interfaces) and from the program `tracker` (all others). The rules are in
+`core.tracking`: `priority` computes the sum, `first_verdicts` bounds the wait.
+"""
 
 from collections.abc import Mapping
 
