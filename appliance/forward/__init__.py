@@ -1,1 +1,1 @@
-"""The parts of the program `forward`: what it looks at, the kernel's rules, its commands."""
+"""The parts of the program `forward`: its inputs, the kernel's rules, its commands."""

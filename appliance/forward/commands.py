@@ -1,4 +1,4 @@
-"""What `forward` answers on its control socket: to `reload`, and to who asks."""
+"""What `forward` answers on its control socket: the commands of `reload`, and queries."""
 
 import os
 import time
@@ -21,7 +21,7 @@ from appliance.wire.lines.control import Answer, AnswerProblem, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FOR_READERS: Final = frozenset({"status", "sessions"})
-"""Commands that the members of `group:` may use, too."""
+"""Commands that members of `group:` may also use."""
 
 
 class ForwardCommands:
@@ -65,7 +65,7 @@ class ForwardCommands:
         return good(**status_answer.encode(status))
 
     def _apply(self, snapshot: Snapshot) -> None:
-        """Apply a snapshot; servers that it has no more are still known to whom asks for sessions."""
+        """Apply a snapshot; servers that it no longer has are still named in answers to `sessions`."""
         self._sessions.learn()
         self._forwarder.apply(snapshot)
         self._sessions.learn()
@@ -79,7 +79,7 @@ def _without_flowtable(snapshot: Snapshot) -> Iterator[AnswerProblem]:
 
 
 def _used(snapshot: Snapshot | None) -> object:
-    """Return what of a snapshot the rules are made of."""
+    """Return the part of a snapshot that the rules are made of."""
     if snapshot is None:
         return None
     frontends = forwarded(snapshot)

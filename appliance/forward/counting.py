@@ -1,4 +1,4 @@
-"""What the kernel counts, in the operator's terms: by frontend and by server of a pool."""
+"""The kernel's counters in the operator's terms: by frontend and by server of a pool."""
 
 import contextlib
 import time
@@ -17,13 +17,12 @@ from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters
 from appliance.wire.lines.forward_status import ForwardedGroup
 
-_PAUSE: Final = 0.25  # seconds for which counters of rules count as new: who looks each second sees rates
-_OPEN_PAUSE: Final = 1.0  # the same of open connections, at least
+_PAUSE: Final = 0.25  # seconds for which counters of rules count as new: a reader each second sees rates
+_OPEN_PAUSE: Final = 1.0  # the same for open connections, at least
 _OPEN_PAUSE_AT_MOST: Final = 10.0
 _OPEN_COST: Final = 0.02
-"""Most of a processor that counting open connections may take.
-
-The kernel lists those that have ended for two minutes, too: tens of thousands take a fifth of a second.
+"""Maximum share of a processor for counting open connections. The kernel also lists those that ended up to
+two minutes ago: tens of thousands take a fifth of a second.
 """
 _NOTHING: Final = KernelCount(packets=0, bytes=0)
 
@@ -31,7 +30,7 @@ Counts = tuple[tuple[ForwardedGroup, ...], tuple[ServerCounters, ...]]
 
 
 class Counting:
-    """The figures, read when somebody asks, and kept for a moment. Where they cannot be read they are 0."""
+    """The figures, read on request and kept for a moment; 0 if they cannot be read."""
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
@@ -50,7 +49,7 @@ class Counting:
 
     def _read(self) -> None:
         self._counted = {}
-        with contextlib.suppress(NftablesError):  # `trouble` tells
+        with contextlib.suppress(NftablesError):  # `trouble` reports it
             self._counted = self._forwarder.tables.counts()
         if time.monotonic() >= self._look_again:
             self._open, begun = {}, time.thread_time()

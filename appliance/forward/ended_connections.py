@@ -12,15 +12,15 @@ from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
 from appliance.net.packets.challenge_acks import ChallengeAcks
 
 _WHOLE: Final = 0xFFFFFFFF
-_TRIES: Final = 40  # of deleting what leaves a flowtable
+_TRIES: Final = 40  # attempts to delete what leaves a flowtable
 _PAUSE: Final = 0.05  # seconds between two of them
-_AT_ONCE: Final = 256  # connections between which others get their turn
+_AT_ONCE: Final = 256  # connections after which others get their turn
 
 
 def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
     """End the connections of servers with these numbers; return how many were open, by owner. Raises OSError.
 
-    The kernel walks all of conntrack for each question, so it is read once for all of them.
+    The kernel walks all of conntrack for each query, so it is read once for all servers.
     """
     found: dict[int, list[TrackedConnection]] = {}
     with contextlib.closing(Conntrack()) as conntrack:
@@ -39,7 +39,7 @@ def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
 
 
 def end_each(connections: Sequence[TrackedConnection]) -> int:
-    """End these connections; return how many were there still. Raises OSError."""
+    """End these connections; return how many still existed. Raises OSError."""
     there: list[TrackedConnection] = []
     with contextlib.closing(Conntrack()) as conntrack:
         for count, each in enumerate(connections, 1):
@@ -53,7 +53,7 @@ def end_each(connections: Sequence[TrackedConnection]) -> int:
 
 
 def _forgotten(conntrack: Conntrack, connection: TrackedConnection) -> bool:
-    """Have conntrack forget one connection, which may be on its way out of a flowtable. Raises OSError."""
+    """Make conntrack forget one connection, which may be leaving a flowtable. Raises OSError."""
     for _ in range(_TRIES if connection.offloaded else 0):
         try:
             return conntrack.forget(connection)
@@ -65,10 +65,10 @@ def _forgotten(conntrack: Conntrack, connection: TrackedConnection) -> bool:
 
 
 def forget(conntrack: Conntrack, mark: int, mask: int, *, offloaded: bool) -> None:
-    """Have conntrack forget connections; some may be on their way out of a flowtable. Raises OSError.
+    """Make conntrack forget connections; some may be leaving a flowtable. Raises OSError.
 
-    Kernels do not delete one that is in a flowtable (ctnetlink_flush_iterate of Linux 4.16 to 6.5, say), and
-    a flowtable that was removed is emptied a moment later.
+    Some kernels do not delete a connection that is in a flowtable (ctnetlink_flush_iterate of Linux 4.16 to
+    6.5, for example), and a removed flowtable is emptied a moment later.
     """
     conntrack.delete(mark, mask)
     for _ in range(_TRIES if offloaded else 0):
@@ -79,7 +79,7 @@ def forget(conntrack: Conntrack, mark: int, mask: int, *, offloaded: bool) -> No
 
 
 def _all_of(numbers: Iterable[int]) -> tuple[int, int]:
-    """Return a mark, and the bits of it that all these numbers have in common."""
+    """Return a mark, and the mask of the bits that all these numbers share."""
     first, *others = numbers
     mask = _WHOLE
     for each in others:
@@ -88,11 +88,11 @@ def _all_of(numbers: Iterable[int]) -> tuple[int, int]:
 
 
 def _reset(acks: ChallengeAcks, connections: Collection[TrackedConnection]) -> int:
-    """Have both ends of each speak, which are reset then; return how many there are. Raises OSError."""
+    """Make both ends of each connection send, which resets them; return their number. Raises OSError."""
     for count, each in enumerate(connections, 1):
         client, server = each.client, each.server
         acks.open_for(client.source)
-        with contextlib.suppress(OSError):  # one end cannot be reached: the other one matters as much
+        with contextlib.suppress(OSError):  # one end cannot be reached: the other end matters as much
             acks.provoke((client.destination, client.destination_port), (client.source, client.source_port))
         with contextlib.suppress(OSError):
             acks.provoke((server.destination, server.destination_port), (server.source, server.source_port))

@@ -1,6 +1,6 @@
-"""Rules that an earlier `forward` left in the kernel where nothing is forwarded any more.
+"""Rules that an earlier `forward` left in the kernel while nothing is configured to be forwarded.
 
-They belong to whoever runs in this network namespace, so nothing is removed while a `forward` runs there.
+They belong to any `forward` in this network namespace, so nothing is removed while one runs there.
 """
 
 from typing import Final
@@ -19,11 +19,11 @@ from appliance.net.privileges.needed_capabilities import has
 from appliance.wire.nftables.nftables_commands import Family, delete_table
 
 CLAIM: Final = "lb-appliance-forward"
-"""The abstract socket name that a running `forward` has in its network namespace (NamespaceClaim)."""
+"""The abstract socket name that a running `forward` holds in its network namespace (NamespaceClaim)."""
 
 
 def remove_all(_: Paths, log: FilteringBoundLogger) -> None:
-    """Remove the rules and what conntrack knows of their connections, where no `forward` runs."""
+    """Remove the rules and conntrack's entries of their connections, unless a `forward` runs."""
     if not has(Capability.CAP_NET_ADMIN):
         return
     try:
@@ -56,7 +56,7 @@ def _removed() -> bool:
 def _remove(nftables: Nftables, family: Family) -> bool:
     try:
         nftables.run(delete_table(family, ruleset.TABLE))
-    except NftablesError:  # it is not there
+    except NftablesError:  # it does not exist
         return False
     return True
 

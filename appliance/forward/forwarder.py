@@ -1,8 +1,8 @@
 """Forwarding at work: pools follow the health board, and the kernel's rules follow the pools.
 
-The rules are the kernel's and not this process's. A crash leaves them as they are, with the last verdicts,
-and the next process takes them over. When the appliance ends they lead to no server first; they go when the
-last connection has ended, or with the drain time.
+The rules are in the kernel, not in this process. A crash leaves them as they are, with the last verdicts, and
+the next process takes them over. When the appliance stops, they first send new connections to no server; they
+are removed when the last connection has ended, or when the drain time is over.
 """
 
 import time
@@ -45,17 +45,18 @@ from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_commands import Family
 
-_GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers
-_STANDING: Final = 0.5  # seconds between two looks whether the rules still stand
-_SETTLE: Final = 5.0  # seconds between two looks at our own networks, and at what proxies have taken
+_GLANCE: Final = 0.05  # seconds between two reads of the board's count of changes, as in workers
+_STANDING: Final = 0.5  # seconds between two checks whether the rules are intact
+_SETTLE: Final = 5.0  # seconds between two checks of our own networks, and of what proxies have taken
 _LEAVING: Final = 30.0  # seconds that a proxy has until its workers listen, as for binds of other groups
-_ENDED: Final = 0.5  # seconds between two looks whether the last connection has ended
+_ENDED: Final = 0.5  # seconds between two checks whether the last connection has ended
 
 
 class Forwarder:
-    """The frontends that the kernel forwards. `trouble` is why the rules are not as they should be.
+    """The frontends that the kernel forwards.
 
-    `on_fault` is told of a bug that has ended the looks: the program is of no use any more.
+    `trouble` is what is wrong with the rules. `on_fault` is called with a bug that has ended the polling: the
+    program is of no use any more.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Forwarder:
     # Configuration
 
     def apply(self, snapshot: Snapshot) -> None:
-        """Forward what a snapshot says. When this returns, the kernel does, or `trouble` says why not."""
+        """Forward what a snapshot says. When this returns, the kernel does so, or `trouble` says why not."""
         self.log = logs.obey(FORWARD, snapshot.log)
         leaving = taken_by_proxies(self.frontends, snapshot)
         self._leaving_until = time.monotonic() + _LEAVING
@@ -102,13 +103,13 @@ class Forwarder:
             OtherGroups(self._paths, FORWARD).taken(snapshot.number)
 
     def _apply_pools(self, snapshot: Snapshot) -> list[PoolMember]:
-        """Have the pools of a snapshot; return members that were lost before we had them."""
+        """Take the pools of a snapshot; return members that were lost before we had them."""
         before, lost = self.pools, list[PoolMember]()
         self.pools = {}
         for name in dict.fromkeys(each.config.pool or "" for each in self.frontends):
             config, known = snapshot.pool(name), before.get(name)
             if config is None and known is not None:
-                self.pools[name] = known  # of a frontend that leaves: as it was
+                self.pools[name] = known  # of a frontend that is being removed: as it was
             elif config is not None and known is not None:
                 known.apply(config)
                 self.pools[name] = known
@@ -118,7 +119,7 @@ class Forwarder:
                 lost += self.pools[name].observe(self._health).closing
         return lost
 
-    # Looks
+    # Polling
 
     def _look(self) -> None:
         due, standing, removed = 0.0, 0.0, False
@@ -144,7 +145,7 @@ class Forwarder:
             self._removed.clear()
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
-        """End the connections of servers that are lost, once new ones do not come there any more."""
+        """End the connections of lost servers, once no new connections go there."""
         owners = {
             self.numbers.number(server_name(each.name, member.pool, member.name)): member.label
             for member in lost
@@ -166,12 +167,12 @@ class Forwarder:
             self.settle()
 
     def _let_leave(self, now: float) -> None:
-        """Leave to proxies what they have had time for."""
+        """Return frontends to proxies that have had time to bind them."""
         if now >= self._leaving_until:
             self.frontends = tuple(each for each in self.frontends if not each.leaving)
 
     def _mend(self, *, unsure: bool) -> None:
-        """Write rules anew that somebody has changed or removed, or of which nobody knows (`unsure`)."""
+        """Write rules again that another program changed or removed, or whose state is unknown (`unsure`)."""
         try:
             stand = self.tables.stand()
         except NftablesError as error:
@@ -183,14 +184,14 @@ class Forwarder:
     # Rules
 
     def _new_verdicts(self) -> bool:
-        """Read the board where it has changed; without one servers stay as they are."""
+        """Read the board if it has changed; without a board servers stay as they are."""
         board = self._board.changed()
         if board is not None:
             self._health = board.by_name()
         return board is not None
 
     def settle(self) -> None:
-        """Have the rules follow; where the kernel refuses, the next look tries again."""
+        """Make the rules follow; if the kernel refuses, the next poll tries again."""
         written: list[Family] = []
         try:
             self._take_over()
@@ -208,7 +209,7 @@ class Forwarder:
             self.log.info("forward-rules", families=written, servers=self._serving())
 
     def _objections(self) -> tuple[str, ...]:
-        """Return why the kernel drops what it is to forward, as far as its settings tell."""
+        """Return why the kernel drops packets that it should forward, as far as its settings show."""
         if self.snapshot is None:
             return ()
         used = {family for _, each in self.snapshot.forwarded for family in families(self.snapshot, each)}
@@ -220,7 +221,7 @@ class Forwarder:
             self._taken_over = True
 
     def _install(self, family: Family, own: tuple[str, ...], written: list[Family]) -> str:
-        """Write a family, and note it where there was anything to do; return why the kernel refuses it."""
+        """Write a family, and log it if there was anything to do; return why the kernel refuses it."""
         try:
             wanted = plan(family, self.frontends, self.pools, number=self.numbers.number, networks=own)
             if self.tables.install(family, wanted):
@@ -231,7 +232,7 @@ class Forwarder:
         return ""
 
     def _offload(self, family: Family, wanted: Sequence[ForwardedFrontend]) -> None:
-        """Have flowtables, too; without them the kernel forwards by the rules, so that is no trouble."""
+        """Use flowtables too; without them the kernel forwards by the rules, so a failure is no trouble."""
         wants = any(each.config.flowtable is not Flowtable.NONE for each in wanted)
         try:
             self.tables.offload(family, wanted, interfaces() if wants else ())
@@ -260,7 +261,7 @@ class Forwarder:
     # The end
 
     def drain(self, seconds: float, *, cut: Callable[[], bool]) -> None:
-        """Lead new connections nowhere, and return when the last one has ended, or the time is over."""
+        """Send new connections to no server, and return when the last one has ended, or the time is over."""
         self.frontends = ()
         self.settle()
         until = time.monotonic() + seconds
@@ -272,13 +273,13 @@ class Forwarder:
             conntrack.close()
 
     def close(self) -> None:
-        """Stop looking; the rules stay."""
+        """Stop polling; the rules stay."""
         self._notices.close()
         self._looks.kill()
         self._board.close()
 
     def remove(self) -> None:
-        """Take the rules away, and have conntrack forget the connections that are left."""
+        """Remove the rules, and make conntrack forget the remaining connections."""
         conntrack = Conntrack()
         try:
             self.tables.remove()

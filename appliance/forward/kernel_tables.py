@@ -1,6 +1,6 @@
-"""The kernel's tables of forwarding: taken over from an earlier process, changed, counted, taken away.
+"""The kernel's tables for forwarding: taken over from an earlier process, changed, counted, removed.
 
-One transaction for each change of a family: packets see the rules before it or after it, nothing between.
+Each change of a family is one transaction: packets see the rules before it or after it, nothing between.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of the table of a family; a transaction that fails has changed nothing of it.
+    """What is known of the table of a family; a failed transaction changes none of it.
 
-    `text` is all but slots, as it was written last; empty, and no slots are known, where another process did,
-    or somebody else was busy at that moment: then all is written once more. `flows` is what was written of
-    flowtables, "" for none, None where nobody knows. `frontends` have the fingerprints of their chains.
+    `text` is the table without slots, as last written; empty, without known slots, if another process wrote
+    it or another program changed the tables meanwhile: then all is written once more. `flows` is the text of
+    the flowtables, "" for none, None for unknown. `frontends` have the fingerprints of their chains.
     """
 
     text: str = ""
@@ -41,16 +41,16 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCount:
-    """What the kernel has counted under one name: `s3_in`, say."""
+    """What the kernel has counted under one name, for example `s3_in`."""
 
     packets: int
     bytes: int
 
 
 class KernelTables:
-    """The tables of both families. Functions raise NftablesError where the kernel refuses.
+    """The tables of both families. Functions raise NftablesError if the kernel refuses.
 
-    Beside each is a guard, for the time when somebody has flushed it; it goes with this process.
+    Each has a guard, for the time when another program has flushed it; the guard goes with this process.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class KernelTables:
         self._known: dict[Family, _Known] = {}
 
     def taken_over(self) -> Mapping[int, str]:
-        """Look at what an earlier process has left; return the comments of the numbers that it used."""
+        """Read what an earlier process left; return the comments of the numbers that it used."""
         comments: dict[int, str] = {}
         for family in Family:
             counters = self._counters(family)
@@ -127,9 +127,9 @@ class KernelTables:
         return True
 
     def offload(self, family: Family, frontends: Sequence[ForwardedFrontend], devices: Sequence[str]) -> None:
-        """Have flowtables for the frontends that want them, on these interfaces, and no others.
+        """Make flowtables for the frontends that want them, on these interfaces, and no others.
 
-        Where that is refused (NftablesError) the rules go on without.
+        If the kernel refuses (NftablesError), the rules work without them.
         """
         known = self._known.get(family)
         if known is None:
@@ -145,33 +145,33 @@ class KernelTables:
             known.text = ""
 
     def stop_offload(self) -> bool:
-        """Have every connection pass the rules again; return whether any might not have."""
+        """Make every connection pass the rules again; return whether any might not have."""
         found = [family for family, known in self._known.items() if known.flows]
         for family in found:
             self.offload(family, (), ())
         return bool(found)
 
     def stand(self) -> bool:
-        """Say whether all is still there as it was written: somebody may have changed the kernel's tables."""
+        """Return whether all is still as written: another program may have changed the kernel's tables."""
         return self._standing.unchanged()
 
     @property
     def unguarded(self) -> str:
-        """Return why there is no guard, empty where there is; kernels before 5.12 have none."""
+        """Return why there is no guard, empty if there is one; kernels before 5.12 have none."""
         return self._guards.refused
 
     @property
     def unsure(self) -> bool:
-        """Whether somebody else was busy while a table was written, so that it is to be written once more."""
+        """Whether another program changed the tables during a write, so they must be written once more."""
         return any(not each.text for each in self._known.values())
 
     def forget(self) -> None:
-        """Know nothing of the tables any more, so that all of it is written anew."""
+        """Forget the state of the tables, so that all of it is written anew."""
         self._known = {family: _Known() for family in self._known}
         self._standing.forget()
 
     def counts(self) -> Mapping[str, KernelCount]:
-        """Return what was counted, summed over both families, by the names of the counters."""
+        """Return the counts, summed over both families, by the names of the counters."""
         found: dict[str, KernelCount] = {}
         for family in self._known:
             for each in self._counters(family) or ():
@@ -181,11 +181,11 @@ class KernelTables:
         return found
 
     def remove(self) -> None:
-        """Take the tables away, in every family, whoever has made them."""
+        """Remove the tables in every family, whoever made them."""
         self._guards.close()
         self._guarded.clear()
         for family in Family:
-            with contextlib.suppress(NftablesError):  # it is not there
+            with contextlib.suppress(NftablesError):  # it does not exist
                 self._open().run(delete_table(family, ruleset.TABLE))
         self._known.clear()
         self._standing.forget()
@@ -205,7 +205,7 @@ class KernelTables:
         return self._nftables
 
     def _counters(self, family: Family) -> tuple[NftablesObject, ...] | None:
-        """Return the counters of a table that are ours, None where there is no table."""
+        """Return our counters of a table, None if there is no table."""
         try:
             found = self._open().run(list_counters(family, ruleset.TABLE), limit=COUNTERS_LIMIT)
         except NftablesError as error:
@@ -219,7 +219,7 @@ class KernelTables:
         )
 
     def _fingerprint(self, family: Family, number: int) -> str:
-        """Return the fingerprint of a frontend's chain in the kernel, nothing where it has other rules."""
+        """Return the fingerprint of a frontend's chain in the kernel, nothing if it has other rules."""
         rules = [each for each in self._listed(family, f"f{number}") or () if each.kind == "rule"]
         comment = rules[0].comment if rules else ""
         return comment if comment.partition(" ")[0] == str(len(rules)) else ""
@@ -234,12 +234,12 @@ class KernelTables:
 
 
 def _is_to_be_left(frontend: ForwardedFrontend, known: _Known) -> bool:
-    """Say whether the slots of an earlier process are better than ours: we have no verdicts yet."""
+    """Return whether the slots of an earlier process are better than ours: we have no verdicts yet."""
     return frontend.waits and frontend.number in known.frontends and frontend.number not in known.slots
 
 
 def _parsed(counter: NftablesObject) -> tuple[str, int]:
-    """Return what a counter that is ours counts for: `f` and a frontend's number, or `s` and a server's."""
+    """Return what a counter of ours counts for: `f` and a frontend's number, or `s` and a server's."""
     name = str(counter.fields["name"])
     return name[0], int(name[1:].partition("_")[0])
 

@@ -1,7 +1,7 @@
-"""The commands `sessions` and `kill` for connections that the kernel forwards, as conntrack knows them.
+"""The commands `sessions` and `kill` for connections that the kernel forwards, as conntrack lists them.
 
-Age and bytes are the kernel's to tell, with `net.netfilter.nf_conntrack_timestamp` and `nf_conntrack_acct`
-on, which are off in most distributions. How long a connection has been silent follows from when it will be
+The kernel shows age and bytes only with `net.netfilter.nf_conntrack_timestamp` and `nf_conntrack_acct` on,
+which are off in most distributions. How long a connection has been silent follows from when it will be
 forgotten, while neither side has closed.
 """
 
@@ -27,9 +27,9 @@ from appliance.wire.lines.control import Answer, ControlError, Question, bad, go
 from appliance.wire.lines.listed_session import ListedSession
 
 MOST: Final = 50_000
-"""Connections in an answer: as a line they have less than the longest that is accepted."""
+"""Most connections in one answer, so that it stays below the longest line that is accepted."""
 
-_SLICE: Final = 200  # connections between which others get their turn
+_SLICE: Final = 200  # connections after which others get their turn
 _ESTABLISHED: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established")
 
 
@@ -41,10 +41,10 @@ class ForwardedSessions:
         self._owners = Owners()
 
     def learn(self) -> None:
-        """Note who has which number; before and after every change of the configuration."""
+        """Note the owner of each number; call before and after every change of the configuration."""
         number = self._forwarder.numbers.number
         for frontend in self._forwarder.frontends:
-            name = frontend.config.name.partition(" ")[0]  # of one that leaves: without what it leaves
+            name = frontend.config.name.partition(" ")[0]  # of a leaving one: without what it gives up
             pool = self._forwarder.pools[frontend.config.pool or ""]
             with contextlib.suppress(NumbersExhausted):  # they have no rules either, and no connections
                 self._owners.learn(
@@ -58,7 +58,7 @@ class ForwardedSessions:
                 )
 
     def listing(self) -> Answer:
-        """Return the connections, and how many more there are than an answer holds."""
+        """Return the connections, and how many more exist than an answer holds."""
         self.learn()
         silence, now = _longest_silence(), time.time()
         found, more = list[ListedSession](), 0
@@ -70,9 +70,9 @@ class ForwardedSessions:
         return listed_session.encode(found, left_out=more)
 
     def kill(self, question: Question) -> Answer:
-        """End the connections that the question names: by id, server, source or destination.
+        """End the connections that the request names: by id, server, source or destination.
 
-        Both of the latter are an address or a network: clients', and the one that they connected to.
+        Source and destination are an address or a network: the clients', or the one that they connected to.
         """
         self.learn()
         matches = self._matcher(question)
@@ -86,7 +86,10 @@ class ForwardedSessions:
         return good(killed=killed)
 
     def _connections(self) -> Iterator[TrackedConnection]:
-        """Yield those that are open or about to be. It lets others work now and then: there may be many."""
+        """Yield the connections that are open or being opened.
+
+        Lets other work run now and then: there may be many.
+        """
         with contextlib.closing(Conntrack()) as conntrack:
             for position, each in enumerate(conntrack.each(MARK, MARK_MASK), 1):
                 if each.open or each.connecting:
@@ -135,7 +138,7 @@ def _id(each: TrackedConnection) -> str:
 
 
 def _longest_silence() -> int | None:
-    """Return after what silence the kernel forgets an open connection, None where it does not tell."""
+    """Return after what silence the kernel forgets an open connection, None if it does not report that."""
     with contextlib.suppress(OSError, ValueError):
         return int(_ESTABLISHED.read_text(encoding="ascii"))
     return None

@@ -1,8 +1,8 @@
-"""Whether the kernel's tables of forwarding still hold what was written last.
+"""Whether the kernel's tables for forwarding are as last written.
 
-Each transaction of anybody makes the generation of nftables one higher, so most looks are one question. Where
-it has changed, what our tables hold is compared with what they held after our last transaction: rules, sets,
-policies, all but the counters. Other programs' tables may change as often as they like.
+Each transaction of any program increases the generation of nftables, so most checks are one query. If it has
+changed, our tables are compared with their state after our last transaction: rules, sets, policies, all but
+the counters. Other programs' tables may change as often as they like.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ _WORD: Final = 0xFFFFFFFF
 
 
 class Standing:
-    """What each table held when it was written last. Functions raise NftablesError."""
+    """The content of each table as last written. Functions raise NftablesError."""
 
     def __init__(self, *, connect: Callable[[], TableContents] = TableContents) -> None:
         self._connect = connect
@@ -28,10 +28,10 @@ class Standing:
 
     @contextmanager
     def writing(self, family: Family) -> Iterator[None]:
-        """Remember what the table holds after the one transaction in the block.
+        """Remember the content of the table after the one transaction in the block.
 
-        Where somebody else had a transaction at the same moment, nobody knows whose work that is: then it is
-        not remembered, and `knows` says so.
+        If another program had a transaction at the same moment, it is unknown whose work the content is: then
+        it is not remembered, and `knows` reports that.
         """
         with _one_error():
             before = self._ask().generation()
@@ -47,11 +47,11 @@ class Standing:
         self._digests[family] = digest
 
     def knows(self, family: Family) -> bool:
-        """Say whether it is known what this table holds."""
+        """Return whether the content of this table is known."""
         return family in self._digests
 
     def unchanged(self) -> bool:
-        """Say whether the tables of which it is known hold that still."""
+        """Return whether the tables with known content still have it."""
         if not self._digests:
             return True
         with _one_error():
@@ -61,11 +61,11 @@ class Standing:
             now = {family: self._ask().digest(family, TABLE) for family in self._digests}
         if now != self._digests:
             return False
-        self._generation = generation  # a change since then is a higher one
+        self._generation = generation  # a later change has a higher one
         return True
 
     def forget(self) -> None:
-        """Know nothing of any table any more."""
+        """Forget the content of all tables."""
         self._digests.clear()
 
     def _ask(self) -> TableContents:

@@ -1,1 +1,1 @@
-"""The parts of the program `linger`: addresses that are kept, reports between nodes, rules of the kernel."""
+"""The parts of the program `linger`: kept addresses, reports between nodes, and kernel rules."""

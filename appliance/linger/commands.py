@@ -1,4 +1,4 @@
-"""What `linger` answers on its control socket: to `reload`, and to who asks."""
+"""What `linger` answers on its control socket: the commands of `reload`, and queries."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
+"""Commands that members of `group:` may also use."""
 
 
 class LingerCommands:
@@ -80,5 +80,5 @@ class LingerCommands:
 
 
 def _used(snapshot: Snapshot | None) -> object:
-    """Return what of a snapshot this program obeys."""
+    """Return the part of a snapshot that this program uses."""
     return None if snapshot is None else (snapshot.linger, tuple(places(snapshot)))

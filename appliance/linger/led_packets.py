@@ -1,4 +1,4 @@
-"""The rules that lead packets to other nodes, in the kernel: made, renewed, made anew where they are gone."""
+"""The kernel rules that forward packets to other nodes: made, renewed, and restored if they are gone."""
 
 import contextlib
 import errno
@@ -17,18 +17,18 @@ from appliance.wire.nftables.nftables_commands import Family, delete_table, list
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
 _TO_HEAR: Final = 2.0
-"""Seconds for which elements of an earlier run stay as they are: nobody has been heard yet."""
+"""Seconds for which elements of an earlier run stay as they are: no report has arrived yet."""
 
 _CHAINS: Final = ("prerouting", "strangers")
 _Rules = tuple[Entrances, int, float]
 
 
 class LedPackets:
-    """The tables of both families. Functions raise NftablesError where the kernel refuses.
+    """The tables of both families. Functions raise NftablesError if the kernel refuses.
 
     The tables outlive this program, so that a restart ends no connection: their elements have a time-out.
-    Beside each is a guard, which leads packets while somebody has flushed it, and goes with this program:
-    `flushed` counts how often rules were gone.
+    Each table has a guard, which forwards packets while another program has flushed the table, and which goes
+    with this program: `flushed` counts how often rules were gone.
     """
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
@@ -42,7 +42,7 @@ class LedPackets:
 
     @property
     def unguarded(self) -> str:
-        """Return why there is no guard, empty where there is."""
+        """Return why there is no guard, empty if there is one."""
         return self._guard.missing
 
     def lead(
@@ -54,9 +54,9 @@ class LedPackets:
         port: int,
         longest: float,
     ) -> bool:
-        """Have packets led as `elements` say; called again and again.
+        """Forward packets as `elements` say; called repeatedly.
 
-        Return whether they are: for a moment elements of an earlier run are left alone.
+        Return whether they are forwarded: for a moment elements of an earlier run are left alone.
         """
         self._guard.follow(FAMILIES[family], entrances=entrances, elements=elements, longest=longest)
         now = time.monotonic()
@@ -78,23 +78,23 @@ class LedPackets:
         return True
 
     def look(self) -> None:
-        """Look whether the rules still stand; those that do not are made anew when packets are led next."""
+        """Check whether the rules are intact; missing ones are restored when packets are forwarded next."""
         for family in tuple(self._made):
             if not self._stands(FAMILIES[family]):
                 self.flushed += 1
                 del self._made[family]
 
     def remove(self, families: Iterable[int] = tuple(FAMILIES)) -> None:
-        """Take the tables away, those of an earlier run too."""
+        """Remove the tables, including those of an earlier run."""
         self._guard.close()
         for family in families:
             self._made.pop(family, None)
             self._put.pop(family, None)
-            with contextlib.suppress(NftablesError):  # it is not there
+            with contextlib.suppress(NftablesError):  # it does not exist
                 self._open().run(delete_table(FAMILIES[family], ruleset.TABLE))
 
     def close(self) -> None:
-        """End the connections; the tables stay, their guards do not."""
+        """Close the netlink connections; the tables stay, their guards do not."""
         self._guard.close()
         nftables, self._nftables = self._nftables, None
         if nftables is not None:
@@ -109,7 +109,7 @@ class LedPackets:
         script = ruleset.make(word, entrances, port=port, longest=longest, times=connection_times())
         rebuilt = family in self._put
         if rebuilt:
-            # Packets come already, and until they are led they are answered by a reset.
+            # Packets already arrive, and until they are forwarded the kernel answers them with a reset.
             del self._put[family]
             script += "\n" + ruleset.refresh(word, elements)
         self._open().run(script)
@@ -127,7 +127,7 @@ class LedPackets:
         return all(any(each.kind == "rule" for each in self._listed(family, name) or ()) for name in _CHAINS)
 
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
-        """Return what a chain holds, None where it is not there."""
+        """Return the contents of a chain, None if there is no such chain."""
         try:
             return self._open().run(list_chain(family, ruleset.TABLE, chain))
         except NftablesError as error:

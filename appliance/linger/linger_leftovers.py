@@ -1,4 +1,4 @@
-"""Addresses on `lo` that an earlier `linger` has left, where the configuration has none any more."""
+"""Addresses on `lo` that an earlier `linger` left and that the configuration no longer has."""
 
 from structlog.typing import FilteringBoundLogger
 
@@ -7,7 +7,7 @@ from appliance.net.netlink.kept_addresses import KeptAddresses
 
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
-    """Remove and log them; the rules time out alone."""
+    """Remove and log them; the rules time out without our doing."""
     if not paths.linger_lock.exists():
         return
     try:

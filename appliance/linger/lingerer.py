@@ -1,8 +1,8 @@
-"""Virtual IPs that move with their connections, at work: looks at vrrp's board, and has everything follow.
+"""The virtual IPs that move with their connections: polls vrrp's board, and makes everything follow.
 
-While an address is served it is on `lo` too, so that it is never missing when `vrrp` takes it from its
-interface. After that it stays there as long as connections need it. What arrives here and belongs to none of
-our connections is led to the node that has it, before the kernel would answer with a reset.
+A served address is also on `lo`, so that it is never missing when `vrrp` takes it from its interface.
+Afterwards it stays there as long as connections need it. Packets that belong to none of our connections are
+forwarded to the node that has the connection, before the kernel would answer with a reset.
 """
 
 import contextlib
@@ -40,18 +40,18 @@ from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.linger_report import CHALLENGE, ReportedAddress
 
-_GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
-_TRIED: Final = 1.0  # seconds between two tries to listen for reports
-_COUNTED: Final = 1.0  # least seconds between two counts of connections
-_COUNTED_AT_LEAST: Final = 10.0  # most seconds between two
-_COUNTING: Final = 0.02  # most of the time that counts may take: with many connections they are rarer
+_GLANCE: Final = 0.1  # seconds between two polls of vrrp's board
+_TRIED: Final = 1.0  # seconds between two attempts to listen for reports
+_COUNTED: Final = 1.0  # minimum seconds between two counts of connections
+_COUNTED_AT_LEAST: Final = 10.0  # maximum seconds between two
+_COUNTING: Final = 0.02  # maximum share of the time for counting: with many connections counts are rarer
 
 
 class Lingerer:
-    """The virtual addresses of the snapshot that was applied last.
+    """The virtual addresses of the snapshot applied last.
 
-    `trouble` is why something is not as it should be, empty where all is. `on_fault` is told of a bug that
-    has ended the looks: the program is of no use any more.
+    `trouble` is the present problem, empty for none. `on_fault` is called with a bug that has ended the
+    polling: the program is of no use any more.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Lingerer:
     # Configuration
 
     def apply(self, snapshot: Snapshot) -> None:
-        """Change to the virtual addresses of a snapshot; those that stay keep what they have."""
+        """Change to the virtual addresses of a snapshot; addresses that stay keep their state."""
         first = self.snapshot is None
         self.log = logs.obey(LINGER, snapshot.log)
         wanted = tuple(places(snapshot)) if snapshot.linger else ()
@@ -104,7 +104,7 @@ class Lingerer:
         self._news.set()
 
     def close(self, *, ends: bool) -> None:
-        """Stop; `ends` says that all connections have ended, and nothing of ours stays in the kernel."""
+        """Stop; `ends` means that all connections have ended, and nothing of ours stays in the kernel."""
         self._notices.close()
         self._looks.kill()
         if ends:
@@ -119,11 +119,11 @@ class Lingerer:
         self._connections.close()
 
     def keepers(self) -> tuple[Keeper, ...]:
-        """Return what the other nodes have of our addresses."""
+        """Return the connections that the other nodes have of our addresses."""
         return self.nodes.keepers(indexes(self._places), time.monotonic())
 
     def followers(self, address: str) -> tuple[str, ...]:
-        """Return the nodes that would lead packets of an address here, if they served it."""
+        """Return the nodes that would forward packets of an address here, if they served it."""
         index = indexes(self._places).get(address)
         macs = set(self.reports.macs.values()) if self.reports else set[bytes]()
         family = 6 if ":" in address else 4
@@ -131,7 +131,7 @@ class Lingerer:
         return tuple(each.node for each in known if not each.heard.isdisjoint(macs))
 
     def _listen(self, settings: Linger, now: float) -> None:
-        """Begin to talk with the others, where that has not been possible; raises OSError."""
+        """Begin to exchange reports with the other nodes, if that has not been possible; raises OSError."""
         if self.reports is not None or now - self._tried_at < _TRIED:
             return
         self._tried_at = now
@@ -155,7 +155,7 @@ class Lingerer:
             reports.close()
 
     def _adopt(self) -> None:
-        """Go on with the addresses of an earlier run; those that are not configured any more go."""
+        """Continue with the addresses of an earlier run; those no longer configured are removed."""
         with self._noting_errors():
             found = self._kept.present(self.routers)
             now = time.monotonic()
@@ -171,7 +171,7 @@ class Lingerer:
             self._kept.remove(each)
         self._led.remove()
 
-    # Looks
+    # Polling
 
     def _look_when_due(self) -> None:
         while True:
@@ -216,7 +216,7 @@ class Lingerer:
     def _unheard_nodes(
         self, keepers: tuple[Keeper, ...], interfaces: Mapping[str, int], now: float
     ) -> Iterator[str]:
-        """Yield which other nodes do not understand this one, or are not understood."""
+        """Yield the other nodes that do not understand this one, or that it does not understand."""
         for place in self._places:
             index = next((interfaces[each] for each in place.routers if each in interfaces), 0)
             listening = self.reports.listening(place, index, now) if self.reports else None
@@ -233,20 +233,20 @@ class Lingerer:
             yield from unheard(listening, neighbours, elsewhere, keepers, now=now)
 
     def _active(self) -> frozenset[str]:
-        """Return the addresses that `vrrp` holds; those of before where it does not say."""
+        """Return the addresses that `vrrp` holds; the previous ones if it does not answer."""
         active = self._vrrp.active(self.routers)
         if active is None:
             return frozenset(each.address for each in self.served.values() if each.active)
         return active
 
     def _expire_dead_nodes(self, active: frozenset[str]) -> None:
-        """Wait no longer for a node of which `vrrp` says that it has died: clients are told by a reset."""
+        """Wait no longer for a node that `vrrp` reports dead: its clients get a reset."""
         come = {each for each in active if each not in self.served or not self.served[each].active}
         if come:
             self.nodes.doubt(self._vrrp.died(come, self.routers))
 
     def _keep(self, active: frozenset[str], interfaces: Mapping[str, int]) -> None:
-        """Put addresses that have come on `lo`."""
+        """Put newly held addresses on `lo`."""
         for address in sorted(active):
             one = self.served.get(address)
             if one is None and address in interfaces:
@@ -255,7 +255,7 @@ class Lingerer:
                 self._kept.keep(address)
 
     def _counts(self, now: float) -> dict[str, int]:
-        """Return the connections of addresses that are kept, when they are to be counted again."""
+        """Return the connections of kept addresses, if another count is due."""
         left = [each.address for each in self.served.values() if not each.active]
         if not left or now < self._count_due:
             return {}
@@ -266,7 +266,7 @@ class Lingerer:
         return counted
 
     def _cut(self, address: str) -> None:
-        """End the connections of an address that was kept for the longest time."""
+        """End the connections of an address that was kept for the longest time allowed."""
         cut = self._connections.cut(address, forwards=self._forwards)
         self._count_due = float("-inf")
         self.log.warning("linger-cut", address=address, connections=cut.connections)
@@ -305,7 +305,7 @@ class Lingerer:
         self._news.set()
 
     def _lead(self, keepers: tuple[Keeper, ...], now: float) -> bool:
-        """Have packets led to those who have them; return whether they are."""
+        """Forward packets to the nodes that have their connections; return whether they are forwarded."""
         if self._settings is None:
             self._led.remove()
             return False

@@ -1,7 +1,7 @@
-"""How many connections this node has at an address: of its sockets, and of those that the kernel forwards.
+"""Counts this node's connections of an address: those of its sockets, and those that the kernel forwards.
 
-At the end of `longest` they are ended: sockets by the kernel, so that old workers and other programs need not
-be asked; what the kernel forwards by `forward`, which knows how both ends of it are told.
+When `longest` is over they are ended: sockets by the kernel, so that old workers and other programs need not
+be asked; forwarded connections by `forward`, which knows how to notify both ends.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.socket_connections import SocketConnections
 from appliance.wire.lines.control import Question
 
-_AT_ONCE: Final = 256  # connections between which others get their turn
-_ASKED: Final = 5.0  # seconds for an answer of `forward`; the other nodes wait for a report for longer
+_AT_ONCE: Final = 256  # connections after which others get their turn
+_ASKED: Final = 5.0  # seconds for an answer of `forward`; the other nodes wait longer for a report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """How many connections of an address were ended, and why some were not, "" for no reason."""
+    """How many connections of an address were ended, and why some were not, "" if all were."""
 
     connections: int
     trouble: str
@@ -46,7 +46,7 @@ class OpenConnections:
             self._conntrack.close()
 
     def count(self, addresses: Iterable[str], *, forwards: bool) -> dict[str, int]:
-        """Return the number of each; `forwards` is whether frontends have `forward: kernel`."""
+        """Return the number of each kind; `forwards` is whether frontends have `forward: kernel`."""
         forwarded = self._forwarded() if forwards else Counter[str]()
         return {each: self._sockets.count(each) + forwarded[each] for each in addresses}
 

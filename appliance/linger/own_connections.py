@@ -1,4 +1,4 @@
-"""Connections of this machine, as the rules name those that the kernel has not tracked from their start."""
+"""This machine's connections, as the rules name those that the kernel has not tracked from their start."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +9,7 @@ from appliance.wire.nftables.nftables_commands import Family
 
 
 def named(family: Family, addresses: Iterable[str], *, table: str) -> Iterator[str]:
-    """Yield the scripts that have a table know them: none is another node's. Raises NftablesError."""
+    """Yield the scripts that add them to a table, as they are no other node's. Raises NftablesError."""
     listed = SocketConnections()
     try:
         for address in addresses:

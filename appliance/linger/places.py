@@ -1,4 +1,4 @@
-"""Where the virtual addresses of a snapshot are: interface, family, and who is told of them."""
+"""The places of the virtual addresses of a snapshot: interface, family, and the nodes to report to."""
 
 import contextlib
 import socket
@@ -15,8 +15,8 @@ from appliance.net.netlink import virtual_mac
 class Place:
     """The virtual addresses of one family on one interface, without their prefix lengths.
 
-    `routers` has the virtual router of each. `peers` are told one by one, and all on the interface where
-    `multicast` is true. `virtual_macs` are the ids of the routers that have a MAC of their own.
+    `routers` has the virtual router of each. Reports go to each of the `peers`, and to all nodes on the
+    interface if `multicast` is true. `virtual_macs` are the ids of the routers that have a MAC of their own.
     """
 
     interface: str
@@ -43,15 +43,15 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
 
 
 def indexes(where: Iterable[Place]) -> dict[str, int]:
-    """Return the index of the interface of each address; without those that are not there now."""
+    """Return the index of the interface of each address, without interfaces that do not exist now."""
     known = ((place, _index(place.interface)) for place in where)
     return {address: index for place, index in known if index is not None for address in place.routers}
 
 
 def entrances(where: Iterable[Place]) -> tuple[tuple[str, str], ...]:
-    """Return by which interfaces packets of clients come in, each with the one by which others are reached.
+    """Return the interfaces at which packets of clients arrive, each with the one that reaches other nodes.
 
-    Those for a virtual MAC come in by its macvlan, and go out by the interface that this is on.
+    Packets for a virtual MAC arrive at its macvlan, and leave by the interface below it.
     """
     found: list[tuple[str, str]] = []
     for place in where:

@@ -1,4 +1,4 @@
-"""Reports between nodes at work: sent to all who may serve an address, received and believed by the key."""
+"""Exchanges reports between nodes: sent to all that may serve an address, accepted if signed with the key."""
 
 import fcntl
 import socket
@@ -31,23 +31,22 @@ from appliance.wire.linger_report import (
 )
 
 INTERVAL: Final = 0.3
-"""Seconds between two reports: a node that is silent for twenty times that counts as gone."""
+"""Seconds between two reports: a node that is silent for twenty times as long counts as gone."""
 
 ANSWERED: Final = 0.05
-"""Seconds between two reports while a node that has just come waits for ours."""
+"""Seconds between two reports while a new node waits for ours."""
 
 _GET_MAC: Final = 0x8927  # SIOCGIFHWADDR of linux/sockios.h
 _INTERFACE: Final = struct.Struct("=16s24x")  # struct ifreq of linux/if.h
-_MAC_AT: Final = 18  # behind the name and the family of struct sockaddr
+_MAC_AT: Final = 18  # after the name and the family of struct sockaddr
 
 
 class Reports:
-    """The sockets at one port. The first of `secrets` signs, all are accepted.
+    """The sockets at one port.
 
-    `on_news` is called when a report was believed, or waits for our answer.
-    `macs` are our own, by the index of their interface.
-
-    Making one raises OSError where the port is taken.
+    The first of `secrets` signs, all are accepted. `on_news` is called when a report was accepted, or waits
+    for our answer. `macs` are our own, by the index of their interface. The constructor raises OSError if the
+    port is taken.
     """
 
     def __init__(
@@ -86,11 +85,11 @@ class Reports:
 
     @property
     def awaited(self) -> bool:
-        """Whether a node that has just come waits for our next report, to be believed or to believe it."""
+        """Whether a new node waits for our next report, to be believed or to believe it."""
         return self._awaited
 
     def send(self, reported: Callable[[str], ReportedAddress | None]) -> None:
-        """Tell the others of each address of ours, what `reported` returns of it; None is left out."""
+        """Send the other nodes what `reported` returns for each of our addresses; None is left out."""
         self._awaited = False
         for place in self._places:
             addresses = tuple(each for address in place.routers if (each := reported(address)) is not None)
@@ -113,12 +112,12 @@ class Reports:
                 self._talking.pop((place.interface, place.family), None)
 
     def talking(self) -> dict[str, float]:
-        """Return since when others are told and heard of each address."""
+        """Return since when reports of each address are exchanged."""
         since = ((place, self._talking.get((place.interface, place.family))) for place in self._places)
         return {address: at for place, at in since if at is not None for address in place.routers}
 
     def listening(self, place: Place, index: int, now: float) -> Listening | None:
-        """Return how this node takes part at a place, on the interface `index`; None where it cannot send."""
+        """Return how this node takes part at a place, on the interface `index`; None if it cannot send."""
         since = self._talking.get((place.interface, place.family))
         if since is None:
             return None
@@ -134,7 +133,7 @@ class Reports:
         )
 
     def close(self) -> None:
-        """Close the sockets; another call is harmless."""
+        """Close the sockets; harmless when repeated."""
         gevent.killall(self._greenlets)
         for each in self._receivers.values():
             each.close()

@@ -1,4 +1,4 @@
-"""The guard of the rules that lead packets: a second table, which leads them while the first one is away."""
+"""The guard of the rules that forward packets: a second table, which does so while the first is missing."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ Entrances = tuple[tuple[str, str], ...]
 
 
 class RulesGuard:
-    """The guards of both families. A kernel that has no owners of tables (before 5.12) has none."""
+    """The guards of both families. A kernel without table owners (before 5.12) has none."""
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect
@@ -23,13 +23,13 @@ class RulesGuard:
 
     @property
     def missing(self) -> str:
-        """Return why the kernel has no guard, or one that is not as it should be; empty where it has."""
+        """Return why the kernel has no guard, or a faulty one; empty if the guard is in order."""
         return self._table.refused
 
     def follow(
         self, family: Family, *, entrances: Entrances, elements: ruleset.Elements, longest: float
     ) -> None:
-        """Have the guard lead packets as `elements` say; called again and again."""
+        """Make the guard forward packets as `elements` say; called repeatedly."""
         now = time.monotonic()
         if not self._make(family, entrances, elements.addresses, longest):
             return
@@ -64,6 +64,6 @@ class RulesGuard:
 
 
 def is_fresh(put: tuple[ruleset.Elements, float] | None, elements: ruleset.Elements, now: float) -> bool:
-    """Say whether elements that were put into a table, and when, need not be put there again."""
+    """Return whether elements need not be added again, given those added last and the time."""
     renewed = ruleset.RENEWED_SETTLED if elements.settled else ruleset.RENEWED
     return put is not None and put[0] == elements and now - put[1] < renewed

@@ -1,4 +1,4 @@
-"""The segments that virtual IPs are on, as the kernel tells of their interfaces: which peers are on none."""
+"""The segments that virtual IPs are on, from the kernel's interfaces: finds the peers that are on none."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,7 +8,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink.links import Links
 from appliance.wire.lines.control import AnswerProblem
 
-_LOOKED: Final = 1.0  # seconds between two looks
+_LOOKED: Final = 1.0  # seconds between two checks
 
 
 class Segments:
@@ -20,14 +20,14 @@ class Segments:
         self._trouble = ""
 
     def trouble(self, snapshot: Snapshot, now: float) -> str:
-        """Return why connections cannot move to some peers, "" where they can; called again and again."""
+        """Return why connections cannot move to some peers, "" if they can; called repeatedly."""
         if now - self._looked_at >= _LOOKED:
             self._looked_at = now
             self._trouble = "; ".join(self._objections(snapshot).values())
         return self._trouble
 
     def objections(self, snapshot: Snapshot | None, proposed: Snapshot) -> Iterator[AnswerProblem]:
-        """Yield why connections cannot move by a proposed snapshot, without what is so already."""
+        """Yield why connections cannot move with a proposed snapshot, without reasons that exist already."""
         present = self._objections(snapshot) if snapshot else {}
         for (name, peer), why in self._objections(proposed).items():
             if (name, peer) not in present:

@@ -1,4 +1,4 @@
-"""What `linger` asks and tells `vrrp`: what is active here, whose active has died, who may preempt."""
+"""What `linger` exchanges with `vrrp`: who is active here, whose active has died, who may preempt."""
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ _ASKED: Final = 1.0  # seconds for an answer
 class VrrpView:
     """The board and the control socket of `vrrp`.
 
-    `elsewhere` has for each virtual router that this node is backup of who serves it, as heard last.
+    `elsewhere` maps each virtual router that this node is backup of to the node last known to serve it.
     """
 
     def __init__(self, paths: Paths) -> None:
@@ -28,7 +28,7 @@ class VrrpView:
         self.elsewhere: Mapping[str, str] = {}
 
     def active(self, routers: Mapping[str, str]) -> frozenset[str] | None:
-        """Return which of these addresses are active, given with their routers; None where nobody knows."""
+        """Return which of these addresses, given with their routers, are active; None if unknown."""
         board = content(self._paths.vrrp_board, vrrp_board.decode)
         if board is None:
             return None
@@ -39,9 +39,9 @@ class VrrpView:
         return frozenset(address for address, name in routers.items() if name in names)
 
     def inform(self, names: Collection[str]) -> None:
-        """Tell `vrrp`, where it waits, that it is known whose connections these virtual routers have."""
+        """Report to a waiting `vrrp` that the owners of these virtual routers' connections are known."""
         for name in sorted(self._uninformed.intersection(names)):
-            with contextlib.suppress(ControlUnavailable):  # its board says so until it has heard it
+            with contextlib.suppress(ControlUnavailable):  # its board shows that until it gets the report
                 ask(
                     self._paths.control(VRRP),
                     Question(command="informed", values={"name": name}),
@@ -49,7 +49,7 @@ class VrrpView:
                 )
 
     def died(self, addresses: Iterable[str], routers: Mapping[str, str]) -> frozenset[str]:
-        """Return which of these addresses have come here because their active was not heard any more."""
+        """Return which of these addresses came here because their active fell silent."""
         status = status_of(self._paths.control(VRRP), VrrpStatus, timeout=_ASKED)
         dead = {
             each.name

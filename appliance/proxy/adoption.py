@@ -1,4 +1,4 @@
-"""The take-over of workers whose master is gone, with their listening sockets, by the next master."""
+"""Takes over workers whose master is gone, with their listening sockets, for the next master."""
 
 import os
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from appliance.wire.lines.succession import FORMER_INSTANCE
 
 
 class Adoption:
-    """What a new master finds of the one before it."""
+    """The remains of an earlier master, as a new one finds them."""
 
     def __init__(self, state: GroupState, driver: RolloutDriver, numbers: GenerationNumbers) -> None:
         self._state = state
@@ -29,9 +29,9 @@ class Adoption:
         self._instances: dict[int, set[str]] = {}
 
     def take_over(self) -> bool:
-        """Adopt the workers that a dead master left, with their listeners; say whether one accepts.
+        """Adopt the workers that a dead master left, with their listeners; return whether one accepts.
 
-        With the lock: before it ends, addresses that we shall hold would be in use by workers of ours.
+        Holds the lock: until it returns, addresses that we are about to hold are in use by our own workers.
         """
         with self._state.lock:
             living, silent = adopt_all(self._state.paths, self._state.program)
@@ -47,10 +47,11 @@ class Adoption:
             return self._state.rollout.accepting is not None
 
     def can_resume(self, generation: Generation, snapshot: Snapshot) -> bool:
-        """Say whether an adopted generation can go on as a snapshot's.
+        """Return whether an adopted generation can serve as the generation of a snapshot.
 
-        A new version of ours needs new processes. So does an appliance that has taken over: the former one's
-        workers may end with its container. And who replaces a dead worker needs all their listeners.
+        A new version of the appliance needs new processes. So does an appliance that has taken over: the
+        former one's workers may end with its container. And the process that replaces a dead worker needs all
+        their listeners.
         """
         state = self._state
         held = set(state.listeners)
@@ -63,11 +64,11 @@ class Adoption:
         )
 
     def _receive_listeners(self, living: LivingWorker) -> None:
-        """Own what a worker listens on: it sends its descriptors (SCM_RIGHTS, unix(7)).
+        """Own the listening sockets of a worker: it sends its descriptors (SCM_RIGHTS, unix(7)).
 
         A received descriptor is the same open socket, with the same accept queue. All workers of a generation
-        share theirs, so that after the first worker there is nothing new. A draining one sends those on which
-        it accepts until another group's program does: that program borrows them from us.
+        share theirs, so workers after the first add nothing new. A draining worker sends those on which it
+        accepts until another group's program does: that program borrows them from us.
         """
         try:
             self._state.listeners.take_over(listeners_of(living))
@@ -92,7 +93,7 @@ class Adoption:
         self._driver.handle(Adopt(generation=generation, workers=size, orphans=orphans))
 
     def _can_apply(self, applied: int, snapshot: Snapshot) -> bool:
-        """Say whether a worker with the snapshot of that number can go on with another one."""
+        """Return whether a worker with the snapshot of that number can continue with another one."""
         if applied == snapshot.number:
             return True
         try:

@@ -1,8 +1,8 @@
-"""Worker processes: started, waited for until they are ready, and until they are dead, and killed.
+"""Worker processes: starts them, waits until they are ready or dead, and kills them.
 
-A process is held by its pidfd (pidfd_open(2)). It becomes readable when the process ends, also for one that
-is no child of ours (a worker that another master started), of which wait(2) tells nothing. And a signal sent
-by it can never reach another process: a number is given to a new process as soon as the old one was reaped.
+A process is held by its pidfd (pidfd_open(2)). It becomes readable when the process ends, even if the process
+is not our child (a worker that another master started), which wait(2) never reports. And a signal sent by it
+can never reach another process: process numbers are reused as soon as the old process has been reaped.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from appliance.net.process.python import SAFE_PATH
 _MOST_ERRORS = 65536
 
 READY = b"R"
-"""What a worker writes when it could accept; end of file instead means that it never will."""
+"""What a worker writes when it could accept; an end of file instead means that it never will."""
 
 
 class WorkerProcess:
-    """One process, ours or adopted; raises ProcessLookupError where there is none.
+    """One process, ours or adopted; raises ProcessLookupError if there is none.
 
-    `errors` is a file that holds what it wrote to standard error, None for one that has our own.
+    `errors` is a file with what it wrote to standard error, None if it uses our own.
     """
 
     def __init__(
@@ -45,7 +45,10 @@ class WorkerProcess:
             signal.pidfd_send_signal(self._pidfd, number)
 
     def wait(self) -> str:
-        """Return, once it is gone, how it ended. To be called once; the number may be used again after."""
+        """Return how the process ended, once it is gone.
+
+        Call it only once: the number may be reused afterwards.
+        """
         _wait_readable(self._pidfd)
         detail = _ending(self._child.wait()) if self._child else "gone"
         os.close(self._pidfd)
@@ -54,7 +57,7 @@ class WorkerProcess:
         return f"{detail}: {last_line}" if last_line else detail
 
     def pass_errors_on(self) -> str:
-        """Write to our standard error what it wrote to its own, and return that; empty the second time."""
+        """Write its standard error to ours, and return that text; empty the second time."""
         if self._errors is None:
             return ""
         text = os.pread(self._errors, _MOST_ERRORS, 0).decode(errors="replace")
@@ -74,14 +77,14 @@ def spawn(
 ) -> tuple[WorkerProcess, int]:
     """Start a Python program with these descriptors, and return it with the reading end of its ready pipe.
 
-    `module` is what follows the interpreter; `arguments` makes the last arguments of the descriptor on which
-    the program says that it is ready. Its standard error is kept for `pass_errors_on`, so that a
-    failed start can be explained. Raises OSError.
+    `module` is what follows the interpreter; `arguments` makes the last arguments from the descriptor on
+    which the program reports that it is ready. Its standard error is kept for `pass_errors_on`, to explain a
+    failed start. Raises OSError.
     """
-    # A file in memory and not a pipe: nobody has to read it while the program runs, and it never blocks.
+    # A file in memory and not a pipe: it needs no reader while the program runs, and never blocks.
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
-    # A byte in this pipe says that the program is ready. When the program ends the kernel closes its end, so
-    # the reader gets an end of file and waits for nobody.
+    # A byte in this pipe means that the program is ready. When the program exits the kernel closes its end,
+    # so the reader gets an end of file and does not wait in vain.
     ready, theirs = os.pipe2(os.O_CLOEXEC)
     try:
         child = subprocess.Popen(  # noqa: S603  # our own program
@@ -100,7 +103,7 @@ def spawn(
     try:
         return WorkerProcess(child.pid, child=child, errors=errors), ready
     except OSError:
-        # Nobody could ever end it, and it would accept on the listeners.
+        # Nothing could ever end it, and it would accept on the listeners.
         child.kill()
         child.wait()
         os.close(ready)
@@ -109,7 +112,7 @@ def spawn(
 
 
 def wait_ready(ready: int) -> bool:
-    """Return True when the program is ready, False when it has ended or closed the pipe; closes `ready`."""
+    """Return True when the program is ready, False when it has exited or closed the pipe; closes `ready`."""
     try:
         _wait_readable(ready)
         return os.read(ready, 1) == READY

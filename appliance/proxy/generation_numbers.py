@@ -1,7 +1,7 @@
 """Numbers of generations, across restarts of the master: the lock file of a program keeps the last one.
 
-A worker that was starting when its master was killed is not seen by the next one, and would share the names
-of its socket and board with a worker of the same number.
+A worker that was starting when its master was killed is invisible to the next master, and would share the
+names of its socket and board with a worker of the same number.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from typing import Final
 
 from appliance.net.files import lock_files
 
-# One zero at least: a number that no master comes to is damage, and boards have 32 bits for it.
+# At least one zero: a number that no master reaches is damage, and boards have 32 bits for it.
 _LINE: Final = re.compile(rb"(0[0-9]{9})\n?", re.ASCII)
 
 
@@ -39,12 +39,12 @@ class GenerationNumbers:
         os.close(self._descriptor)
 
     def seen(self, number: int) -> None:
-        """Give out no number up to that of a generation that was taken over."""
+        """Never return a number up to that of a generation that was taken over."""
         self._last = max(self._last, number)
 
     def next(self) -> int:
         """Return a number that no generation has had."""
         self._last += 1
-        with contextlib.suppress(OSError):  # no room: what runs is seen by the next master, and passed over
+        with contextlib.suppress(OSError):  # disk full: the next master sees what runs, and skips its numbers
             os.pwrite(self._descriptor, f"{self._last:010d}\n".encode(), 0)
         return self._last

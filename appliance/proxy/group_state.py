@@ -1,4 +1,4 @@
-"""What the master of a group knows and its parts share: configuration, generations, listening sockets."""
+"""The state that the parts of a group's master share: configuration, generations, listening sockets."""
 
 from dataclasses import dataclass
 
@@ -18,16 +18,16 @@ from appliance.net.listening.listener_lending import OtherGroups
 from appliance.net.listening.listeners import Listeners
 
 ListeningFrontends = tuple[tuple[str, Address], ...]
-"""The frontends of a generation with the addresses at which they listen."""
+"""The frontends of a generation, with the addresses at which they listen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedSnapshot:
-    """A snapshot that was prepared and not committed yet.
+    """A snapshot that is prepared but not committed.
 
-    It has a `generation` of its own; or None, where the running workers apply it or the group is gone from
-    it. `fresh` are the sockets that were bound for it, and `borrowed` says that other groups lent some.
-    `changed` is False where it holds nothing new for this group.
+    It has a `generation` of its own, or None if the running workers apply it or the group is gone from it.
+    `fresh` are the sockets bound for it, and `borrowed` is whether other groups lent some. `changed` is False
+    if it has nothing new for this group.
     """
 
     snapshot: Snapshot
@@ -40,10 +40,10 @@ class PreparedSnapshot:
 class GroupState:
     """The state of one group's master.
 
-    `current` is the committed snapshot, None before the first. `failure` says why it does not run as it
-    should. `stopping`: the program ends; `retired`: it serves nothing any more; `broken`: a bug ended a part
-    of it. `changed` is set after everything that may matter to who waits for the end. Who prepares, commits
-    or takes over has the `lock`: each of these gives way to other greenlets while it waits for workers.
+    `current` is the committed snapshot, None before the first. `failure` is why it does not run as it should.
+    `stopping`: the program ends; `retired`: it serves nothing any more; `broken`: a bug ended a part of it.
+    `changed` is set after every event that a waiter for the end may need. Prepare, commit and take-over need
+    the `lock`: each gives way to other greenlets while it waits for workers.
     """
 
     def __init__(self, paths: Paths, group: str, *, timing: Timing, logger: FilteringBoundLogger) -> None:
@@ -67,7 +67,7 @@ class GroupState:
         self.lock = RLock()
 
     def addresses_in_use(self) -> set[Address]:
-        """Return what generations that do not drain listen on."""
+        """Return the addresses at which generations listen that do not drain."""
         return {
             address
             for number, frontends in self.frontends.items()
@@ -78,5 +78,5 @@ class GroupState:
 
 
 def drain_settings(snapshot: Snapshot) -> DrainSettings:
-    """Return what a snapshot says about draining."""
+    """Return the drain settings of a snapshot."""
     return DrainSettings(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)

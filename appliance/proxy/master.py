@@ -1,4 +1,4 @@
-"""The parts of one group's master, put together; what the program `proxy` starts, asks and ends."""
+"""Assembles the parts of one group's master, which the program `proxy` starts, asks and ends."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,7 +17,7 @@ from appliance.proxy.transaction import Transaction
 from appliance.wire.lines.control import AnswerProblem
 
 WORKER: Final = ("-m", "appliance.programs.worker")
-"""What follows the interpreter on the command line of a worker."""
+"""The part of a worker's command line after the interpreter."""
 
 
 class ProxyMaster:
@@ -47,14 +47,15 @@ class ProxyMaster:
         }
 
     def take_over(self) -> bool:
-        """Adopt the workers that a dead master left; say whether one accepts."""
+        """Adopt the workers that a dead master left; return whether one accepts."""
         return self._adoption.take_over()
 
     def start(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
-        """Run a snapshot that was accepted before; the problems are empty when it does.
+        """Run a snapshot that was accepted before; return the problems, none if it runs.
 
-        Adopted workers that were started for it, or for one that differs in nothing but what running workers
-        can apply, go on as its generation. A reload that has prepared a newer one already is left its turn.
+        Adopted workers continue as its generation if they were started for it, or for one that differs only
+        in settings that running workers can apply. If a reload has already prepared a newer snapshot, it
+        keeps its turn.
         """
         state = self.state
         with state.lock:
@@ -69,9 +70,9 @@ class ProxyMaster:
             return answer.errors or self._transaction.commit_pending().errors
 
     def retire(self, *, within: float) -> None:
-        """Stop serving: every generation drains within so many seconds, nothing listens any more."""
+        """Stop serving: every generation drains within so many seconds, and nothing listens any more."""
         self._transaction.retire(within=within)
 
     def give_up_pending(self) -> None:
-        """Forget what was prepared, now, whoever has the lock: the program ends."""
+        """Forget what was prepared, now, even without the lock: the program ends."""
         self._transaction.drop()

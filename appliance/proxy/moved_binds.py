@@ -1,8 +1,8 @@
-"""Listening sockets that close, or that others get: nobody who connects meanwhile may be refused.
+"""Listening sockets that close, or move to another group, without refusing clients that connect meanwhile.
 
-A bind that moves from one group to another in one reload has both programs accept on it for a while. The old
-one stops when the new one says that its workers accept (`taken`), or after half a minute. So it does with a
-bind whose connections the kernel forwards from now on: `forward` says when it does.
+During a reload that moves a bind from one group to another, both programs accept on it for a while. The old
+one stops when the new one reports that its workers accept (`taken`), or after half a minute. A bind whose
+connections the kernel forwards from now on is handled the same way: `forward` sends the report.
 """
 
 import time
@@ -18,24 +18,24 @@ from appliance.proxy.worker_processes import WorkerProcesses
 from appliance.wire.lines.control import Answer, Question, good
 
 LET_GO_TIMEOUT: Final = 3.0
-"""Seconds for workers to close what a next reload may want to bind."""
+"""Seconds for workers to close addresses that the next reload may want to bind."""
 
 # A client that has sent its SYN completes the handshake in the kernel, without the worker. Closing the socket
-# resets whoever stands in its accept queue, so old workers accept for this long on what closes.
+# resets all clients in its accept queue, so old workers accept for this long on sockets that close.
 _LINGER: Final = 1.0
-_MOVE_TIMEOUT: Final = 30.0  # the same in seconds, where another group's program is about to accept there
+_MOVE_TIMEOUT: Final = 30.0  # the same in seconds, if another group's program is about to accept there
 
 
 class MovedBinds:
-    """The end of listening sockets of one group."""
+    """The end of one group's listening sockets."""
 
     def __init__(self, state: GroupState, workers: WorkerProcesses) -> None:
         self._state = state
         self._workers = workers
-        self._taken = 0  # number of the snapshot of which another group said that it accepts
+        self._taken = 0  # number of the snapshot with which another group reported that it accepts
 
     def drain_order(self, worker: WorkerId, within: float) -> Question:
-        """Return the order to drain; on what closes the worker accepts for a moment, or until others do."""
+        """Return the order to drain; on closing sockets the worker accepts briefly, or until others do."""
         state = self._state
         served = {address for _, address in state.frontends.get(worker.generation, ())}
         closing = set[Address]() if state.stopping else served - state.addresses_in_use()
@@ -48,37 +48,37 @@ class MovedBinds:
         return Question(command="drain", values=values)
 
     def close_unused(self) -> None:
-        """Close the sockets that no generation serves on, and that no other group is about to take."""
+        """Close the sockets that no generation serves and that no other group is about to take."""
         state = self._state
         for address in state.listeners.keep_only(state.addresses_in_use() | set(self._moving())):
             state.log.info("listener-closed", bind=str(address))
 
     def lend(self, call: Call) -> WithDescriptors:
-        """Answer `lend`: give copies of what is listened on at a port.
+        """Answer `lend`: give copies of the sockets that listen at a port.
 
-        Without the lock: two groups that get binds of each other in one reload would wait for each other.
+        Without the lock: two groups that get binds from each other in one reload would wait for each other.
         """
         found = self._state.listeners.at(call.question.integer("port"))
         descriptors = tuple(each for queues in found.values() for each in queues)
         return WithDescriptors(answer=good(lent=len(found)), descriptors=descriptors)
 
     def taken(self, call: Call) -> Answer:
-        """Answer `taken`: another group's program accepts on what it got."""
+        """Answer `taken`: another group's program accepts on the sockets that it got."""
         self._let_go(call.question.integer("snapshot"))
         return good()
 
     def wait_closed(self) -> None:
-        """Return when the workers have closed what is listened on no more, so that it can be bound again.
+        """Return when the workers have closed all unused sockets, so that the addresses can be bound again.
 
-        What another group gets is kept, for a while at most, and not waited for.
+        Sockets that another group gets are kept, for a while at most, and not waited for.
         """
         if not self.keep_moving():
             self._workers.settle(timeout=LET_GO_TIMEOUT)
 
     def keep_moving(self) -> bool:
-        """Keep what another group gets until it is taken, half a minute at most; say whether there is any.
+        """Keep sockets that another group gets until taken, half a minute at most; return whether any exist.
 
-        Later nobody accepts there any more: a socket that stayed open would have clients wait in its queue.
+        After that no program accepts there: a socket that stayed open would make clients wait in its queue.
         """
         state = self._state
         moving = self._moving()
@@ -90,7 +90,7 @@ class MovedBinds:
         return bool(moving)
 
     def _moving(self) -> list[Address]:
-        """Return what we hold and another group has now, whose program does not accept on it yet."""
+        """Return the sockets that now belong to another group whose program does not accept on them yet."""
         state = self._state
         if state.current is None or state.stopping or self._taken >= state.current.number:
             return []
@@ -103,11 +103,11 @@ class MovedBinds:
         return [each for each in closing if any(overlap(bind, each) for bind in binds)]
 
     def _let_go(self, snapshot: int) -> None:
-        """Close what another group accepts on as of a snapshot."""
+        """Close the sockets on which another group accepts as of a snapshot."""
         state = self._state
         self._taken = max(self._taken, snapshot)
         if state.current is None or self._taken < state.current.number:
-            return  # we come to that snapshot later
+            return  # we have not reached that snapshot yet
         for generation in state.rollout.generations.values():
             for worker in generation.workers.values():
                 if worker.state is WorkerState.DRAINING:

@@ -1,8 +1,7 @@
 """Workers that outlived their master: found by their control sockets, adopted, asked for their listeners.
 
-They are no children of the new master, so the kernel does not tell it of them. Somebody may have removed the
-sockets, so /proc is looked through as well: a worker makes its socket again within a second, and is waited
-for.
+They are not children of the new master, so the kernel does not report them to it. Their sockets may have been
+removed, so /proc is searched as well: a worker recreates its socket within a second, and is waited for.
 """
 
 import contextlib
@@ -45,13 +44,13 @@ class LivingWorker:
 
     @property
     def orphan(self) -> Orphan:
-        """Return what the rollout is told of it."""
+        """Return the rollout's view of it."""
         return orphan(self.status, self.worker.index, now=time.time())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilentWorker:
-    """A worker that runs and does not answer: it hangs, or cannot make its socket."""
+    """A worker that runs but does not answer: it hangs, or cannot create its socket."""
 
     worker: WorkerId
     pid: int
@@ -60,7 +59,7 @@ class SilentWorker:
 
     @property
     def orphan(self) -> Orphan:
-        """Return what the rollout is told of it; of its drain nothing is known but that it ends."""
+        """Return the rollout's view of it; of its drain it is only known that it ends."""
         return Orphan(index=self.worker.index, snapshot=self.orders.snapshot, state=self.state, silent=True)
 
 
@@ -69,7 +68,7 @@ class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not
 
 
 def orphan(status: WorkerStatus, index: int, *, now: float) -> Orphan:
-    """Return what the rollout is told of a worker that answered; `now` is Unix seconds."""
+    """Return the rollout's view of a worker that answered; `now` is Unix seconds."""
     left = max(0.0, status.drain_deadline - now)
     return Orphan(index=index, snapshot=status.snapshot, state=WorkerState(status.phase), drain_within=left)
 
@@ -88,8 +87,8 @@ def adopt_all(
 ) -> tuple[list[LivingWorker], list[SilentWorker]]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
-    One that does not answer within `timeout` seconds is left alone: it can be told nothing, but it may hold
-    sessions. A worker that was starting when its master died ends by itself meanwhile.
+    A worker that does not answer within `timeout` seconds is left alone: it takes no commands, but may hold
+    sessions. A worker that was starting when its master died exits meanwhile.
     """
     # As of now: a worker that starts while others are waited for has its board before its socket.
     boards = {worker for worker, _ in _places(paths, program, "board") if worker not in known}
@@ -108,18 +107,18 @@ def adopt_all(
 
 
 def find(paths: Paths, program: str, worker: WorkerId) -> LivingWorker | None:
-    """Adopt one worker; None while it does not answer."""
+    """Adopt one worker; return None while it does not answer."""
     return _try(worker, paths.worker_control(program, worker.generation, worker.index), ANSWER_TIMEOUT)
 
 
 def listeners_of(living: LivingWorker) -> tuple[int, ...]:
-    """Return copies of a worker's listening sockets, now the caller's; raises ControlUnavailable."""
+    """Return copies of a worker's listening sockets, which the caller owns; raises ControlUnavailable."""
     _, descriptors = living.client.ask_for_descriptors(Question(command="listeners"), timeout=5.0)
     return descriptors
 
 
 def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
-    """Remove the socket, the heartbeat and the board of a dead worker, once what it counted is kept."""
+    """Remove the socket, the heartbeat and the board of a dead worker, once its counts are saved."""
     ended_workers.keep_counts(paths, program, worker)
     for path in (paths.worker_control, paths.worker_board, paths.worker_events, paths.worker_heartbeat):
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
@@ -149,7 +148,7 @@ def _running(paths: Paths, program: str) -> Iterator[SilentWorker]:
 
 
 def _state_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState:
-    """Return the state that a board shows; without a board a worker is taken for one that accepts."""
+    """Return the state that a board shows; without a board a worker is assumed to accept."""
     path = paths.worker_board(program, worker.generation, worker.index)
     board = content(path, worker_board.decode)
     return WorkerState(board.phase.name.lower()) if board else WorkerState.ACCEPTING

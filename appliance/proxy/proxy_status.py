@@ -1,4 +1,4 @@
-"""What a proxy master says of itself."""
+"""The status of a proxy master."""
 
 import os
 import time
@@ -16,7 +16,7 @@ Values = dict[str, object]
 
 
 def status(master: ProxyMaster, *, started_at: float) -> Values:
-    """Return the answer to `status`; all times are unix seconds."""
+    """Return the answer to `status`; all times are Unix seconds."""
     state, rollout = master.state, master.state.rollout
     accepting = rollout.accepting
     return {
@@ -66,7 +66,7 @@ def _worker(master: ProxyMaster, worker: TrackedWorker) -> Values:
 
 
 def _sessions(paths: Paths, program: str, worker: TrackedWorker) -> int | None:
-    """Return how many sessions a worker's board shows, None while it has none."""
+    """Return how many sessions a worker's board shows, None without a board."""
     path = paths.worker_board(program, worker.id.generation, worker.id.index)
     return content(path, worker_board.sessions)
 

@@ -1,4 +1,4 @@
-"""Gives the rollout its events and its time, and does what it orders: effects are performed here only."""
+"""Gives the rollout its events and the time, and executes its orders: effects are performed only here."""
 
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -23,7 +23,7 @@ from appliance.wire.lines.worker_arguments import InheritedListener
 
 @dataclass(slots=True, eq=False)
 class GenerationOutcome:
-    """What becomes of a generation: the reason why it failed or None, and whether it accepts."""
+    """The outcome of a generation: the reason why it failed or None, and whether it accepts."""
 
     ready: "AsyncResult[str | None]" = field(default_factory=AsyncResult)
     accepting: Event = field(default_factory=Event)
@@ -32,7 +32,7 @@ class GenerationOutcome:
 class RolloutDriver:
     """The rollout of one group, its worker processes and its clock.
 
-    `outcomes` are of the generations that somebody waits for; `performed` is set after each event.
+    `outcomes` are those of the generations that are waited for; `performed` is set after each event.
     """
 
     def __init__(self, state: GroupState, *, module: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class RolloutDriver:
         gevent.spawn(self._tick).link_exception(self._fault)
 
     def handle(self, event: RolloutEvent) -> None:
-        """Give the rollout an event and do what it says; never gives way to another greenlet.
+        """Give the rollout an event and perform its effects; never gives way to another greenlet.
 
         So two events are never handled at the same time, and effects are performed in their order.
         """
@@ -69,7 +69,7 @@ class RolloutDriver:
         self.performed.set()
 
     def _forget_failure(self) -> None:
-        """Forget a refusal once it has been made good: the worker was told again, or replaced."""
+        """Forget a refusal once it has been corrected: the worker got the snapshot again, or was replaced."""
         state = self._state
         if state.failure and state.current and not state.rollout.not_applied:
             state.failure = None
@@ -137,14 +137,14 @@ class RolloutDriver:
                 assert_never(effect)
 
     def _move_draining(self, *, but: Collection[WorkerId]) -> None:
-        """Tell workers that drain already to move what they still have to the newest generation."""
+        """Order draining workers to move their remaining sessions to the newest generation."""
         for generation in self._state.rollout.generations.values():
             for worker in generation.workers.values():
                 if worker.state is WorkerState.DRAINING and worker.id not in but:
                     self._move_sessions(worker.id)
 
     def _move_sessions(self, worker: WorkerId) -> None:
-        """Have a worker that drains move its open sessions, where a newer generation accepts."""
+        """Have a draining worker move its open sessions, if a newer generation accepts."""
         state, newest = self._state, self._state.rollout.accepting
         wanted = state.current is not None and state.current.reload.sessions == "move"
         if wanted and newest is not None and newest.number > worker.generation and not state.stopping:
@@ -164,7 +164,7 @@ class RolloutDriver:
         )
 
     def _listeners_of(self, worker: WorkerId, workers: int) -> Iterator[InheritedListener]:
-        """Yield the accept queues that a worker has a claim to."""
+        """Yield the accept queues to which a worker has a claim."""
         state = self._state
         held = set(state.listeners)
         opening = state.pending is not None and state.pending.generation == worker.generation

@@ -1,8 +1,8 @@
-"""A snapshot becomes real in two phases, so that all programs go to it or none does: prepare, then commit.
+"""Makes a snapshot real in two phases, so that all programs change to it or none: prepare, then commit.
 
-To prepare is all that can fail: addresses are bound, workers are started and read their configuration, or the
-running ones say that they could apply it. Nothing has changed for clients until then, and `abort` leaves no
-trace. To commit is to let workers accept that are ready, which nothing can refuse any more.
+Everything that can fail is in prepare: addresses are bound, workers are started and read their configuration,
+or the running ones report whether they could apply it. Nothing changes for clients until then, and `abort`
+leaves no trace. Commit lets ready workers accept, which nothing can refuse any more.
 """
 
 import time
@@ -33,12 +33,12 @@ from appliance.proxy.moved_binds import LET_GO_TIMEOUT
 from appliance.proxy.rollout_driver import GenerationOutcome, RolloutDriver
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
-_ACCEPT_TIMEOUT: Final = 20.0  # seconds for a ready generation to say that it accepts
+_ACCEPT_TIMEOUT: Final = 20.0  # seconds for a ready generation to report that it accepts
 _APPLY_TIMEOUT: Final = 20.0  # seconds for workers to answer to a live change
 
 
 class Transaction:
-    """The changes of one group's configuration; `pending` of the state is the one that is under way."""
+    """The changes of one group's configuration; the state's `pending` is the one that is under way."""
 
     def __init__(self, state: GroupState, driver: RolloutDriver, numbers: GenerationNumbers) -> None:
         self._state = state
@@ -84,7 +84,7 @@ class Transaction:
     # Prepare
 
     def begin(self, snapshot: Snapshot) -> Answer:
-        """Prepare a snapshot; the answer holds every reason why that cannot be done."""
+        """Prepare a snapshot; return every reason why that cannot be done."""
         state = self._state
         group = snapshot.group(state.group)
         if group is None:
@@ -98,7 +98,7 @@ class Transaction:
         return self._begin_generation(snapshot, group, binds)
 
     def _begin_generation(self, snapshot: Snapshot, group: Group, binds: Sequence[Bind]) -> Answer:
-        """Bind what is new and start workers, once those before have handed their sessions over."""
+        """Bind new addresses and start workers, once earlier generations have handed their sessions over."""
         state = self._state
         self._wait_for_moves()
         if state.stopping:
@@ -120,8 +120,8 @@ class Transaction:
     def _wait_for_moves(self) -> None:
         """Wait for the generations that hand their sessions over, so that they never pile up.
 
-        Reloads that come faster than that wait for each other. Each generation is waited for once: what it
-        still has then has no place in a newer one, and may stay as long as the drain lasts.
+        Reloads that come faster than that wait for each other. Each generation is waited for once: the
+        sessions that it still has then have no place in a newer one, and may stay as long as the drain lasts.
         """
         state = self._state
         if state.current is None or state.current.reload.sessions != "move":
@@ -132,7 +132,7 @@ class Transaction:
         self._waited_for = draining
 
     def _begin_live(self, before: Snapshot, snapshot: Snapshot) -> Answer:
-        """Have the workers say whether they could apply it, while nothing has changed yet."""
+        """Have the workers report whether they could apply it, while nothing has changed yet."""
         serving = self._state.rollout.serving
         reasons = self._workers.check(snapshot.number, serving, timeout=_APPLY_TIMEOUT)
         if reasons:
@@ -166,7 +166,7 @@ class Transaction:
         return bad(AnswerProblem(message=failed, path=group.name))
 
     def _check_open_files(self, group: Group, workers: int) -> None:
-        """Log where files allow fewer sessions than a reload wants; at the start `run` does that."""
+        """Log if files allow fewer sessions than a reload wants; at the start `run` does that."""
         found = shortage(group, workers=workers, open_files=open_files())
         if found and found != self._shortage and self._state.current is not None:
             self._state.log.warning("open-files-low", workers=workers, **asdict(found))
@@ -179,7 +179,7 @@ class Transaction:
     # Commit
 
     def commit_pending(self) -> Answer:
-        """Make what was prepared real."""
+        """Make the prepared snapshot real."""
         state = self._state
         pending, state.pending = state.pending, None
         if pending is None:
@@ -209,7 +209,7 @@ class Transaction:
         return answer
 
     def resume(self, generation: int, snapshot: Snapshot) -> None:
-        """Go on with an adopted generation, as that of the accepted snapshot."""
+        """Continue with an adopted generation as that of the accepted snapshot."""
         state = self._state
         self._follow_log(snapshot)
         state.current = snapshot
@@ -220,7 +220,7 @@ class Transaction:
         self._wait_applied()
 
     def _open(self, generation: int, settings: DrainSettings) -> Answer:
-        """Have a ready generation accept, and return when it does."""
+        """Make a ready generation accept, and return when it does."""
         state = self._state
         state.retired = False
         accepting, held = self._driver.outcomes[generation].accepting, set(state.listeners)
@@ -235,7 +235,7 @@ class Transaction:
         return good(changed=True, generation=generation)
 
     def _wait_applied(self) -> tuple[AnswerProblem, ...]:
-        """Return, once every worker has answered to a live change, why some have not applied it."""
+        """Wait until every worker has answered to a live change; return why some have not applied it."""
         rollout, deadline = self._state.rollout, time.monotonic() + _APPLY_TIMEOUT
         while any(not each.refusal for each in rollout.not_applied):
             self._driver.performed.clear()
@@ -253,27 +253,30 @@ class Transaction:
         return AnswerProblem(message=message)
 
     def _follow_log(self, snapshot: Snapshot) -> None:
-        """Log at the level and in the form that a snapshot asks for."""
+        """Log at the level and in the form that a snapshot sets."""
         self._state.log = self._workers.log = log.obey(self._state.program, snapshot.log)
 
     # The end
 
     def retire(self, *, within: float) -> None:
-        """Stop serving: every generation drains within so many seconds, nothing listens any more."""
+        """Stop serving: every generation drains within so many seconds, and nothing listens any more."""
         self._state.retired = True
         self.drop()
         self._driver.handle(Retire(within=within))
         self._binds.close_unused()
 
     def drop(self) -> None:
-        """Forget what was prepared, and end its workers. Without the lock only when the program ends."""
+        """Forget what was prepared, and end its workers.
+
+        Call it without the lock only when the program ends.
+        """
         state = self._state
         pending, state.pending = state.pending, None
         if pending is None:
             return
         self._driver.handle(Abort())
         if pending.generation is not None:
-            # They hold what is closed here too: it could not be bound again at once.
+            # They also hold addresses that are closed here, which could not be bound again at once.
             self._workers.wait_gone({pending.generation}, timeout=LET_GO_TIMEOUT)
             state.frontends.pop(pending.generation, None)
             if outcome := self._driver.outcomes.pop(pending.generation, None):

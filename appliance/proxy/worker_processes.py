@@ -1,7 +1,7 @@
-"""The workers of a master: their processes, the control connections to them, and orders under way.
+"""The workers of a master: their processes, the control connections to them, and pending orders.
 
-Nothing here decides. Each worker has a queue of orders, so that they reach it in the order in which they were
-given, and a worker that hangs holds up nobody else. Its answers and its death are reported as events of the
+Nothing is decided here. Each worker has a queue of orders, so that they arrive in the order in which they
+were given, and a hanging worker delays no other. Its answers and its death are reported as events of the
 rollout; after `Exited` nothing of that process is reported any more.
 """
 
@@ -43,7 +43,7 @@ from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArgum
 # Seconds. A worker has one loop for its control socket and its traffic: one that does not answer for so long
 # serves nobody.
 _ANSWER_TIMEOUT: Final = 30.0
-_LOOK_AGAIN: Final = 0.5  # seconds between two tries to reach one that is silent
+_LOOK_AGAIN: Final = 0.5  # seconds between two attempts to reach a silent worker
 
 Report = Callable[[Event], None]
 Then = Callable[[Answer], None]
@@ -51,7 +51,7 @@ Then = Callable[[Answer], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerStart:
-    """What a new worker is told on its command line."""
+    """The command-line arguments of a new worker."""
 
     group: str
     workers: int
@@ -61,9 +61,9 @@ class WorkerStart:
 
 @dataclass(slots=True, eq=False)
 class _HeldWorker:
-    """One worker, which has a process. `client` is None until it is ready.
+    """One worker with a process. `client` is None until it is ready.
 
-    The first of `greenlets` waits for its death, and ends the others then.
+    The first of `greenlets` waits for its death, and then ends the others.
     """
 
     process: child_processes.WorkerProcess
@@ -75,7 +75,7 @@ class _HeldWorker:
 class WorkerProcesses:
     """All workers of one program that have a process.
 
-    `report` is told the events, `fault` the greenlets that a bug has ended.
+    `report` is called with the events, `fault` with the greenlets that a bug has ended.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class WorkerProcesses:
 
     @property
     def workers(self) -> frozenset[WorkerId]:
-        """The places that have a process."""
+        """The positions that have a process."""
         return frozenset(self._held)
 
     def pid(self, worker: WorkerId) -> int | None:
@@ -137,7 +137,7 @@ class WorkerProcesses:
         held.greenlets.append(self._run(self._send_orders, living.worker, held))
 
     def adopt_silent(self, silent: SilentWorker) -> None:
-        """Hold a worker that does not answer: the event OrphanAnswered follows when it does, or Exited."""
+        """Watch a worker that does not answer: the event OrphanAnswered follows when it does, or Exited."""
         try:
             process = child_processes.WorkerProcess(silent.pid)
         except ProcessLookupError:
@@ -147,11 +147,11 @@ class WorkerProcesses:
         held.greenlets.append(self._run(self._wait_answer, silent.worker, held))
 
     def accept(self, worker: WorkerId) -> None:
-        """Tell a worker to accept; the event Accepted follows."""
+        """Order a worker to accept; the event Accepted follows."""
         self.order(worker, Question(command="accept"), lambda _: self._report(Accepted(worker)))
 
     def apply(self, worker: WorkerId, snapshot: int) -> None:
-        """Tell a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
+        """Order a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
 
         def refused(answer: Answer) -> None:
             self._report(SnapshotRefused(worker, snapshot, _reason(answer)))
@@ -162,7 +162,7 @@ class WorkerProcesses:
     def check(self, snapshot: int, workers: Iterable[WorkerId], *, timeout: float) -> dict[WorkerId, str]:
         """Ask workers whether they could apply a snapshot; return the reasons of those that could not.
 
-        One that dies meanwhile is none of them, as another takes its place.
+        A worker that dies meanwhile is not among them, as another one replaces it.
         """
         question = Question(command="check", values={"snapshot": snapshot})
         asked: dict[WorkerId, AsyncResult[Answer | None]] = {}
@@ -179,9 +179,9 @@ class WorkerProcesses:
     def order(
         self, worker: WorkerId, question: Question, then: Then = lambda _: None, refused: Then | None = None
     ) -> None:
-        """Tell a worker something; `then` is called when it said that it did it, `refused` when it did not.
+        """Send a worker an order; `then` is called when it reports success, `refused` when it does not.
 
-        Neither is called for one that dies meanwhile.
+        Neither is called if it dies meanwhile.
         """
         if held := self._held.get(worker):
             say = partial(self._log_refusal, worker, question) if refused is None else refused
@@ -193,7 +193,7 @@ class WorkerProcesses:
             held.process.kill()
 
     def tell_now(self, question: Question, workers: Iterable[WorkerId], *, timeout: float) -> None:
-        """Send several workers an order past their queues; return when all have answered.
+        """Send an order to several workers past their queues; return when all have answered.
 
         It takes `timeout` seconds at most.
         """
@@ -212,7 +212,7 @@ class WorkerProcesses:
         gevent.joinall(watches, timeout=timeout)
 
     def end(self, *, timeout: float) -> None:
-        """End every worker, by the command `stop` and after `timeout` seconds by KILL, and reap them."""
+        """End every worker, by the command `stop` and after `timeout` seconds by SIGKILL, and reap them."""
         workers = tuple(self._held)
         self.tell_now(Question(command="stop"), workers, timeout=timeout)
         watches = [held.greenlets[0] for held in self._held.values()]
@@ -234,7 +234,7 @@ class WorkerProcesses:
         )
 
     def _run(self, run: Callable[..., None], *arguments: object) -> gevent.Greenlet:
-        """Start a greenlet whose failure is a bug, and reported as one."""
+        """Start a greenlet whose failure is reported as a bug."""
         greenlet = gevent.spawn(run, *arguments)
         greenlet.link_exception(self._fault)
         return greenlet
@@ -254,15 +254,15 @@ class WorkerProcesses:
         self._report(Exited(worker, detail))
 
     def _gone(self, worker: WorkerId) -> None:
-        """Keep what a worker counted that died while it was adopted: the next one has another board."""
+        """Save the counts of a worker that died while it was adopted: the next one has another board."""
         remove_files(self._paths, self._program, worker)
         self._run(self._report, Exited(worker, "gone"))
 
     def _become_master(self, worker: WorkerId, ready: int) -> None:
-        """Wait until a worker is ready, become its master, and pass orders on from then."""
+        """Wait until a worker is ready, become its master, and then pass orders on."""
         held = self._held[worker]
         if not child_processes.wait_ready(ready):
-            held.process.kill()  # it gave up, and might be long about ending
+            held.process.kill()  # it gave up, and might take long to exit
             return
         try:
             path = self._paths.worker_control(self._program, worker.generation, worker.index)
@@ -271,12 +271,12 @@ class WorkerProcesses:
         except (ControlUnavailable, WorkerUnusable) as error:
             self._give_up(worker, held, str(error))
             return
-        held.process.pass_errors_on()  # from now on it has our standard output for that
+        held.process.pass_errors_on()  # from now on it uses our standard output for that
         self._report(Ready(worker))
         self._send_orders(worker, held)
 
     def _wait_answer(self, worker: WorkerId, held: _HeldWorker) -> None:
-        """Try to become the master of a silent worker, until it answers or its process ends."""
+        """Try to become the master of a silent worker, until it answers or exits."""
         while (living := find(self._paths, self._program, worker)) is None:
             gevent.sleep(_LOOK_AGAIN)
         held.client = living.client
@@ -305,10 +305,10 @@ class WorkerProcesses:
         try:
             held.client.ask(question, timeout=_ANSWER_TIMEOUT)
         except ControlUnavailable:
-            return  # gone already, which is as good
+            return  # already gone, which is just as good
 
     def _give_up(self, worker: WorkerId, held: _HeldWorker, reason: str) -> None:
-        """Kill a worker that does not answer any more; one that dies at that moment is not logged."""
+        """Kill a worker that no longer answers; do not log one that dies at that moment."""
         if gevent.wait([held.greenlets[0]], timeout=0.2):
             return
         self.log.error("worker-unreachable", generation=worker.generation, worker=worker.index, reason=reason)

@@ -1,1 +1,1 @@
-"""The parts of the program `redirect`: what it looks at, the rules it makes, its log, its commands."""
+"""The parts of the program `redirect`: its inputs, the rules it makes, its log, its commands."""

@@ -1,4 +1,4 @@
-"""What `redirect` answers on its control socket: to `reload`, to proxies that stop, and to who asks."""
+"""What `redirect` answers on its control socket: `reload`, proxies that stop, and queries."""
 
 import os
 import time
@@ -16,7 +16,7 @@ from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus
 
 FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
+"""Commands that members of `group:` may also use."""
 
 
 class RedirectCommands:
@@ -56,7 +56,7 @@ class RedirectCommands:
         return good(**status_answer.encode(status))
 
     def _withdraw(self, call: Call) -> Answer:
-        """Take the rules away that lead to a proxy which is about to stop accepting."""
+        """Remove the rules that redirect to a proxy which is about to stop accepting."""
         self._redirector.withdraw(call.question.text("program"))
         return good()
 

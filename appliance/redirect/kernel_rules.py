@@ -1,4 +1,4 @@
-"""The rules of redirects in the kernel: made, taken away, and put right where somebody has removed them."""
+"""The rules of redirects in the kernel: made, removed, and restored if another program has removed them."""
 
 import contextlib
 import errno
@@ -28,11 +28,11 @@ _BELONGS_TO_ANOTHER: Final = (
 
 
 class KernelRules:
-    """The rules in each family that is used; `installed` are those that are there, None for unknown.
+    """The rules in each used family; `installed` are those in the kernel, None for unknown.
 
-    `owned` is whether the kernel removes them when we end, however that comes, `guarded` whether each new
-    connection is redirected only where somebody listens. Both are how a kernel of these days has it; with an
-    older one each is told once in the log. Every function raises NftablesError where the kernel refuses.
+    `owned` is whether the kernel removes the rules when this process ends in any way, `guarded` whether a new
+    connection is redirected only if a socket listens. Current kernels do both; on an older one each is logged
+    once. Every function raises NftablesError if the kernel refuses.
     """
 
     def __init__(self, log: FilteringBoundLogger, *, connect: Callable[[], Nftables] = Nftables) -> None:
@@ -45,20 +45,20 @@ class KernelRules:
         self._families: tuple[Family, ...] = ()
 
     def were_on(self) -> frozenset[str]:
-        """Return the names of the redirects that were on when this program ended before."""
+        """Return the names of the redirects that were on when this program last ended."""
         found = (self._listed(list_chain(each, FLOWS_TABLE, PREROUTING)) for each in Family)
         return frozenset(name for objects in found for name in names_on(objects))
 
     def taken_by_monitor(self, families: Iterable[Family]) -> frozenset[Family]:
-        """Return those of the families in which OpenShift's monitor has its own rules."""
+        """Return the families in which OpenShift's monitor has its own rules."""
         return frozenset(
             each for each in families if is_monitors(self._listed(list_chain(each, *MONITORS_CHAIN)))
         )
 
     def install(self, families: Iterable[Family], wanted: Iterable[Redirection]) -> bool:
-        """Make the rules those that are wanted, by one transaction; return whether anything had to be done.
+        """Make the rules the wanted ones, in one transaction; return whether anything had to be done.
 
-        Families that were used before are emptied, so that nothing of an earlier configuration stays.
+        Families used earlier are emptied, so that nothing of an earlier configuration stays.
         """
         used = tuple(dict.fromkeys((*self._families, *families)))
         rules = frozenset(wanted)
@@ -71,14 +71,14 @@ class KernelRules:
         return True
 
     def close(self, *, keep_flows: bool) -> None:
-        """Take everything away; with `keep_flows` connections that were redirected go on."""
+        """Remove everything; with `keep_flows` redirected connections continue."""
         nftables, self._nftables = self._nftables, None
         if nftables is None:
             return
         tables = (TABLE,) if keep_flows else (TABLE, FLOWS_TABLE)
         for family in Family:
             for table in tables:
-                with contextlib.suppress(NftablesError):  # it is not there, or another appliance's
+                with contextlib.suppress(NftablesError):  # it does not exist, or is another appliance's
                     nftables.run(delete_table(family, table))
         nftables.close()
 
@@ -88,7 +88,7 @@ class KernelRules:
         return self._nftables
 
     def _listed(self, command: str) -> tuple[NftablesObject, ...]:
-        """Return what a command lists, nothing where the kernel has no such table or chain."""
+        """Return what a command lists, nothing if the kernel has no such table or chain."""
         try:
             return self._open().run(command)
         except NftablesError as error:
@@ -97,7 +97,7 @@ class KernelRules:
             raise
 
     def _stand(self, families: Iterable[Family], rules: frozenset[Redirection]) -> bool:
-        """Say whether both tables still hold rules: somebody may have flushed what the kernel let him."""
+        """Return whether both tables still hold rules: another program may have flushed what it could."""
         return all(
             any(each.kind == "rule" for each in self._listed(list_chain(family, table, PREROUTING)))
             for family in families
@@ -109,7 +109,7 @@ class KernelRules:
         return (FLOWS_TABLE, TABLE) if any(each.family is family for each in rules) else (FLOWS_TABLE,)
 
     def _make_tables(self, families: tuple[Family, ...]) -> None:
-        """Make tables that are ours, or where the kernel does not know of that, tables like any other."""
+        """Make tables that we own, or ordinary tables if the kernel has no ownership."""
         if not (self.owned and self._own_tables(families)):
             self._open().run("\n".join(f"add table {each.value} {TABLE}" for each in families))
 
@@ -132,7 +132,7 @@ class KernelRules:
 
     @staticmethod
     def _remove_leftovers(nftables: Nftables, families: tuple[Family, ...]) -> None:
-        """Remove what an earlier run left where it could not own its tables: they cannot become ours."""
+        """Remove what an earlier run left in tables without an owner: we cannot acquire them."""
         for family in families:
             try:
                 nftables.run(delete_table(family, TABLE))
@@ -152,7 +152,7 @@ class KernelRules:
         else:
             return
         nftables.run(script(families, ordered, guarded=False))
-        self.guarded = False  # after it has worked: the reason may have been another one
+        self.guarded = False  # after a success: the reason may be a different one next time
         self._log.warning("redirect-not-guarded", reason=reason)
 
 

@@ -1,8 +1,8 @@
-"""Redirects at work: looks at workers and pools when that is due, and has the kernel's rules follow.
+"""Redirects at work: polls workers and pools, and makes the kernel's rules follow.
 
-Whether workers accept is looked at twice a second, and at the moment when one ends; whether a pool has a
-server up, at the redirect's interval. One call of the kernel at a time, in the program's one thread: whoever
-is told that the rules are gone can rely on it.
+Whether workers accept is checked twice a second, and when a worker exits; whether a pool has a server up, at
+the redirect's interval. The program's one thread makes one kernel call at a time: a report that the rules are
+gone is reliable.
 """
 
 import time
@@ -29,15 +29,15 @@ from appliance.redirect.kernel_rules import KernelRules
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectState
 from appliance.wire.nftables.nftables_commands import Family
 
-_GLANCE: Final = 0.5  # seconds between two looks whether workers accept
+_GLANCE: Final = 0.5  # seconds between two checks whether workers accept
 _UNSEEN: Final = LookResult(up=False, detail="no worker was looked for yet")
 
 
 class Redirector:
-    """The redirects of the snapshot that was applied last.
+    """The redirects of the snapshot applied last.
 
-    `trouble` is why the rules are not as they should be, empty where they are. `on_fault` is told of a bug
-    that has ended the looks: the program is of no use any more.
+    `trouble` is what is wrong with the rules, empty for nothing. `on_fault` is called with a bug that has
+    ended the polling: the program is of no use any more.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class Redirector:
     # Configuration
 
     def apply(self, snapshot: Snapshot) -> None:
-        """Change to the redirects of a snapshot; those that did not change keep their state.
+        """Change to the redirects of a snapshot; unchanged ones keep their state.
 
-        Rules that lead to what this snapshot does not bind any more are gone when this returns.
+        When this returns, the rules for addresses that this snapshot no longer binds are gone.
         """
         first = self.snapshot is None
         self.log = logs.obey(REDIRECT, snapshot.log)
@@ -85,12 +85,12 @@ class Redirector:
         self._moved.set()
 
     def withdraw(self, program: str) -> None:
-        """Take the rules away that lead to a proxy, until the next snapshot: it will accept nothing more."""
+        """Remove the rules for a proxy until the next snapshot: it will accept nothing more."""
         self._withdrawn |= {program}
         self._settle()
 
     def close(self, *, keep_flows: bool) -> None:
-        """Stop looking, and take everything away; with `keep_flows` redirected connections go on."""
+        """Stop polling, and remove everything; with `keep_flows` redirected connections continue."""
         self._looks.kill()
         gevent.killall(list(self._glances.values()))
         self.rules.close(keep_flows=keep_flows)
@@ -98,7 +98,7 @@ class Redirector:
     # Status
 
     def statuses(self) -> tuple[RedirectedFrontend, ...]:
-        """Return what there is to say of each redirect."""
+        """Return the status of each redirect."""
         return tuple(map(self._status, self._switches.values()))
 
     def _status(self, switch: RedirectSwitch) -> RedirectedFrontend:
@@ -129,10 +129,10 @@ class Redirector:
             return f"OpenShift's monitor has its own rules ({', '.join(theirs)}); {switch.reason}"
         return f"{switch.program} stops" if switch.program in self._withdrawn else switch.reason
 
-    # Looks
+    # Polling
 
     def _follow_programs(self) -> None:
-        """Look for the workers of exactly those programs that are used now."""
+        """Watch the workers of exactly the programs that are used now."""
         used = {each.program for each in self._switches.values()}
         for program in self._glances.keys() - used:
             self._glances.pop(program).kill()
@@ -212,7 +212,7 @@ class Redirector:
         return switch.wanted and switch.program not in self._withdrawn
 
     def _settle(self) -> None:
-        """Have the rules follow; where the kernel refuses, the next look tries again."""
+        """Make the rules follow; if the kernel refuses, the next poll tries again."""
         meant = {each.name: tuple(redirections(each)) for each in self._switches.values()}
         families = tuple(dict.fromkeys(each.family for found in meant.values() for each in found))
         self._look_for_monitor(families)
@@ -236,7 +236,7 @@ class Redirector:
         ]
 
     def _look_for_monitor(self, families: Iterable[Family]) -> None:
-        """Note where monitor has its rules; where that cannot be seen it is as it was, and ours are made."""
+        """Note whether monitor has its rules; if unknown, assume no change and make ours."""
         try:
             self._monitored = self.rules.taken_by_monitor(families)
         except NftablesError as error:
@@ -245,7 +245,7 @@ class Redirector:
             self._note_unknown("monitor", "")
 
     def _note_unknown(self, what: str, reason: str) -> None:
-        """Log once that something cannot be seen, or why it cannot by now."""
+        """Log once why something cannot be read, and again if the reason changes."""
         if reason and self._unknown.get(what) != reason:
             self.log.warning("look-impossible", what=what, reason=reason)
         self._unknown[what] = reason

@@ -1,4 +1,4 @@
-"""The files of the accepted configuration: what is lost or damaged is written again."""
+"""The files of the accepted configuration: lost or damaged ones are written again."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,14 +12,14 @@ from appliance.wire.lines.control import AnswerProblem
 
 
 class OnceLog:
-    """Logs that a program, or a file, is not as the accepted configuration wants it: once for each reason."""
+    """Logs that a program or a file differs from the accepted configuration: once for each reason."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
         self._logged: set[tuple[str, str]] = set()
 
     def failed(self, name: str, message: str) -> None:
-        """Log a failure, unless that was done since `recovered` was last called for the name."""
+        """Log a failure, unless it was logged since `recovered` was last called for the name."""
         if (name, message) not in self._logged:
             self._logged.add((name, message))
             self._log.error("converge-failed", name=name, error=message)
@@ -32,7 +32,7 @@ class OnceLog:
 class AcceptedFiles:
     """The accepted snapshot, as programs read it when they start, and its last-good copy.
 
-    `not_kept` are files that a later start may want and that cannot be written, with the reason.
+    `not_kept` maps files that a later start may want and that cannot be written to the reason.
     """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger, once: OnceLog) -> None:
@@ -42,7 +42,7 @@ class AcceptedFiles:
         self._once = once
 
     def heal(self, accepted: Snapshot) -> list[AnswerProblem]:
-        """Write again what is lost or damaged; return what cannot be. A damaged file gets another name."""
+        """Write lost or damaged files again; return those that fail. A damaged file is renamed."""
         for path, reason in list(snapshots.damaged(self._paths)):
             aside = state_files.set_aside(path)
             self._log.error("state-damaged", reason=reason, aside=str(aside) if aside else None)

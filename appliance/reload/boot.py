@@ -1,4 +1,4 @@
-"""The first step of a start: directories, the lock on them, and the configuration that everything obeys."""
+"""The first step of a start: directories, the lock on them, and the configuration that all programs use."""
 
 import contextlib
 import os
@@ -32,9 +32,9 @@ _TAKE_OVER: Final = "take its place (--take-over), or give this one another --ru
 
 
 class BootError(Exception):
-    """Nothing can be started; every reason, each with its place in the configuration where it has one.
+    """Nothing can be started; has every reason, with its place in the configuration if it has one.
 
-    `step` is what the operator does next.
+    `step` is the operator's next step.
     """
 
     def __init__(self, *problems: AnswerProblem, step: str) -> None:
@@ -44,15 +44,15 @@ class BootError(Exception):
 
 
 class TakenError(BootError):
-    """Another appliance runs in the runtime directory, and goes on."""
+    """Another appliance runs in the runtime directory, and continues."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What to start with; `errors` are of the operator's files, where something else is used instead.
+    """The configuration to start with; `errors` are of the operator's files, if it is not from them.
 
-    That is the last-good copy, or a snapshot that is `awaited`: nothing runs but what takes the first good
-    one. `damaged` are files of ours that could not be read, and what became of each.
+    Then it is the last-good copy, or an `awaited` snapshot: only the programs that take the first good one
+    run. `damaged` are files of ours that could not be read, and what became of each.
     """
 
     snapshot: Snapshot
@@ -64,8 +64,8 @@ class Start:
 def make_directories(paths: Paths) -> None:
     """Create the runtime and state directories, for their owner alone; raises BootError.
 
-    One that is there and that others can write to is refused: what lies in it is obeyed.
-    The state directory may be missing or read-only: then what it is for is not kept, and `write` says so.
+    An existing directory that others can write to is refused, as its files take effect. The state directory
+    may be missing or read-only: then its files are not kept, and `write` reports that.
     """
     if len(os.fsencode(paths.runtime.absolute())) > _LONGEST_RUNTIME:
         too_long = (
@@ -88,7 +88,7 @@ def make_directories(paths: Paths) -> None:
 def _make(path: Path) -> None:
     _refuse_shared(path)
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _refuse_shared(path)  # in a directory such as /tmp somebody may have been faster
+    _refuse_shared(path)  # in a directory such as /tmp another user may have been faster
 
 
 def _refuse_shared(path: Path) -> None:
@@ -101,7 +101,7 @@ def _refuse_shared(path: Path) -> None:
 def lock(paths: Paths) -> int:
     """Return a descriptor that holds the runtime directory, over exec too; raises BootError and TakenError.
 
-    Where somebody has removed the directory, its lock is free until supervisord has taken that as well.
+    If the directory was removed, its lock is free until supervisord has taken it too.
     """
     path = paths.lock
     try:
@@ -120,10 +120,10 @@ def _is_supervised(paths: Paths) -> bool:
 
 
 def choose(paths: Paths) -> Start:
-    """Return the operator's configuration, or what was accepted last where that has errors; raises BootError.
+    """Return the operator's configuration, or the last accepted one if it has errors; raises BootError.
 
-    That is the last-good copy, or what is left of the last run where the copy is older or cannot be read.
-    Where nothing was ever accepted, and somebody else writes the files, they are waited for.
+    The last accepted one is the last-good copy, or the remains of the last run if the copy is older or cannot
+    be read. If none was ever accepted, and another program writes the files, they are waited for.
     """
     damaged = tuple(_set_aside(paths))
     found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
@@ -143,9 +143,10 @@ def choose(paths: Paths) -> Start:
 
 
 def choose_beside(paths: Paths) -> Start:
-    """Return what to start with beside an appliance that runs; raises TakenError.
+    """Return the start configuration alongside a running appliance; raises TakenError.
 
-    Nothing is repaired, and nothing else is used instead of what the operator wrote: the other one has that.
+    Nothing is repaired, and nothing replaces the operator's files: the running appliance has the last
+    accepted configuration.
     """
     found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
     known = [each for each in found if not each.awaited]
@@ -156,20 +157,20 @@ def choose_beside(paths: Paths) -> Start:
 
 
 def _chosen(paths: Paths, judged: Snapshot, known: Sequence[Snapshot]) -> Snapshot:
-    """Return the operator's configuration, as what was accepted last where that is the same."""
+    """Return the operator's configuration, or the last accepted snapshot if it is the same."""
     last = known[0] if known else None
     wanted = with_found(judged, found_files.read(paths), before=last)
     return last if last and snapshots.same(last, wanted) else wanted
 
 
 def wanted_readers(paths: Paths) -> str | None:
-    """Return the group that the operator's file lets in, as far as it can be read before it is judged."""
+    """Return the group that the operator's file admits, as far as it can be read before validation."""
     group = _early(paths, b"group").get("group")
     return group if isinstance(group, str) else None
 
 
 def wanted_sockets(paths: Paths) -> tuple[Path, ...]:
-    """Return the sockets elsewhere that are to be listened on, as far as can be read likewise."""
+    """Return the further sockets to listen on, as far as they can be read before validation."""
     said = _early(paths, b"socket")
     reload, stats = said.get("reload"), said.get("stats")
     further = reload.get("sockets") if isinstance(reload, dict) else None
@@ -182,7 +183,7 @@ def wanted_sockets(paths: Paths) -> tuple[Path, ...]:
 
 
 def _early(paths: Paths, word: bytes) -> Mapping[str, Plain]:
-    """Return what the operator's file says; nothing where it is without a word, and need not be parsed."""
+    """Return the content of the operator's file; nothing if it lacks a word, and need not be parsed."""
     with contextlib.suppress(FileUnusable, DocumentError):
         text = config_file.read(paths.config)
         return read(text).value if word in text else {}
@@ -190,9 +191,9 @@ def _early(paths: Paths, word: bytes) -> Mapping[str, Plain]:
 
 
 def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[AnswerProblem, ...]:
-    """Put what was chosen where every program reads it; return what is not kept; raises BootError.
+    """Write the chosen configuration where every program reads it; return what is not kept; raises BootError.
 
-    Only what programs read has to be written. What a later start may want is disposable.
+    Only the files that programs read must be written. Files for a later start are optional.
     """
     try:
         snapshots.propose(paths, start.snapshot)
@@ -233,6 +234,6 @@ def _set_aside(paths: Paths) -> Iterator[AnswerProblem]:
 
 
 def remove_stale_sockets(paths: Paths) -> None:
-    """Remove supervisord's socket of an earlier run: the lock says that nobody listens on it."""
+    """Remove supervisord's socket of an earlier run: the lock shows that no process listens on it."""
     for path in (paths.supervisor_socket, *paths.runtime.glob(f"{paths.supervisor_socket.name}.*")):
         state_files.clear_way(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Programs that are found with another snapshot than the accepted one are led to it.
+"""Brings programs that have another snapshot than the accepted one to it.
 
-That happens where a program started in the middle of a reload, or `reload` died between the acceptance and
-the last commit: the accepted snapshot is written then, and some programs work by the one before.
+A program has another one if it started in the middle of a reload, or if `reload` died between the acceptance
+and the last commit: then the accepted snapshot is written, and some programs still use the one before.
 """
 
 from appliance.core.programs import needed
@@ -13,9 +13,9 @@ from appliance.reload.program_outcomes import failures_of
 
 
 def converge(accepted: Snapshot, clients: ProgramClients, once: OnceLog, *, everybody: bool) -> None:
-    """Lead programs to the accepted snapshot: all that are up, or those that say they have another.
+    """Bring programs to the accepted snapshot: all that are up, or those that report another one.
 
-    Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
+    Needed programs that never ran, or were stopped by a reload, are started, others stopped.
     """
     programs = needed(accepted)
     try:

@@ -1,7 +1,7 @@
 """Whether this node takes part in its virtual routers: the line `stop` ends that until the next `reload`.
 
-What is wanted is noted in a file first, so that a `vrrp` that is down obeys it when it starts. One that runs
-is told, and told again until it has answered.
+The wish is noted in a file first, so that a `vrrp` that is down follows it when it starts. A running one gets
+the command, and gets it again until it has answered.
 """
 
 from typing import Final
@@ -22,19 +22,19 @@ TAKE_PART: Final = "take-part"
 
 
 class Participation:
-    """What is wanted, and whether `vrrp` knows it."""
+    """Whether the node should take part, and whether `vrrp` knows that."""
 
     def __init__(self, paths: Paths, clients: ProgramClients, log: FilteringBoundLogger) -> None:
         self._paths = paths
         self._clients = clients
         self._log = log
-        self._is_told = False  # one that was killed before us may not have told it
+        self._is_told = False  # an earlier process may have been killed before it sent the command
 
     def stop(self, accepted: Snapshot) -> Answer:
-        """Have `vrrp` leave all virtual IPs to others, in order."""
+        """Have `vrrp` leave all virtual IPs to other nodes, in order."""
         if VRRP not in needed(accepted):
             return bad("there are no virtual IPs to stop")
-        if not stopped_virtual_ips.are_stopped(self._paths):  # dynkeepalived says it every five seconds
+        if not stopped_virtual_ips.are_stopped(self._paths):  # dynkeepalived sends it every five seconds
             try:
                 stopped_virtual_ips.note_stop(self._paths)
             except OSError as error:
@@ -44,7 +44,7 @@ class Participation:
         return bad(problem) if problem else good(stopped=[each.name for each in accepted.virtual_routers])
 
     def resume(self) -> list[AnswerProblem]:
-        """End a stop, where there was one; return what could not be done."""
+        """End a stop, if there is one; return what failed."""
         if not stopped_virtual_ips.are_stopped(self._paths):
             return []
         try:
@@ -56,14 +56,14 @@ class Participation:
         return [problem] if problem else []
 
     def converge(self, accepted: Snapshot) -> None:
-        """Tell `vrrp` again what it has not answered."""
+        """Send `vrrp` a command again that it has not answered."""
         if not self._is_told and VRRP in needed(accepted):
             self._tell()
 
     def _tell(self) -> AnswerProblem | None:
         wanted = not stopped_virtual_ips.are_stopped(self._paths)
         outcome = self._clients.tell(VRRP, TAKE_PART, wanted=wanted)
-        # One that is down reads the note at its start; it may also have read it just before this change.
+        # If it is down it reads the note at its start; it may also have read it just before this change.
         self._is_told = isinstance(outcome, Answer) and outcome.ok
         if isinstance(outcome, ProgramDown):
             return None

@@ -1,7 +1,7 @@
-"""The programs that obey snapshots, as the reload program asks them: prepare, commit, abort, and who is up.
+"""The programs that use snapshots, as the reload program controls them: prepare, commit, abort, status.
 
-A program that is down takes the accepted snapshot when it starts, so it does not stand in a reload's way.
-One that runs and does not answer does: it would go on with a configuration that nobody asked for.
+A program that is down reads the accepted snapshot when it starts, so it does not block a reload. One that
+runs and does not answer does: it would keep a configuration that nobody asked for.
 """
 
 import time
@@ -31,7 +31,7 @@ _LOOK_AGAIN: Final = 0.05
 class ProgramTimeouts:
     """Longest waits in seconds: `life` for any answer, `start` for a program to come up, and each step.
 
-    `prepare` is longer than a proxy waits for its workers, so that the proxy says what is wrong.
+    `prepare` is longer than a proxy waits for its workers, so that the proxy can report the cause.
     """
 
     life: float = 5.0
@@ -43,21 +43,21 @@ class ProgramTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramDown:
-    """A program that is not there to be asked, and what supervisord says about it."""
+    """A program that is not running, and its state as supervisord reports it."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramUnreachable:
-    """A program that runs and cannot be asked: it would go on with another configuration, unseen."""
+    """A program that runs and cannot be asked: it would continue with another configuration, unseen."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLost:
-    """A program that took a question and gave no answer: it went away, or it hangs."""
+    """A program that got a command and gave no answer: it exited, or it hangs."""
 
     reason: str
 
@@ -68,7 +68,7 @@ _PROXY: Final = "proxy-"
 
 
 class _Stopped:
-    """Names of the programs that were stopped from here; on disk, as `reload` may be killed meanwhile."""
+    """Names of the programs that `reload` stopped; on disk, as `reload` may be killed meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -98,30 +98,30 @@ class ProgramClients:
         self._stopped = _Stopped(paths.runtime / "stopped.json")
 
     def prepare(self, programs: Iterable[str], number: int, *, forced: bool = False) -> dict[str, Outcome]:
-        """Ask all at once to do everything of a snapshot that can fail; they are told that it is `forced`."""
+        """Ask all at once to do everything for a snapshot that can fail; `forced` is passed to them."""
         more = {"forced": True} if forced else {}
         return self._ask_all("prepare", programs, number, self._timeouts.prepare, **more)
 
     def commit(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
-        """Ask one after the other to make a snapshot real."""
+        """Order one after another to make a snapshot real."""
         return {each: self._ask(each, "commit", number, self._timeouts.commit) for each in programs}
 
     def abort(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
-        """Ask all at once to forget a snapshot."""
+        """Order all at once to forget a snapshot."""
         return self._ask_all("abort", programs, number, self._timeouts.abort)
 
     def tell(self, program: str, command: str, **values: object) -> Outcome:
-        """Tell one program something that changes no configuration."""
+        """Send one program a command that changes no configuration."""
         return self._ask(program, command, None, self._timeouts.commit, **values)
 
     def snapshot_of(self, program: str) -> int | None:
-        """Return the number of the snapshot that a program has, None where it does not answer."""
+        """Return the number of the snapshot that a program has, None if it does not answer."""
         answer = self._ask(program, "status", None, self._timeouts.life)
         number = answer.values.get("snapshot") if isinstance(answer, Answer) else None
         return number if isinstance(number, int) else None
 
     def has_applied(self, program: str, number: int) -> bool:
-        """Say whether a program has applied a snapshot, with all its workers where it has some."""
+        """Return whether a program has applied a snapshot, in all its workers if it has any."""
         answer = self._ask(program, "status", None, self._timeouts.life)
         return (
             isinstance(answer, Answer)
@@ -130,7 +130,7 @@ class ProgramClients:
         )
 
     def start(self, program: str) -> None:
-        """Have a program started, once it has ended; raises SupervisorUnavailable, OSError."""
+        """Start a program, once it has ended; raises SupervisorUnavailable, OSError."""
         if not self._has_ended(program):
             self._stopped.add(program)
             raise SupervisorUnavailable(f"{program} is still stopping: it is started when it has ended")
@@ -138,16 +138,16 @@ class ProgramClients:
         self._stopped.discard(program)
 
     def stop(self, program: str) -> None:
-        """Have a program stopped; raises SupervisorUnavailable, OSError (it could not be noted)."""
+        """Stop a program; raises SupervisorUnavailable, OSError (the stop could not be noted)."""
         try:
             self._stopped.add(program)
         finally:
             self._supervisor.stop(program)
 
     def put_right(self, programs: Collection[str]) -> None:
-        """Start those that never ran or that `stop` stopped, stop others of ours that run.
+        """Start needed programs that never ran or that `stop` stopped; stop others of ours that run.
 
-        Any other program that is stopped was stopped by the operator, and stays so. Raises
+        Any other stopped program was stopped by the operator, and stays stopped. Raises
         SupervisorUnavailable, OSError.
         """
         processes, ours = self.processes(), self._stopped.names()
@@ -164,14 +164,14 @@ class ProgramClients:
                 self._stopped.discard(each.name)
 
     def try_again(self, program: str) -> None:
-        """Have a program that failed to start started now, not when its pause is over."""
+        """Restart a program that failed to start now, not at the end of its pause."""
         if self._state(program) in _FAILING:
-            # supervisord refuses to start one that is in BACKOFF; one that was stopped it starts.
+            # supervisord refuses to start a program in BACKOFF, but starts a stopped one.
             self.stop(program)
             self.start(program)
 
     def processes(self) -> Mapping[str, ProcessInfo]:
-        """Return what supervisord knows; empty where there is none."""
+        """Return the processes that supervisord lists; empty without a supervisord."""
         try:
             return {each.name: each for each in self._supervisor.processes()}
         except SupervisorUnavailable:
@@ -180,7 +180,8 @@ class ProgramClients:
     def wait_for(self, program: str) -> ProgramDown | ProgramUnreachable | None:
         """Return once a program that is coming up or runs can be asked.
 
-        Down where it is not or takes too long, Unreachable where it runs and cannot be asked in that time.
+        Return Down if it does not come up or takes too long, Unreachable if it runs and cannot be asked in
+        that time.
         """
         down = self._wait(program, lambda: self._can_be_asked(program))
         if down is not None and self._runs(program):
@@ -190,11 +191,11 @@ class ProgramClients:
         return down
 
     def wait_until_applied(self, program: str, number: int) -> ProgramDown | None:
-        """Return once a program has a snapshot; ProgramDown where it is not coming up or takes too long."""
+        """Wait until a program has a snapshot; return ProgramDown if it does not start or takes too long."""
         return self._wait(program, lambda: self.snapshot_of(program) == number)
 
     def _has_ended(self, program: str) -> bool:
-        """Wait while a program is stopping: supervisord would take a start, and do nothing."""
+        """Wait while a program is stopping: supervisord would accept a start, and do nothing."""
         deadline = time.monotonic() + self._timeouts.start
         while self._state(program) == "STOPPING":
             if time.monotonic() > deadline:
@@ -224,8 +225,8 @@ class ProgramClients:
             return ProgramDown(reason=str(error))
         with client:
             try:
-                # A program that hangs takes connections all the same, in its backlog. It is found here,
-                # within a few seconds; the command itself may rightly take two minutes.
+                # A hanging program still accepts connections, in its backlog. It is detected here, within a
+                # few seconds; the command itself may legitimately take two minutes.
                 client.ask(Question(command="status"), timeout=self._timeouts.life)
                 return client.ask(Question(command=command, values=values), timeout=timeout)
             except ControlUnavailable as error:
@@ -239,17 +240,17 @@ class ProgramClients:
         return True
 
     def _is_coming(self, program: str) -> bool:
-        """Say whether a program comes up or runs; then its control socket is there soon."""
+        """Return whether a program comes up or runs; then its control socket is there soon."""
         state = self._state(program)
         return state in _COMING_UP or (not state and self._is_there(program))
 
     def _runs(self, program: str) -> bool:
-        """Say whether a program has been up for a while: one that is starting reads what is accepted now."""
+        """Return whether a program has been up for a while: a starting one reads the accepted snapshot."""
         state = self._state(program)
         return state == "RUNNING" or (not state and self._is_there(program))
 
     def _is_there(self, program: str) -> bool:
-        """Say whether the process of a program is there, where no supervisord can be asked."""
+        """Return whether the process of a program exists, for when no supervisord can be asked."""
         module, group = (
             ("proxy", (program.removeprefix(_PROXY),)) if program.startswith(_PROXY) else (program, ())
         )

@@ -1,4 +1,4 @@
-"""What a new configuration may not ask of this machine, found before any program is asked to prepare it."""
+"""The demands of a new configuration that this machine cannot meet, found before any program prepares it."""
 
 from collections.abc import Container, Iterable, Iterator
 
@@ -17,7 +17,7 @@ from appliance.wire.lines.control import AnswerProblem
 
 
 class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever asked
-    """A reload that changes nothing, and why; `lost` are programs that went away or hung as they prepared."""
+    """A reload that changes nothing, and why; `lost` are programs that exited or hung as they prepared."""
 
     def __init__(self, problems: Iterable[AnswerProblem], *, lost: Iterable[str] = ()) -> None:
         self.problems = tuple(problems)
@@ -26,7 +26,7 @@ class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever ask
 
 
 class FilesRefused(ReloadRefused):
-    """A reload that is refused for what the files say: only other files are another reload."""
+    """A reload that is refused for the content of the files: repeating it needs other files."""
 
 
 def refuse_log_file(accepted: Snapshot, wanted: Snapshot) -> None:
@@ -37,7 +37,7 @@ def refuse_log_file(accepted: Snapshot, wanted: Snapshot) -> None:
 
 
 def refuse_group(accepted: Snapshot, wanted: Snapshot) -> tuple[AnswerProblem, ...]:
-    """Refuse a new group that our user cannot let in; return the warning that any other comes at a start."""
+    """Refuse a new group that our user cannot admit; return the warning that others apply at a start."""
     if wanted.readers == accepted.readers:
         return ()
     if wanted.readers is not None and (why := readers.objection(wanted.readers)):
@@ -51,7 +51,7 @@ def unbindable(
 ) -> list[AnswerProblem]:
     """Return what would keep programs that do not run yet from binding.
 
-    They are started after the point of no return, so it is tried here, and closed again.
+    They are started after the point of no return, so it is tried here, and the sockets are closed again.
     """
     problems = list(_unbindable_stats(wanted)) if STATS in starting else []
     groups = [group for group in wanted.proxied if group.program in starting]
@@ -69,7 +69,7 @@ def unbindable(
 
 
 def unforwardable(wanted: Snapshot) -> Iterator[AnswerProblem]:
-    """Yield what keeps the kernel from forwarding what a snapshot wants it to."""
+    """Yield what keeps the kernel from forwarding as a snapshot demands."""
     for group, frontend in wanted.forwarded:
         for why in forwarding.objections(families(wanted, frontend)):
             yield AnswerProblem(message=why, path=f"{group.name}.frontends.{frontend.name}.forward")

@@ -1,4 +1,4 @@
-"""What `reload` tells: what became of each change of configuration, and that a last-good copy runs."""
+"""The events of `reload`: the outcome of each change of configuration, and that a last-good copy runs."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,29 +11,29 @@ _SUBJECT = "configuration"
 
 
 def done(values: Mapping[str, object]) -> OperatorEvent:
-    """Return the event of a configuration that everybody obeys."""
+    """Return the event of a configuration that all programs use."""
     changed = values.get("changed")
     names = ", ".join(map(str, changed)) if isinstance(changed, Sequence) else ""
     return _event(EventKind.RELOAD_DONE, after=_number(values), detail=names)
 
 
 def refused(problems: Iterable[AnswerProblem]) -> OperatorEvent:
-    """Return the event of a configuration that was refused: the one before it goes on."""
+    """Return the event of a refused configuration: the one before it continues."""
     return _event(EventKind.RELOAD_REFUSED, detail=_words(problems))
 
 
 def refused_for_now(problems: Iterable[AnswerProblem]) -> OperatorEvent:
-    """Return the event of one that was refused in passing, and is tried again by itself."""
+    """Return the event of a configuration that was refused for now, and is retried automatically."""
     return _event(EventKind.RELOAD_REFUSED, detail=f"{_words(problems)}; it is tried again")
 
 
 def incomplete(values: Mapping[str, object], problems: Iterable[AnswerProblem]) -> OperatorEvent:
-    """Return the event of a configuration that is accepted, and that not everybody obeys yet."""
+    """Return the event of an accepted configuration that not all programs use yet."""
     return _event(EventKind.RELOAD_INCOMPLETE, after=_number(values), detail=_words(problems))
 
 
 def last_good(note: Degraded) -> OperatorEvent:
-    """Return the event of a start from the last-good copy; told twice it is the same one."""
+    """Return the event of a start from the last-good copy; if repeated it is the same event."""
     return OperatorEvent(
         when=note.since,
         kind=EventKind.LAST_GOOD,

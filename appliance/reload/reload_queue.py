@@ -1,8 +1,7 @@
-"""Requests for a reload or a stop, in the order of their coming: one at a time, answered when it is done.
+"""Requests for a reload or a stop, in order of arrival: one at a time, answered when it is done.
 
-Between requests it does what is due: programs that have not applied the accepted snapshot are led to it, what
-was refused in passing is tried again, and the operator's file is looked at, for a request may have been lost
-while this program was restarted.
+Between requests it does what is due: brings programs to the accepted snapshot, retries what was refused for
+now, and checks the operator's file, as a request may have been lost while this program was restarted.
 """
 
 import time
@@ -23,15 +22,15 @@ from appliance.reload.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 DISCOVER: Final = "discover"
-"""Source of requests that only give pools the servers that were found in the cluster."""
+"""Source of requests that only give pools the servers found in the cluster."""
 
 AGAIN: Final = "again"
-"""Source of a reload that was refused in passing, and is tried again by itself."""
+"""Source of a reload that was refused for now, and is retried automatically."""
 
-_TURN: Final = 1.0  # seconds between two looks at what is due
-_CONVERGE: Final = 5.0  # seconds between two looks at which snapshot every program has
+_TURN: Final = 1.0  # seconds between two checks for due work
+_CONVERGE: Final = 5.0  # seconds between two checks which snapshot every program has
 _BUG: Final = "internal error, see the log"
-_LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is told to end
+_LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is terminated
 
 _Done = TypeVar("_Done")
 
@@ -46,14 +45,14 @@ class _Request:
 
 
 RESULTS: Final = ("done", "unchanged", "refused", "refused-again")
-"""What can come of a reload, as it is counted; the last is of one that was tried again by itself."""
+"""The counted results of a reload; the last is that of an automatic retry."""
 
 
 class ReloadQueue:
-    """Takes requests from everywhere, has them done one at a time, and remembers what came of them.
+    """Takes requests from all sources, executes them one at a time, and remembers their outcome.
 
-    `after` does what follows a reload and returns what it could not. `last` is for `status`;
-    `refused` holds the errors of the last reload, until one succeeds. `busy` is True while work is under way.
+    `after` does what follows a reload and returns what failed. `last` is for `status`; `refused` holds the
+    errors of the last reload, until one succeeds. `busy` is True while work is under way.
     """
 
     def __init__(
@@ -80,28 +79,28 @@ class ReloadQueue:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many reloads had which result, over restarts of this program."""
+        """How many reloads had each result, over restarts of this program."""
         return self._kept.counts
 
     def ask(self, source: str, *, forced: bool = False) -> Answer:
-        """Return the answer to one request for a reload, when its own turn is done."""
+        """Request a reload; return the answer when it is done."""
         return self._answer(_Request(source=source, forced=forced))
 
     def ask_to_stop(self, source: str) -> Answer:
-        """Return the answer to one request to leave the virtual IPs, when its own turn is done."""
+        """Request to leave the virtual IPs; return the answer when that is done."""
         return self._answer(_Request(source=source, stops=True))
 
     def ask_to_rehearse(self, source: str) -> Answer:
-        """Return what a reload would do, when its turn comes; it is not remembered as a reload."""
+        """Return what a reload would do, when its turn comes; it is not recorded as a reload."""
         return self._answer(_Request(source=source, rehearses=True))
 
     def hang_up(self) -> None:
-        """Leave a request that nobody waits for, unless one is waiting: it will read the same file."""
+        """Queue a reload without waiting, unless one is queued already: it will read the same file."""
         if all(each.stops or each.rehearses for each in self._queue.queue):
             self._queue.put(_Request(source="SIGHUP"))
 
     def close(self) -> None:
-        """Wait a few seconds for a running reload to come to its end, and take no other."""
+        """Wait a few seconds for a running reload to end, and take no other."""
         deadline = time.monotonic() + _LAST_TURN
         while self.busy and time.monotonic() < deadline:
             gevent.sleep(0.05)
@@ -130,7 +129,7 @@ class ReloadQueue:
         return self._guarded(lambda: self._participation.stop(accepted)) or bad(_BUG)
 
     def _obey_request(self, request: _Request) -> Answer:
-        """Reload, and take part in the virtual routers again: a refused file leaves those accepted before."""
+        """Reload, and take part in the virtual routers again: after a refused file, in the accepted ones."""
         answer = self._obey(request.source, forced=request.forced)
         return _with_warnings(answer, self._guarded(self._participation.resume) or [])
 
@@ -149,16 +148,16 @@ class ReloadQueue:
             self._kept.count(outcome)
         except OSError as error:
             self._log.warning("reload-not-counted", reason=error.strerror)
-        if source != DISCOVER:  # which tries again, and says itself what came of it
+        if source != DISCOVER:  # which retries, and reports the outcome itself
             self.refused = answer.errors
         self._incomplete = bool(
             answer.errors and "configuration" in answer.values
-        )  # accepted, and not obeyed by all
+        )  # accepted, but not used by all
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
     def _next(self) -> _Request:
-        """Return the next request; while there is none, do what is due."""
+        """Return the next request; do what is due until there is one."""
         while True:
             try:
                 request: _Request = self._queue.get(timeout=_TURN)
@@ -199,7 +198,7 @@ class ReloadQueue:
 
 
 def _with_warnings(answer: Answer, problems: list[AnswerProblem]) -> Answer:
-    """Return the answer to a reload that was done with the warnings of what follows it."""
+    """Return the answer to a reload that succeeded, with the warnings of what follows it."""
     if not answer.ok or not problems:
         return answer
     warned = answer.values.get("warnings")

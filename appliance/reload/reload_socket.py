@@ -1,9 +1,9 @@
-"""Reload sockets: where lines come in and answers go out, for clients that may do anything.
+"""Reload sockets: lines come in and answers go out, whatever the clients do.
 
 A client may hold its connection for days, send many lines, and never read: lines of one connection are
-obeyed and answered in order, and an answer that finds its buffer full is lost, whole. A path that cannot be
-listened on now (its directory is not there yet, another program has it) is tried again, and so is one that
-somebody removed. Sockets belong to their owner alone (mode 0600).
+executed and answered in order, and an answer that finds the buffer full is lost as a whole. A path that
+cannot be listened on now (its directory does not exist yet, another program has it) is tried again, and so is
+one that was removed. Sockets belong to their owner alone (mode 0600).
 """
 
 import os
@@ -21,14 +21,14 @@ from appliance.wire.lines.control import Answer, encode_answer
 from appliance.wire.lines.reload_line import ReloadLines, SocketLine
 
 Respond = Callable[[SocketLine], Answer]
-"""Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
+"""Executes one line and returns its answer; blocks the connection's greenlet until its turn is done."""
 
 _CHUNK: Final = 4096  # bytes: as many lines as fit into a slice of time
-_LAST_ANSWER: Final = 5.0  # seconds for a client that has ended its side to read the rest of a line
+_LAST_ANSWER: Final = 5.0  # seconds for a client that has closed its side to read the rest of a line
 
 
 class Outbox:
-    """The answers of one connection: whole lines or none, and never a wait."""
+    """The answers of one connection: whole lines or none, without ever waiting."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.lost = 0
@@ -36,7 +36,7 @@ class Outbox:
         self._rest: Greenlet | None = None
 
     def put(self, line: bytes) -> None:
-        """Send a line, or count it as lost where the client does not read."""
+        """Send a line, or count it as lost if the client does not read."""
         sent = 0 if self._finishing() else self._write(line)
         if not sent:
             self.lost += 1
@@ -44,7 +44,7 @@ class Outbox:
             self._rest = gevent.spawn(self._finish, line[sent:])
 
     def close(self) -> None:
-        """Give a begun line a last chance."""
+        """Give a partly written line a last chance."""
         if self._rest is not None:
             self._rest.join(_LAST_ANSWER)
             self._rest.kill()
@@ -77,11 +77,11 @@ class ReloadSockets:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Return why each path that is not listened on is not."""
+        """Return, for each path that is not listened on, why."""
         return {str(path): each.failure for path, each in self._listeners.items() if each.failure}
 
     def follow(self, paths: Iterable[Path]) -> None:
-        """Listen on exactly these paths; connections of those that leave go on."""
+        """Listen on exactly these paths; connections of removed paths continue."""
         wanted = set(paths)
         for path in self._listeners.keys() - wanted:
             self._listeners.pop(path).close()
@@ -108,7 +108,7 @@ class ReloadSockets:
                     self._turns.give()
                     outbox.put(encode_answer(self._respond(line)))
         except OSError:
-            pass  # the client is gone, with answers unread: what it sent before has been obeyed
+            pass  # the client is gone, with answers unread: what it sent before has been executed
         finally:
             if lines.unfinished:
                 self._log.info("reload-line-unfinished")

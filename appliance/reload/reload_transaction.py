@@ -1,14 +1,14 @@
 """One change of configuration, everywhere or nowhere: a two-phase commit over the programs.
 
-Order: read and check everything; nothing changed is an answer; every program prepares, which is all that can
-fail; the snapshot is accepted (written), the point of no return; every program commits. Before that point any
-failure aborts everywhere, and the old configuration never noticed. After it the answer of one program that
-fails cannot undo what others have done, so it is told again until it does it (`convergence`), and the answer
-is no: traffic goes on by another configuration than the accepted one.
+Order: read and check everything, and answer at once if nothing has changed; every program prepares, which is
+all that can fail; the snapshot is accepted (written), the point of no return; every program commits. Before
+that point any failure aborts everywhere, and the old configuration is not affected. After it the failure of
+one program cannot undo what others have done, so the order is repeated until it succeeds (`convergence`), and
+the answer is an error: traffic still uses another configuration than the accepted one.
 
-A program of a group that is new is started after that point; that it can bind is tried before. A program that
-is down takes the accepted snapshot when it starts, and is passed over with a warning. One that runs and
-cannot be asked is a refusal: it would go on with the old configuration, and nobody would know.
+The program of a new group is started after that point; whether it can bind is tried before. A program that is
+down reads the accepted snapshot when it starts, and is skipped with a warning. One that runs and cannot be
+asked makes the reload fail: it would continue with the old configuration unnoticed.
 """
 
 import time
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
 
 _Changed = tuple[dict[str, object], tuple[AnswerProblem, ...]]
-"""What a reload answers, and the programs that have not committed."""
+"""The answer to a reload, and the programs that have not committed."""
 
 
 class ReloadTransaction:
-    """Leads every program from one snapshot to the next; `accepted` is what they have or are led to."""
+    """Brings every program from one snapshot to the next; `accepted` is what they have or should have."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ReloadTransaction:
 
     @property
     def again_in(self) -> float | None:
-        """Seconds until a reload that was refused in passing is tried again, None where none is."""
+        """Seconds until a reload that was refused for now is retried, None if there is none."""
         return self._refusal.again_in
 
     @property
@@ -93,18 +93,18 @@ class ReloadTransaction:
         return self._files.not_kept
 
     def reload(self, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
-        """Make the operator's files real, or refuse them with every reason; `files` is what was read.
+        """Apply the operator's files, or refuse them with every reason; `files` is what was read.
 
-        With `forced` a virtual IP that is held here does not stand in its way.
+        With `forced` a virtual IP that is held here does not prevent it.
         """
         self._refusal.forget()
         self._forced = forced
         return self._reload(self._watched.read() if files is None else files)
 
     def is_to_be_tried_again(self) -> bool:
-        """Say whether a reload that was refused in passing is due, and its files are as they were.
+        """Return whether a retry is due, and the files are unchanged since the refusal.
 
-        Other files are a matter of who asks next, or of the watch.
+        Changed files are left to the next request, or to the watch.
         """
         if not self._refusal.is_due:
             return False
@@ -114,7 +114,7 @@ class ReloadTransaction:
         return False
 
     def try_again(self) -> Answer:
-        """Reload once more what was refused in passing."""
+        """Retry a reload that was refused for now."""
         self._refusal.begin()
         return self._reload(self._watched.judged)
 
@@ -128,7 +128,7 @@ class ReloadTransaction:
         return answer
 
     def rehearse(self) -> Answer:
-        """Say what `reload` would do now, and what refuses it: programs prepare it and forget it."""
+        """Return what `reload` would do now, or why it fails: programs prepare the files and forget them."""
         files = ReadFiles()
         judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
@@ -142,8 +142,8 @@ class ReloadTransaction:
         return good(**shown, **({"warnings": told} if told else {}))
 
     def follow_found(self) -> Answer:
-        """Give pools the servers that `discover` has found; the operator's file is not looked at."""
-        return self._answer(self._change_found, self._refusal.final)  # `discover` asks again
+        """Give pools the servers that `discover` has found; the operator's file is not read."""
+        return self._answer(self._change_found, self._refusal.final)  # `discover` sends it again
 
     def _answer(self, change: Callable[[], _Changed], refused: Callable[[ReloadRefused], Answer]) -> Answer:
         begun = time.monotonic()
@@ -164,36 +164,36 @@ class ReloadTransaction:
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:
-        """Lead programs to the accepted snapshot: all that are up, or those that say they have another.
+        """Bring programs to the accepted snapshot: all that are up, or those that report another one.
 
-        The files that programs start with are put right first.
+        The files that programs start with are restored first.
         """
         self._files.heal(self.accepted)
         converge(self.accepted, self._clients, self._once, everybody=everybody)
 
     def is_applied_everywhere(self) -> bool:
-        """Say whether every program that is needed has applied the accepted snapshot."""
+        """Return whether every needed program has applied the accepted snapshot."""
         number = self.accepted.number
         return all(self._clients.has_applied(each, number) for each in needed(self.accepted))
 
     def load_validator(self) -> None:
-        """Import it before the first reload, and not at the start, of which it is half: proxies wait."""
+        """Import it before the first reload, and not at the start, as it takes half of that: proxies wait."""
         self._validator()
 
     @property
     def watch(self) -> float:
-        """Return the seconds between two looks at the operator's file, 0.0 for none."""
+        """Return the seconds between two checks of the operator's file, 0.0 for none."""
         return self.accepted.reload.watch
 
     def unasked(self) -> ReadFiles | None:
-        """Return what the operator's files hold where that has changed without a reload, else None."""
+        """Return the operator's files if they have changed without a reload, else None."""
         files = self._watched.unasked()
         return None if files is None or self._is_known(files) else files
 
     def _is_known(self, files: ReadFiles) -> bool:
-        """Say whether a file holds what is accepted, and there is no trouble that a reload would end.
+        """Return whether a file holds what is accepted, and there is no trouble that a reload would end.
 
-        While the first good one is awaited, any other is nothing to refuse.
+        While the first good one is awaited, a faulty file is not refused.
         """
         if self._refused and not self.accepted.awaited:
             return False
@@ -204,20 +204,20 @@ class ReloadTransaction:
         return snapshots.same(judged.snapshot, self.accepted) and read_degraded(self._paths) is None
 
     def _still_await(self, errors: tuple[AnswerProblem, ...]) -> None:
-        """Say what is awaited now, where the first good configuration is."""
+        """Report why the first good configuration is still awaited, if it is."""
         note = read_degraded(self._paths)
         if self.accepted.awaited and (note is None or note.problems != errors):
             self._log.warning("configuration-awaited", errors=as_values(errors))
             _attempt(partial(write_degraded, self._paths, Degraded(since=time.time(), problems=errors)))
 
     def _judged(self, files: ReadFiles, number: int) -> "Judged":
-        """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
+        """Validate a file in a thread: a long one takes seconds, and this program must answer meanwhile."""
         judge = partial(self._validator(), self._paths, files, number=number)
         judged: Judged = get_hub().threadpool.apply(judge)
         return judged if judged.snapshot is None else replace(judged, snapshot=self._found(judged.snapshot))
 
     def _found(self, snapshot: Snapshot) -> Snapshot:
-        """Return a snapshot with the servers that were found in the cluster."""
+        """Return a snapshot with the servers found in the cluster."""
         return with_found(snapshot, found_files.read(self._paths), before=self.accepted)
 
     @staticmethod
@@ -237,7 +237,7 @@ class ReloadTransaction:
         return self._result(changed, warnings), errors
 
     def _change(self, files: ReadFiles, *, forced: bool) -> _Changed:
-        # The directory may be gone; where it cannot be made, what follows says why.
+        # The directory may be gone; if it cannot be made, the following steps report why.
         self._files.heal(self.accepted)
         judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
@@ -260,7 +260,7 @@ class ReloadTransaction:
         return as_shown(preview(self.accepted, wanted, said))
 
     def _rehearsed(self, wanted: Snapshot) -> list[AnswerProblem]:
-        """Have everything tried that can fail; return warnings; raises ReloadRefused."""
+        """Try everything that can fail; return warnings; raises ReloadRefused."""
         refuse_log_file(self.accepted, wanted)
         later = refuse_group(self.accepted, wanted)
         if not diff.changed(self.accepted, wanted) and not self.accepted.awaited:
@@ -276,7 +276,7 @@ class ReloadTransaction:
         return [*later, *skipped(absent)]
 
     def _withdraw(self, steps: ProgramChanges, number: int) -> None:
-        """Have every program forget what it has prepared."""
+        """Order every program to forget what it has prepared."""
         self._clients.abort(steps.prepare, number)
         snapshots.prune(self._paths, self.accepted.number)
 
@@ -297,7 +297,7 @@ class ReloadTransaction:
     ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
         """Prepare, accept, commit; return why programs did not commit, and warnings.
 
-        Refused: nothing has changed.
+        If it is refused, nothing has changed.
         """
         steps, number = plan(self.accepted, snapshot), snapshot.number
         try:
@@ -318,7 +318,7 @@ class ReloadTransaction:
         return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
 
     def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
-        """Have everything done that can fail; return the programs that are down, and are not asked."""
+        """Do everything that can fail; return the programs that are down, and are not asked."""
         failures = unbindable(self.accepted, snapshot, steps.start, self._paths)
         failures += unforwardable(snapshot)
         missing = {each: found for each in steps.prepare if (found := self._clients.wait_for(each))}
@@ -340,10 +340,10 @@ class ReloadTransaction:
     def _settle(
         self, steps: ProgramChanges, absent: Collection[str], gone: Collection[str]
     ) -> list[AnswerProblem]:
-        """Do what follows the acceptance and may fail without undoing it; return what did."""
-        # The kernel's rules outlive a forward that was down: it may remove them, which is started for it.
+        """Do what follows the acceptance and may fail without undoing it; return the failures."""
+        # The kernel's rules outlive a forward that was down: it is started to remove them.
         left = [each for each in steps.stop if each == FORWARD and (each in absent or each in gone)]
-        # First those that start: a program that stops lends them its listening sockets.
+        # Start programs first: a program that stops lends them its listening sockets.
         failed = [
             *_attempt(*(partial(self._clients.start, each) for each in steps.start)),
             *_attempt(*(partial(self._clients.try_again, each) for each in absent)),
@@ -368,15 +368,15 @@ class ReloadTransaction:
         ]
 
     def _tidy(self) -> None:
-        """Remove what a vrrp that was down left; one that still lives does it itself."""
+        """Remove what a dead vrrp left; a living one does that itself."""
         from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
         if vrrp_leftovers.remove_all(self._paths, self._log):
-            # vrrp may, which is started for it: without a virtual router that is all it does.
+            # vrrp may do so, which is started for it: without a virtual router that is all it does.
             self._run_once(VRRP)
 
     def _run_once(self, program: str) -> None:
-        """Have a program that is not needed start, put right what it finds, and stop."""
+        """Start a program that is not needed, so that it cleans up its leftovers and stops."""
         try:
             self._clients.start(program)
             self._clients.wait_until_applied(program, self.accepted.number)
@@ -385,7 +385,7 @@ class ReloadTransaction:
 
 
 def _attempt(*steps: Callable[[], None]) -> list[AnswerProblem]:
-    """Do every step, whatever became of those before it; return what failed."""
+    """Do every step, whatever came of those before it; return the failures."""
     failed = []
     for step in steps:
         try:

@@ -1,1 +1,1 @@
-"""The parts of supervisord as the appliance runs it: what it does otherwise than the original."""
+"""The parts of supervisord as the appliance runs it: its differences from the original."""

@@ -1,7 +1,8 @@
-"""The end of everything: who asks for it, how long each program has, and what is killed after that.
+"""The end of everything: who requests it, how long each program has, and what is killed after that.
 
 The first TERM, INT or QUIT stops in order, the second kills. USR1 is HAProxy's soft stop: without deadlines,
-until a TERM gives them. What an earlier supervisord left running in our runtime directory ends with us.
+until a TERM sets them. Processes that an earlier supervisord left running in our runtime directory end with
+us.
 """
 
 import contextlib
@@ -28,7 +29,7 @@ _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a proc
 
 
 class Ending:
-    """How one supervisord ends. `forced` where it was told to twice."""
+    """How one supervisord ends. `forced` after a second signal."""
 
     def __init__(  # what it connects
         self,
@@ -50,11 +51,11 @@ class Ending:
 
     @property
     def waits(self) -> bool:
-        """Return whether something that an earlier supervisord left is waited for."""
+        """Return whether processes that an earlier supervisord left are still waited for."""
         return bool(self._unended)
 
     def requested(self, number: signal.Signals) -> None:
-        """Obey a signal that ends everything."""
+        """Handle a signal that ends everything."""
         if number == signal.SIGUSR1:
             self._stop_softly()
             return
@@ -71,25 +72,25 @@ class Ending:
         self.forced = True
         for pid in self._programs.processes().values():
             # The group first, as a program may have children. supervisord's child calls setpgrp(2) itself
-            # after the fork, so a very young one has no group of its own yet.
+            # after the fork, so a very young one is not in a group of its own yet.
             for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
 
     def begin(self, _: object) -> None:
-        """Give every program its time; called once, by supervisord's event, before the first is stopped."""
+        """Set every program's deadline; called once, by supervisord's event, before the first is stopped."""
         self._set_deadlines()
         if self._soft:
-            # Masters know USR1 as the soft stop; TERM would have them cut sessions at the drain time.
+            # Masters use USR1 for the soft stop; TERM would make them cut sessions at the drain time.
             self._drained_at = time.time() + NO_DEADLINE
             for process in self._programs.all():
                 if process.config.name in PROXIES:
                     process.config.stopsignal, process.config.stopwaitsecs = signal.SIGUSR1, NO_DEADLINE
 
     def end_leftovers(self) -> list[object]:
-        """Let workers without a master drain as those of ours did, and kill what is there after that.
+        """Let workers without a master drain as ours did, and then kill all leftovers.
 
-        Return what has not ended yet.
+        Return those that have not ended yet.
         """
         self._unended = self._leftovers.find()
         if self.forced or time.time() > self._drained_at + STOP_MARGIN:
@@ -100,7 +101,7 @@ class Ending:
         return list(self._unended)
 
     def _stop_softly(self) -> None:
-        """Stop without a deadline; a stop that is under way goes on as it is."""
+        """Stop without a deadline; a stop that is under way continues unchanged."""
         if self._options.mood >= SupervisorStates.RUNNING:
             self._log.info("stopping", signal=signal.SIGUSR1.name)
             self._soft = True
@@ -118,9 +119,9 @@ class Ending:
                     process.signal(signal.SIGTERM)
 
     def _set_deadlines(self) -> None:
-        """Give programs the time of the configuration that is accepted now, not at the start."""
+        """Use the deadlines of the configuration that is accepted now, not at the start."""
         if self._options.mood < SupervisorStates.RESTARTING and not self._soft:
-            self._manager.stopping()  # not of a soft stop: systemd would cut it after TimeoutStopSec=
+            self._manager.stopping()  # not on a soft stop: systemd would cut it after TimeoutStopSec=
         self._drained_at = time.time()
         accepted = None
         with contextlib.suppress(SnapshotError):

@@ -1,4 +1,4 @@
-"""The names by which others find this supervisord: its socket and its lock, made anew where they are gone."""
+"""The names by which others find this supervisord, its socket and its lock: restored if they are gone."""
 
 import contextlib
 
@@ -12,7 +12,7 @@ from appliance.supervisor.supervisord import Options
 
 
 class KeptNames:
-    """The socket and the lock in the runtime directory, of which somebody may clean too much."""
+    """The socket and the lock in the runtime directory, which a clean-up may remove."""
 
     def __init__(
         self,
@@ -28,21 +28,21 @@ class KeptNames:
         self._lock, self._locked = lock, True
 
     def keep(self) -> None:
-        """Make anew what is gone; called at each turn of the loop."""
+        """Restore what is gone; called at each turn of the loop."""
         self._listen_again()
         self._keep_lock()
 
     def _listen_again(self) -> None:
-        """Listen anew where somebody has removed our socket: who restarts a program must find us."""
+        """Listen again if our socket was removed: a client that restarts a program must find us."""
         if self._options.mood >= SupervisorStates.RUNNING and not self._paths.supervisor_socket.exists():
-            with contextlib.suppress(OSError):  # the directory cannot be made yet
+            with contextlib.suppress(OSError):  # the directory cannot be created yet
                 self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
                 self._paths.runtime.mkdir(mode=0o700, exist_ok=True)
                 self._options.close_httpservers()
                 self._options.httpservers = self._options.make_http_servers(self._supervisor)
 
     def _keep_lock(self) -> None:
-        """Lock the directory anew where somebody has removed the lock: a second `run` would go ahead."""
+        """Lock the directory again if the lock was removed: otherwise a second `run` would start."""
         locked = self._lock.keep()
         if self._locked and not locked:
             self._log.error("runtime-directory-taken", path=str(self._paths.runtime))

@@ -1,4 +1,4 @@
-"""What happens to our programs, as supervisord notifies us: logged and told, and each start counted."""
+"""State changes of our programs, as supervisord notifies us: logged and reported, and each start counted."""
 
 from structlog.typing import FilteringBoundLogger
 from supervisor import events
@@ -14,7 +14,7 @@ from appliance.supervisor.watchdog import HeartbeatWatch
 
 
 class ProgramChanges:
-    """The changes of one supervisord's programs; while it stands by the other one tells of them."""
+    """The changes of one supervisord's programs; while it stands by, the other supervisord reports them."""
 
     def __init__(
         self,
@@ -31,18 +31,18 @@ class ProgramChanges:
         self._starts, self._uncounted = KeptCounts(paths.program_starts), False
 
     def subscribe(self) -> None:
-        """Have supervisord call us; to be called before the first program starts."""
+        """Subscribe to supervisord's events; call it before the first program starts."""
         events.subscribe(events.ProcessStateEvent, self._changed)
         events.subscribe(events.ProcessLogStderrEvent, self._events.complained)
 
     def look(self, watched: dict[str, int], now: float) -> None:
-        """Kill those of the programs `watched`, by name and process id, that hang, and tell of it."""
+        """Kill those of the programs `watched`, by name and process id, that hang, and report it."""
         for each in self._watch.look(watched, now):
             self._events.hung(each.name, each.silent)
 
     def _changed(self, event: events.ProcessStateEvent) -> None:
         name = event.process.config.name
-        if self._standing_by.active:  # the board of events is the other one's
+        if self._standing_by.active:  # the board of events is the other supervisord's
             self._log.info("program-left", name=name, pid=event.process.pid or None)
             return
         if type(event) is events.ProcessStateStartingEvent and name in OURS:

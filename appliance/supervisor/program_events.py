@@ -1,7 +1,7 @@
-"""What happens to supervised programs, as supervisord notifies us: logged, with the reason where one fails.
+"""State changes of supervised programs, as supervisord notifies us: logged, with the reason of a failure.
 
-A program that does not start has no other voice than its standard error: supervisord reads that, and its last
-line becomes the reason in the log and in `status`.
+A program that does not start has only its standard error: supervisord reads that, and its last line becomes
+the reason in the log and in `status`.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ TROUBLE: Final = (
 
 
 class ProgramEvents:
-    """Logs what happens to programs, and remembers the last line that each wrote, for the reason."""
+    """Logs the state changes of programs, and remembers the last line that each wrote, as the reason."""
 
     def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
         self._log = log
@@ -62,10 +62,10 @@ class ProgramEvents:
             self._last_lines[event.process.config.name] = words[-1][:_LONGEST_REASON]
 
     def state_changed(self, event: events.ProcessStateEvent, ended: str) -> None:
-        """Log a change; `ended` is how the process that was reaped last has ended.
+        """Log a change; `ended` is how the last reaped process ended.
 
-        A program that does not stay up is started again after a pause of ours: supervisord's grows by a
-        second with each try and has no bound but the number of tries.
+        A program that does not stay up is restarted after a pause of ours: supervisord's pause grows by a
+        second with each attempt and is bounded only by the number of attempts.
         """
         kind, process = type(event), event.process
         if kind is events.ProcessStateStartingEvent:
@@ -92,7 +92,7 @@ class ProgramEvents:
             )
 
     def _reason(self, process: Subprocess, ended: str) -> str:
-        """Return how the process ended and what it wrote last, or why none could be started."""
+        """Return how the process ended and its last line, or why none could be started."""
         if not process.pid:
             return str(process.spawnerr)
         words = self._last_lines.get(process.config.name)

@@ -10,14 +10,14 @@ from supervisor.supervisord import Supervisor
 from appliance.core.programs import BY_NAME
 
 OURS: Final = frozenset(BY_NAME)
-"""The names of programs that beat a heart, and of which each start is counted."""
+"""The names of programs that have a heartbeat and whose starts are counted."""
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
 _WATCHED: Final = (ProcessStates.STARTING, ProcessStates.RUNNING)
 
 
 class Programs:
-    """What supervisord runs; its groups are made anew when it begins, so they are looked up each time."""
+    """The programs of supervisord; it recreates its groups when it begins, so look them up each time."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -36,7 +36,7 @@ class Programs:
         return {each.config.name: each.pid for each in self.all() if each.pid}
 
     def watched(self) -> dict[str, int]:
-        """Return the process ids of our programs that run; one that stops has a time of its own."""
+        """Return the process ids of our programs that run; a stopping one has its own deadline."""
         return {
             each.config.name: each.pid
             for each in self.all()
@@ -44,16 +44,16 @@ class Programs:
         }
 
     def coming_up(self) -> bool:
-        """Return whether one that is to run does not run for good yet."""
+        """Return whether a program that should run does not run permanently yet."""
         return any(each.config.autostart and each.get_state() != ProcessStates.RUNNING for each in self.all())
 
     def unsettled(self) -> bool:
-        """Return whether one is on its way up or down, so that supervisord is to look often."""
+        """Return whether a program is starting or stopping, so that supervisord must check often."""
         return any(
             each.get_state() in _UNSETTLED or (each.config.autostart and not each.laststart)
             for each in self.all()
         )
 
     def will_start(self, program: str) -> bool:
-        """Return whether supervisord starts that program by itself."""
+        """Return whether supervisord starts that program automatically."""
         return any(each.config.name == program and each.config.autostart for each in self.all())

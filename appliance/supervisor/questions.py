@@ -1,7 +1,7 @@
-"""What supervisord answers and does at its socket: everything but to change which programs there are.
+"""The commands that supervisord accepts at its socket: all except those that change the set of programs.
 
-Whoever has the appliance's user can ask there, also without any capability, and supervisord has those of all
-programs.
+Every process of the appliance's user can send commands there, even without any capability, while supervisord
+has the capabilities of all programs.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from supervisor.supervisord import Supervisor
 _LEFT_OUT: Final = frozenset({"reloadConfig", "addProcessGroup", "removeProcessGroup"})
 _OF_CLASSES: Final = frozenset({"__dict__", "__weakref__"})  # each class has its own
 
-# supervisord's own class without them. It lists what the class itself has, so that this inherits nothing.
+# supervisord's class without those commands. It lists what the class itself has, so this inherits nothing.
 _Questions: Final = type(
     "Questions",
     (),
@@ -25,5 +25,5 @@ _Questions: Final = type(
 
 
 def make(supervisor: Supervisor) -> object:
-    """Return the interface, as config/supervisord.conf names it."""
+    """Return the interface that config/supervisord.conf names."""
     return _Questions(supervisor)

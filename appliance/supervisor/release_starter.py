@@ -1,4 +1,4 @@
-"""Another release, started as a child of this supervisord and a part of its service."""
+"""Starts another release, as a child of this supervisord and a part of its service."""
 
 import os
 import pwd
@@ -13,20 +13,21 @@ from appliance.supervisor.service_manager import ServiceManager
 from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import REFUSALS
 
-_CANNOT: Final = 127  # the status of a shell that finds no such command
+_CANNOT: Final = 127  # a shell's exit status for a command that does not exist
 
 
 def start(command: Sequence[str], *, environment: Mapping[str, str], refusals: int) -> int:
     """Start `appliance run` by its command, and return its process id; raises OSError.
 
-    It writes why it does not start to the descriptor `refusals`, which is closed when it has become a
-    supervisord, or has ended.
+    If it does not start it writes the reason to the descriptor `refusals`, which is closed when it has become
+    a supervisord, or has exited.
     """
     words = [*command, "run", "--take-over"]
     given = {**environment, REFUSALS: str(refusals), NO_USER_SITE: "1"}
     if os.geteuid() == 0:
         given[USER_VARIABLE] = pwd.getpwuid(0).pw_name  # as which we run: it would become another one
-    # Between fork and exec a signal would meet supervisord's handlers, and be lost; `run` blocks them itself.
+    # Between fork and exec a signal would reach supervisord's handlers, and be lost; `run` blocks them
+    # itself.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     child = os.fork()
     if child:
@@ -52,16 +53,16 @@ class ReleaseStarter:
         self._options, self._manager = options, manager
 
     def start(self, command: Sequence[str], *, refusals: int, ended: Callable[[str], None]) -> int:
-        """Start one, and return its process id; `ended` is called with how it ended. Raises OSError."""
+        """Start one, and return its process id; `ended` is called with how it exited. Raises OSError."""
         environment = {**os.environ, **self._manager.environment()}
         pid = start(command, environment=environment, refusals=refusals)
         self._options.others[pid] = ended
         return pid
 
     def main_process(self, pid: int) -> None:
-        """Tell systemd that this process is the service's now."""
+        """Notify systemd that this process is now the main one of the service."""
         self._manager.main_process(pid)
 
     def is_privileged(self) -> bool:
-        """Return whether what we start has capabilities."""
+        """Return whether the releases that we start have capabilities."""
         return capabilities.any_held()

@@ -1,6 +1,7 @@
-"""Notifications to systemd for a service of Type=notify, where it has given us a socket (sd_notify(3)).
+"""Notifications to systemd for a service of Type=notify, if it has given us a socket (sd_notify(3)).
 
-The variables are removed from the environment, so that no program that we start notifies for the service.
+The variables are removed from the environment, so that no program that we start sends notifications for the
+service.
 """
 
 import os
@@ -11,8 +12,8 @@ from typing import Final
 _SOCKET: Final = "NOTIFY_SOCKET"
 _PERIOD: Final = "WATCHDOG_USEC"
 _PROCESS: Final = "WATCHDOG_PID"
-_PATIENCE: Final = 5.0  # seconds for what must not be lost
-_SHARE: Final = 3  # of the period: systemd advises half of it at the most
+_PATIENCE: Final = 5.0  # seconds for a message that must not be lost
+_SHARE: Final = 3  # of the period: systemd advises half of it at most
 
 
 class ServiceManager:
@@ -28,34 +29,34 @@ class ServiceManager:
         self._ready_sent = False
 
     def ready(self) -> None:
-        """Tell systemd, once, that the start is over."""
+        """Notify systemd, once, that the start is complete."""
         if not self._ready_sent:
             self._ready_sent = self._notify("READY=1")
 
     def alive(self, now: float) -> None:
-        """Tell systemd's watchdog that we live, when it is time; called at each turn of the main loop."""
+        """Notify systemd's watchdog that we are alive, when due; called at each turn of the main loop."""
         if self._pause is not None and now >= self._next:
             self._next = now + self._pause
             self._notify("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """Tell systemd that the service is ending."""
+        """Notify systemd that the service is stopping."""
         self._notify("STOPPING=1")
 
     def main_process(self, pid: int) -> None:
-        """Tell systemd that another process is the service's now: from its word on only that one is heard.
+        """Notify systemd that another process is now the main one, and the only one that systemd listens to.
 
-        Waits where systemd is busy: without that word it would take our end for the service's.
+        Wait if systemd is busy: without this message it would take our exit for the service's end.
         """
         self._notify(f"MAINPID={pid}", patience=_PATIENCE)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that give a process of the same service these notifications."""
+        """Return the variables with which a process of the same service can send these notifications."""
         given = {_SOCKET: self._address, _PERIOD: self._given}
         return {name: value for name, value in given.items() if value}
 
     def _notify(self, text: str, *, patience: float = 0.0) -> bool:
-        """Send a notification, waiting that many seconds for room; return False where it was not taken."""
+        """Send a notification, waiting that many seconds for room; return False if it was not taken."""
         if not self._address:
             return True
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
@@ -64,5 +65,5 @@ class ServiceManager:
             try:
                 sender.sendto(text.encode(), address)
             except OSError:
-                return False  # it will find out by itself, and nothing here depends on it
+                return False  # systemd will notice without it, and nothing here depends on it
         return True

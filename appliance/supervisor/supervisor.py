@@ -1,4 +1,4 @@
-"""supervisord's class with our differences, each by overriding one of its methods; the parts are beside."""
+"""supervisord's class with our differences, each in an overridden method; the parts are in this package."""
 
 import signal
 import time
@@ -29,7 +29,7 @@ from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import Predecessor
 
 _LONGEST_START: Final = 10.0
-"""Seconds after which systemd is told that the start is over, whoever still tries."""
+"""Seconds after which systemd is notified that the start is complete, even if programs still try."""
 
 
 class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor has no types
@@ -74,7 +74,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     @property
     def succession(self) -> Succession:
-        """Our part in a take-over; there from the first turn of the loop."""
+        """Our part in a take-over; exists from the first turn of the loop."""
         return self._succession
 
     @property
@@ -92,7 +92,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         return added
 
     def reap(self, once: bool = False, recursionguard: int = 0) -> None:  # noqa: FBT001, FBT002  # supervisor's signature
-        """Reap, and start again at once what has to be: the original would sleep first."""
+        """Reap, and restart at once what must run: the original would sleep first."""
         super().reap(once, recursionguard)
         if recursionguard == 0 and not self._standing_by.active:  # it calls itself for each child that ended
             for group in sorted(self.process_groups.values()):
@@ -121,7 +121,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             self._manager.ready()
 
     def handle_signal(self) -> None:
-        """Handle every signal that has come; the original handles one in each round of its loop."""
+        """Handle every pending signal; the original handles one in each round of its loop."""
         while number := self.options.get_signal():
             if number in EXIT_SIGNALS:
                 self._exit_requested(signal.Signals(number))
@@ -131,17 +131,17 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 self._succession.upgrade()
 
     def ordered_stop_groups_phase_1(self) -> None:
-        """Stop the groups of the highest priority number that is left; one that never ran costs no round."""
+        """Stop the groups of the highest remaining priority number; one that never ran costs no round."""
         self._forget_stopped()
         for group in self._stopping_now():
             group.stop_all()
 
     def ordered_stop_groups_phase_2(self) -> None:
-        """Drop the groups that have stopped from the list of those that are to."""
+        """Drop the groups that have stopped from the list of those to stop."""
         self._forget_stopped()
 
     def shutdown_report(self) -> list[object]:
-        """Return what has to end before we may: our programs, then what is left of an earlier supervisord."""
+        """Return what must end before we may: our programs, then the leftovers of an earlier supervisord."""
         unstopped: list[object] = super().shutdown_report()
         return unstopped or self._ending.end_leftovers()
 
@@ -170,13 +170,12 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 process.signal(signal.SIGHUP)
 
     def _running(self, _: object) -> None:
-        """Begin to supervise, where there was another one in its place.
+        """Begin to supervise, if another supervisord was in our place.
 
-        End the programs of a supervisord that was killed; masters hand their workers over to ours.
-
-        The program of the virtual IPs goes on until ours has taken over: told to end, it gives them away.
+        End the programs of a killed supervisord; masters hand their workers over to ours. The program of the
+        virtual IPs continues until ours has taken over: ended now, it would give them away.
         """
         self._succession.begin(time.monotonic())
-        self.handle_signal()  # told to end before the first program was started: none has to be
+        self.handle_signal()  # stopped before the first program was started: there is none to end
         starts = self.options.mood >= SupervisorStates.RUNNING and self._programs.will_start(VRRP)
         self._leftovers.end_programs(spared=leftovers.OF_VRRP if starts else ())

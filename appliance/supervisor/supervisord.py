@@ -1,8 +1,8 @@
 """Parts of supervisord in the form in which the appliance uses them: log, poll, pipes.
 
-A signal ends supervisord's poll at once; programs write to our standard output themselves and to standard
-error through a pipe, and have no capability but those that they use; and what supervisord says, it says as
-the appliance's programs do.
+A signal ends supervisord's poll at once. Programs write to our standard output directly and to standard error
+through a pipe, and have only the capabilities that they use. supervisord logs in the form of the appliance's
+programs.
 """
 
 import contextlib
@@ -21,17 +21,17 @@ from appliance.net.process import python
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
 _VRRP: Final = "appliance.programs.vrrp"
-_OWN_SETTINGS: Final = "SUPERVISOR_"  # variables by which supervisord tells a program its name
+_OWN_SETTINGS: Final = "SUPERVISOR_"  # variables in which supervisord gives a program its name
 _OBEYED_LATE: Final = (signal.SIGTERM, signal.SIGINT)
 
 EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
 """The signals that end everything; USR1 is the soft stop."""
 
-_RESTLESS: Final = 0.1  # seconds that a poll lasts at most while a program is on its way up or down
+_RESTLESS: Final = 0.1  # longest poll in seconds while a program is starting or stopping
 
 
 class SupervisorLog:
-    """supervisord's logger, as far as it uses one. What the events say already is for debugging."""
+    """supervisord's logger, as far as supervisord uses one. Messages that the events repeat go to debug."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
@@ -51,11 +51,11 @@ class SupervisorLog:
         self._log.warning("supervisor", message=message)
 
     def info(self, message: str, **_: object) -> None:
-        """Log for debugging: the events carry what an operator wants to know."""
+        """Log for debugging: the events have what operators need."""
         self._log.debug("supervisor", message=message)
 
     def debug(self, message: str, **_: object) -> None:
-        """Drop what only supervisord's developers read."""
+        """Drop messages for supervisord's developers only."""
 
     trace = blather = debug
 
@@ -68,8 +68,8 @@ class SupervisorLog:
 class Wakeup:
     """The end of a pipe that every signal writes to, in supervisord's socket map: a signal ends its poll.
 
-    Python calls poll(2) again after a signal whose handler raises nothing (PEP 475), so that without this
-    supervisord would look at the signals, and at its dead children, when the poll ends: a second later.
+    Python calls poll(2) again after a signal whose handler raises nothing (PEP 475). Without this pipe
+    supervisord would handle the signals, and its dead children, only when the poll ends: a second later.
     """
 
     def __init__(self) -> None:
@@ -87,16 +87,16 @@ class Wakeup:
         return False
 
     def handle_read_event(self) -> None:
-        """Empty the pipe; supervisord's handlers have noted which signals came."""
+        """Empty the pipe; supervisord's handlers have noted which signals arrived."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.descriptor, 4096)
 
     def handle_error(self) -> None:
-        """Do nothing: there is nothing that can fail."""
+        """Do nothing: nothing here can fail."""
 
 
 class Poller(PollPoller):  # type: ignore[misc]  # supervisor has no types
-    """supervisord's poller, awake more often while a program is on its way up or down."""
+    """supervisord's poller, which wakes up more often while a program is starting or stopping."""
 
     unsettled: Callable[[], bool]
 
@@ -109,7 +109,7 @@ class Poller(PollPoller):  # type: ignore[misc]  # supervisor has no types
 
 
 class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
-    """supervisord's options: our logger, and programs that write to our standard output themselves."""
+    """supervisord's options: our logger, and programs that write to our standard output directly."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         super().__init__()
@@ -117,47 +117,48 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         self.poller = Poller(self)
         self.ended = ""
         self.others: dict[int, Callable[[str], None]] = {}
-        """By process id who is told how a child ended that is no program."""
+        """Callbacks by process id, for children that are not programs: called with how the child ended."""
 
     def make_logger(self) -> None:
         """Log as the appliance's programs do."""
         self.logger = SupervisorLog(self._log)
 
     def cleanup_fds(self) -> None:
-        """Do nothing: after `supervisorctl reload` the lock on the runtime directory is still to be held."""
+        """Do nothing: after `supervisorctl reload` the lock on the runtime directory must still be held."""
 
     def setsignals(self) -> None:
-        """Note signals from now on, and those that have waited since the start."""
+        """Handle signals from now on, also those pending since the start."""
         super().setsignals()
-        # The original installs no handler for it, so that it would end supervisord at once (signal(7)).
+        # The original installs no handler for it, so it would end supervisord at once (signal(7)).
         signal.signal(signal.SIGUSR1, self.signal_receiver.receive)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
 
     def fork(self) -> int:
-        """Fork a child that a signal ends: with supervisord's handlers it would be lost before the exec.
+        """Fork a child that signals can end: with supervisord's handlers they would be lost before the exec.
 
-        The signals wait until `execve`.
+        Signals are blocked until `execve`.
         """
         # Between fork and exec the child has supervisord's handlers, which only note a signal: it would be
-        # lost with the exec. So signals wait, blocked, until the child has the default actions.
+        # lost with the exec. So signals are blocked until the child has the default actions.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
         child = os.fork()
         if child == 0:
             for number in EXIT_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # nobody's end, not even before it is known
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # ends no program, even before it handles it
         else:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-        """Become a program, with the capabilities that it uses of those that we have for it.
+        """Become a program, with those of our capabilities for it that it uses.
 
-        None for one that is to run by another name than it says, or in another environment than ours: there
-        PYTHONPATH and LD_PRELOAD would choose what runs.
+        It gets none if it is to run under another name than its own, or in another environment than ours:
+        there PYTHONPATH and LD_PRELOAD would choose what runs.
 
-        For `vrrp` two of the signals wait on, until its loop serves: if it ended while it still reads its
-        modules, an address that a crash has left on the interface would stay there, advertised by nobody.
+        For `vrrp` two of the signals stay blocked until its loop serves: if it exited while still importing
+        its modules, an address that a crash has left on the interface would stay there, advertised by no
+        router.
         """
         late = _OBEYED_LATE if python.module_of(argv) == _VRRP else ()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, set(EXIT_SIGNALS) - set(late))
@@ -182,7 +183,7 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
 
 
 def starts_as_ours(filename: str, argv: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Return whether the interpreter runs by its own name, and in our environment."""
+    """Return whether the interpreter runs under its own name, and in our environment."""
     given = {name: value for name, value in env.items() if not name.startswith(_OWN_SETTINGS)}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_SETTINGS)}
     return filename == argv[0] and given == inherited

@@ -1,8 +1,8 @@
-"""supervisord's watchdog: looks at all heartbeats of one runtime directory, and kills processes that hang.
+"""supervisord's watchdog: checks all heartbeats of one runtime directory, and kills processes that hang.
 
-It is a part of supervisord, not a program beside it: supervisord knows its children, restarts what is killed,
-and is itself watched by systemd (supervisor/service_manager). Workers are children of proxy masters, the
-tracker is one of vrrp: their parents notice the death and replace them.
+It is a part of supervisord, not a separate program: supervisord knows its children, restarts killed ones, and
+is itself watched by systemd (supervisor/service_manager). Workers are children of proxy masters, the tracker
+is a child of vrrp: their parents notice the death and replace them.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _NOT_CHILDREN: Final = tuple({each.heartbeat for program in PROGRAMS for each in
 class HeartbeatWatch:
     """The watchdog of one runtime directory.
 
-    `period` is the seconds for which a process may hang, of the accepted configuration (`watchdog`).
+    `period` is how many seconds a process may hang, from the accepted configuration (`watchdog`).
     """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
@@ -40,9 +40,9 @@ class HeartbeatWatch:
         self._unprepared: set[str] = set()
 
     def prepare(self, program: str) -> None:
-        """Make the heartbeat of a program that is about to start, and expect it to beat.
+        """Create the heartbeat of a program that is about to start, and expect it to beat.
 
-        Where the file cannot be made, the program cannot beat either, and is not watched.
+        If the file cannot be created, the program cannot beat either, and is not watched.
         """
         try:
             heartbeats.prepare(self._paths.heartbeat(program))
@@ -54,7 +54,7 @@ class HeartbeatWatch:
             self._unprepared.discard(program)
 
     def _make_room(self, program: str) -> None:
-        """Make the heartbeat of a program that runs; where it cannot be made, the program is not watched."""
+        """Create the heartbeat of a running program; if that fails, the program is not watched."""
         try:
             heartbeats.make_room(self._paths.heartbeat(program))
         except OSError:
@@ -65,7 +65,7 @@ class HeartbeatWatch:
     def look(self, programs: Mapping[str, int], now: float) -> tuple[HungProcess, ...]:
         """Kill the processes that hang and return them; `programs` has the pids of those that should run.
 
-        To be called often: it looks once a second and does nothing in between. `now` is monotonic seconds.
+        Call it often: it checks once a second and does nothing in between. `now` is monotonic seconds.
         """
         if now < self._look_at:
             return ()
@@ -79,7 +79,7 @@ class HeartbeatWatch:
         return hung
 
     def _follow_configuration(self) -> None:
-        """Read the period of the accepted configuration, when that has been replaced."""
+        """Read the period of the accepted configuration, if that has been replaced."""
         try:
             status = self._paths.accepted.stat()
             if self._accepted != (status.st_ino, status.st_mtime_ns):
@@ -87,7 +87,7 @@ class HeartbeatWatch:
                 accepted = snapshots.read(self._paths.accepted)
                 self.period = accepted.watchdog if accepted else self.period
         except (OSError, SnapshotError):
-            return  # it has been moved away, or is damaged: the last period goes on
+            return  # it has been moved away, or is damaged: the last period stays
 
     def _readings(self, programs: Mapping[str, int]) -> Iterator[HeartbeatReading]:
         for name, pid in programs.items():
@@ -100,7 +100,7 @@ class HeartbeatWatch:
     def _program(
         self, name: str, pid: int, found: heartbeats.ProcessHeartbeat | None
     ) -> Iterator[HeartbeatReading]:
-        if found is None:  # removed, with its directory perhaps: a program that hangs cannot make it again
+        if found is None:  # removed, perhaps with its directory: a hanging program cannot create it again
             self._make_room(name)
         if found is not None and found.pid == pid:
             yield HeartbeatReading(name=name, pid=pid, beat=found.beat, begun=found.beat > 0)
@@ -109,9 +109,9 @@ class HeartbeatWatch:
 
 
 def _kill(pid: int) -> None:
-    """Send KILL to a process.
+    """Send SIGKILL to a process.
 
-    Between pidfd_open(2) and the signal its number cannot become another process's, as the descriptor stands
+    Between pidfd_open(2) and the signal its number cannot pass to another process, as the descriptor stands
     for the process itself.
     """
     with contextlib.suppress(OSError):

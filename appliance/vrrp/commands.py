@@ -59,7 +59,7 @@ class VrrpCommands:
         }
 
     def _unless_stopping(self, handler: Handler) -> Handler:
-        """Refuse a command while the program stops: it would take part again in what it is leaving."""
+        """Refuse a command while the program stops: it would undo the stop."""
         return lambda question: bad(_STOPPING) if self._program.stopping else handler(question)
 
     def _status(self, _: Question) -> Answer:
@@ -94,7 +94,7 @@ class VrrpCommands:
         if not users and not commands:
             return self._prepared(snapshot, ())
         answer = DeferredAnswer()
-        # A directory service may be far, a file system may hang, and the loop does not wait for it.
+        # A directory server may be remote, or a file system hang, and the loop does not wait for them.
         BackgroundWork(
             self._loop,
             lambda: (*_unknown(users), *_missing(commands)),
@@ -105,7 +105,7 @@ class VrrpCommands:
     def _new_commands(self, snapshot: Snapshot) -> tuple[MachineNeed, ...]:
         """Return the commands that only the new configuration has.
 
-        A file that has gone meanwhile must not make reloads fail that do not change its command.
+        A command file that has since disappeared must not fail reloads that leave the command as it was.
         """
         present = self._program.snapshot.virtual_routers if self._program.snapshot else ()
         known = {each.name for each in needs(present)}
@@ -145,7 +145,7 @@ class VrrpCommands:
         try:
             self._program.apply(snapshot, time.monotonic(), then=ended)
         except Exception:
-            self._end_commit(under_way)  # the next one who asks for it is to have it done
+            self._end_commit(under_way)  # the next command retries
             raise
         return under_way[1]
 
@@ -171,7 +171,7 @@ class VrrpCommands:
         return answer
 
     def _take_part(self, question: Question) -> DeferredAnswer:
-        """Leave all virtual routers, or take part in them again; it is no mistake to be told twice."""
+        """Leave all virtual routers, or take part in them again; repeating the command is no error."""
         answer = DeferredAnswer()
 
         def ended(outcome: OpeningOutcome) -> None:
@@ -181,7 +181,7 @@ class VrrpCommands:
         return answer
 
     def _take_over(self, _: Question) -> Answer:
-        """Tell a successor the state of the routers, and go on; one that stops hands over to peers."""
+        """Send a successor the state of the routers, and continue; a stopping program hands over to peers."""
         if self._program.stopping:
             return vrrp_takeover.leaving()
         return good(routers=vrrp_takeover.encode(map(takeover_state, self._program.groups.instances)))
@@ -202,7 +202,7 @@ class VrrpCommands:
         return good(name=name, changed=yielded)
 
     def _informed(self, question: Question) -> Answer:
-        """Take from `linger` that it knows whose connections of a virtual IP there are."""
+        """Note that `linger` has learned whose connections of a virtual IP exist."""
         name = question.text("name")
         found = self._program.groups.find(name)
         if found is None:
@@ -236,6 +236,6 @@ def _is_unknown(user: str) -> bool:
         pwd.getpwnam(user)
     except KeyError:
         return True
-    except OSError:  # the directory does not answer: the tracker says so when it matters
+    except OSError:  # the directory does not answer: the tracker reports it when it matters
         return False
     return False

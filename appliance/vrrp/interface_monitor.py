@@ -1,4 +1,4 @@
-"""Tells VRRP instances what netlink says about interfaces, and puts back addresses that somebody removed."""
+"""Passes netlink's reports on interfaces to VRRP instances, and restores addresses that others removed."""
 
 import time
 from typing import Final
@@ -11,7 +11,7 @@ from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.tracks import Tracks
 
-_RETRY: Final = 1.0  # seconds until the kernel is asked again for its interfaces
+_RETRY: Final = 1.0  # seconds until the kernel is asked for its interfaces again
 _WITHOUT_ADDRESSES: Final = frozenset({LinkChange.APPEARED, LinkChange.DISAPPEARED})
 
 
@@ -27,11 +27,11 @@ class InterfaceMonitor:
         self._damage_logged = False
 
     def readable(self) -> None:
-        """Read what netlink has to tell: the loop's callback."""
+        """Read the messages of netlink: the loop's callback."""
         self._read(time.monotonic())
 
     def tick(self, now: float) -> None:
-        """Read again what could not be read, if that is due."""
+        """Retry a failed read, if that is due."""
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
             self._read(now)
@@ -52,12 +52,12 @@ class InterfaceMonitor:
     def _distribute(self, events: list[LinkEvent], now: float) -> None:
         names = {event.name for event in events}
         changed = {event.address.partition("/")[0] for event in events}
-        # With an interface that appears or disappears no event tells of its addresses.
+        # When an interface appears or disappears, no event reports its addresses.
         any_address = any(event.change in _WITHOUT_ADDRESSES for event in events)
         removed = {
             (event.name, event.address) for event in events if event.change is LinkChange.ADDRESS_REMOVED
         }
-        # Those that leave as well: they hold addresses until a successor is heard.
+        # Leaving ones too: they hold addresses until a successor's advert arrives.
         for group in (*self._groups, *self._groups.leaving):
             for each in group.instances.values():
                 if any_address or changed & each.virtual:
@@ -73,7 +73,7 @@ class InterfaceMonitor:
     def _restore(
         self, group: RouterGroup, instance: VrrpInstance, removed: set[tuple[str, str]], now: float
     ) -> None:
-        """Put back what somebody else has removed from an active, and log it."""
+        """Restore the addresses of an active that another program removed, and log it."""
         lost = [address for at, address in instance.holder.addresses if (at, address) in removed]
         if lost and group.restore(instance, len(lost), now):
             self.log.warning("address-restored", router=instance.name, addresses=lost)

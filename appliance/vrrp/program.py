@@ -45,15 +45,15 @@ from appliance.wire.lines.control import AnswerProblem
 
 # Times in the shortest interval: the next run decides by the last advert on the board whether it can resume.
 _PUBLISHED: Final = 4
-_MARGIN: Final = 1.0  # seconds beyond the longest hand-over after which a stop waits no longer
+_MARGIN: Final = 1.0  # seconds after the longest hand-over until a stop gives up waiting
 
 
 class VrrpProgram:
-    """The program; `before` is what was found of an earlier run.
+    """The program; `before` is the state of an earlier run.
 
-    While a predecessor still runs, what only one process can have, as the tracker, waits until
+    While a predecessor still runs, resources that only one process can have, such as the tracker, wait until
     `predecessor_ended`. `taken_over` is whether a successor has taken this program's place. `takes_part` is
-    False while the virtual routers are left to others, by the line `stop` of a reload socket.
+    False while the virtual routers are left to peers, after the line `stop` on a reload socket.
     """
 
     def __init__(
@@ -135,9 +135,9 @@ class VrrpProgram:
     # Configuration
 
     def apply(self, snapshot: Snapshot, now: float, *, then: Callable[[OpeningOutcome], None]) -> None:
-        """Change to the virtual routers of a snapshot; those that did not change are not touched.
+        """Change to the virtual routers of a snapshot; unchanged ones are not touched.
 
-        `then` is called when all take part, or will not: now, or after some turns of the loop.
+        `then` is called when all take part, or cannot: now, or after some turns of the loop.
         """
         self._configure(snapshot)
         self._latest = snapshot
@@ -162,18 +162,18 @@ class VrrpProgram:
         return snapshot.virtual_routers if self.takes_part else ()
 
     def endangered(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
-        """Return a problem for each virtual router that is active here and in fault by a snapshot."""
+        """Return a problem for each virtual router that is active here and that a snapshot puts in fault."""
         return tuple(endangered(self.groups.instances, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = self._tracks.log = self._monitor.log = logs.obey(VRRP, snapshot.log)
-        # Two trackers would kill each other's scripts as leftovers. Ours starts before the first transition:
-        # that may have a notify command.
+        # Two trackers would kill each other's scripts as leftovers. Ours starts before the first transition,
+        # which may have a notify command.
         if self._alone:
             self._tracks.require(snapshot.virtual_routers)
 
     def _applied(self, snapshot: Snapshot) -> None:
-        """Tell the tracker what to watch, and publish; earlier a verdict would find no instance."""
+        """Send the tracker its tracks, and publish; if done earlier, a verdict would find no instance."""
         self.snapshot = snapshot
         adverts = (each.advert for each in snapshot.virtual_routers)
         self._publisher.fresh = max(FRESH, min(adverts, default=0.0) / _PUBLISHED)
@@ -181,7 +181,7 @@ class VrrpProgram:
         self._publisher.touch()
 
     def predecessor_ended(self) -> None:
-        """Begin with what two processes cannot do at a time: the tracker, and the removal of leftovers."""
+        """Begin what two processes cannot do at once: run the tracker, and remove leftovers."""
         self._alone = True
         self._claim.close()
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
@@ -190,12 +190,12 @@ class VrrpProgram:
         self._log.info("taken-over", routers=[each.name for each in self.groups.instances])
 
     def end_for_successor(self) -> None:
-        """End without an advert or a change of addresses: a successor has both."""
+        """Exit without an advert or a change of addresses: a successor has taken over both."""
         self.taken_over = True
         self._loop.stop()
 
     def _clean(self) -> None:
-        """Remove addresses, routes and macvlans that an earlier run has left and no instance here uses."""
+        """Remove addresses, routes and macvlans that an earlier run left and no instance here uses."""
         if self.missing:
             return
         vrrp_leftovers.remove(
@@ -221,7 +221,7 @@ class VrrpProgram:
 
     @property
     def deadline(self) -> float | None:
-        """Return when a stop waits no longer, or when the interfaces are to be read again."""
+        """Return when a stop gives up waiting, or when the interfaces must be read again."""
         return min((at for at in (self._stop_by, self._monitor.retry_at) if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -238,11 +238,11 @@ class VrrpProgram:
 
     @property
     def stopping(self) -> bool:
-        """Say whether the program stops: from then on it refuses commands that change something."""
+        """Return whether the program stops: then it refuses commands that change something."""
         return self._stop_by is not None
 
     def stop(self, now: float) -> None:
-        """Stop all instances, then the loop; called a second time it waits no longer for hand-overs."""
+        """Stop all instances, then the loop; a second call no longer waits for hand-overs."""
         if self._stop_by is not None:
             self._loop.stop()
             return
@@ -289,7 +289,7 @@ class VrrpProgram:
         )
 
     def _records(self) -> Iterator[bytes]:
-        """Yield the board's record of each router; that of a group without an event is the last one."""
+        """Yield the board's record of each router; without an event in its group, the last one is reused."""
         before, self._recorded = self._recorded, {}
         for group in self.groups:
             for each in group.instances.values():

@@ -17,8 +17,8 @@ def endangered(
 ) -> Iterator[AnswerProblem]:
     """Yield a problem for each router of `routers` whose fault would take an active address away.
 
-    It has such an address itself, or is in the sync group of a router that has one: a fault is the whole
-    group's.
+    The router has such an address itself, or shares a sync group with a router that has one: a fault affects
+    the whole group.
     """
     wanted = tuple(routers)
     held = [each.router for each in instances if each.election.state is RouterState.ACTIVE]

@@ -1,4 +1,4 @@
-"""Tells the log, the notify commands, the board and operators who wait what has happened to instances."""
+"""Reports events of instances to the log, the notify commands, the board and waiting operators."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ _KINDS: Final[Mapping[RouterState, EventKind]] = {
 
 
 def entered_event(instance: VrrpInstance, entered: Entered) -> OperatorEvent:
-    """Return the event of a transition; its detail names the other router, or what is wrong here."""
+    """Return the event of a transition; its detail names the other router, or the fault here."""
     words = [f"peer {entered.peer}"] if entered.peer else []
     words += [f"priority {instance.election.priority}"]
     words += instance.faults.messages if entered.state is RouterState.FAULT else []
@@ -40,7 +40,7 @@ def entered_event(instance: VrrpInstance, entered: Entered) -> OperatorEvent:
 
 
 def split_event(instance: VrrpInstance, split: SplitBrain) -> OperatorEvent:
-    """Return the event of another active router that was heard while this one is active."""
+    """Return the event of another active router, noticed while this one is active."""
     stays = "this one stays" if split.winner else "the other one stays"
     return OperatorEvent(
         when=time.time(),
@@ -63,14 +63,14 @@ class LateWakeups:
         self.latest = 0.0
 
     def go_on(self, board: VrrpBoard) -> None:
-        """Begin with what an earlier run has counted."""
+        """Begin with the counts of an earlier run."""
         self.count, self.latest = board.late_wakeups, board.latest_wakeup
 
 
 class RouterReports:
-    """The observer of every group. `run` has a notify command run, or a line written for one who reads it.
+    """The observer of every group. `run` runs a notify command, or writes a line to its reader.
 
-    `touch` has the board written. `tell` is told the events.
+    `touch` writes the board. `tell` gets the events.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class RouterReports:
         return answer
 
     def entered(self, instance: VrrpInstance, entered: Entered) -> None:
-        """Log a transition, have its notify commands run, and have the board written."""
+        """Log a transition, run its notify commands, and write the board."""
         say = self.log.warning if entered.state in _TROUBLE else self.log.info
         facts: dict[str, object] = {"peer": entered.peer, "priority": instance.election.priority}
         if entered.state is RouterState.FAULT:
@@ -114,7 +114,7 @@ class RouterReports:
         self._notify(instance, entered)
 
     def split_brain(self, instance: VrrpInstance, split: SplitBrain) -> None:
-        """Log another active that was heard while active."""
+        """Log another active router, noticed while active."""
         self.log.warning(
             "split-brain",
             router=instance.name,
@@ -136,11 +136,11 @@ class RouterReports:
             self._answer(instance, bad(f"{instance.name}: nobody took over in time, it stays here"))
 
     def cut_short(self, instance: VrrpInstance, why: str) -> None:
-        """Answer the operators that wait for a hand-over, before what ends it is done."""
+        """Answer the operators that wait for a hand-over, before the step that ends it."""
         self._answer(instance, bad(f"{instance.name}: {why}"))
 
     def unexpected(self, instance: VrrpInstance, unexpected: UnexpectedEvent) -> None:
-        """Log once an event that cannot happen in the election's state: a bug. The router goes on."""
+        """Log once an event that the election's state rules out, which is a bug. The router continues."""
         if instance.counters.first(f"unexpected {unexpected.event}", unexpected.state):
             self.log.error(
                 "election-unexpected",
@@ -150,7 +150,7 @@ class RouterReports:
             )
 
     def late(self, names: Iterable[str], seconds: float, now: float) -> None:
-        """Count a late wake-up, and log it unless another one has just been logged."""
+        """Count a late wake-up, and log it unless one was logged a moment ago."""
         lateness = self.lateness
         lateness.count += 1
         lateness.latest = max(lateness.latest, seconds)
@@ -164,7 +164,7 @@ class RouterReports:
             )
 
     def crashed(self, names: Iterable[str], error: Exception) -> None:
-        """Log a bug that was met in one group."""
+        """Log a bug in one group."""
         self.log.error("router-crashed", routers=list(names), exc_info=error)
 
     def _answer(self, instance: VrrpInstance, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""What `vrrp` says of its instances: in its status, on its board, and to a successor."""
+"""The instances of `vrrp` as its status, its board and a successor show them."""
 
 import time
 
@@ -53,7 +53,7 @@ def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> 
 
 
 def takeover_state(instance: VrrpInstance) -> KnownRouter:
-    """Return one virtual router as a successor of this program has to know it."""
+    """Return one virtual router as a successor of this program needs it."""
     election = instance.election
     return KnownRouter(
         name=instance.name,
@@ -109,7 +109,7 @@ def _parts(instance: VrrpInstance) -> tuple[PriorityPartStatus, ...]:
 
 
 def _heard(instance: VrrpInstance, *, now: float) -> tuple[HeardRouterStatus, ...]:
-    """Return the routers that were heard. One that advertises a priority is active until it falls silent."""
+    """Return the routers whose adverts arrived. Each that advertises a priority is active until silent."""
     silent_from = now - instance.election.active_down_interval
     return tuple(
         HeardRouterStatus(

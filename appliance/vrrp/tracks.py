@@ -1,6 +1,6 @@
-"""What the priorities of virtual routers depend on: interfaces, by netlink, and what the tracker checks.
+"""The tracks of virtual routers' priorities: interfaces, by netlink, and the checks of the tracker.
 
-The tracker is a child process that may wait, which this program must not; it also runs notify commands.
+The tracker is a child process because it may wait, which this program must not; it also runs notify commands.
 """
 
 import time
@@ -67,7 +67,7 @@ class Tracks:
             self._tracker.require()
 
     def tell(self) -> None:
-        """Tell the tracker which tracks to watch."""
+        """Send the tracker its tracks."""
         self._tracker.greet()
 
     def run(self, order: RunCommand | WriteLine) -> None:
@@ -87,7 +87,7 @@ class Tracks:
         return instance.tracked.results != before
 
     def close(self) -> None:
-        """End the tracker, after the commands that it was told to run."""
+        """End the tracker, after it has run its pending commands."""
         self._tracker.close()
 
     def _watch_line(self) -> bytes:
@@ -134,7 +134,7 @@ class Tracks:
         self.log.info("notify", router=ended.router, command=list(ended.words), outcome=ended.outcome)
 
     def _expect_heartbeat(self, pid: int) -> None:
-        """Have the watchdog watch a tracker from its start: else one that hangs at once would stay."""
+        """Have the watchdog watch a tracker from its start: otherwise one that hangs at once would stay."""
         try:
             heartbeats.expect(self._heartbeat, pid)
         except OSError as error:

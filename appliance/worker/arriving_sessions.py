@@ -1,4 +1,4 @@
-"""A worker takes sessions of workers that drain: what it is offered it holds, until it may take it."""
+"""Takes over sessions of draining workers: a worker holds what it is offered until it may take it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,19 +19,19 @@ from appliance.worker.worker import Worker
 
 
 class NoPlaceError(Exception):
-    """Neither the frontend nor one in its stead is served here, or its pool."""
+    """Neither the frontend nor one that replaces it is served here, or its pool is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalPlaces:
-    """The frontends and pools of one worker, by name, and what it listens on."""
+    """The frontends and pools of one worker, by name, and the addresses that it listens on."""
 
     frontends: Mapping[str, FrontendState]
     backends: Mapping[str, Backend]
     listeners: Sequence[InheritedListener]
 
     def of(self, session: MovingSession, client: int) -> tuple[FrontendState, Backend]:
-        """Return where a session goes on; `client` is a descriptor of its client. Raises NoPlaceError."""
+        """Return where a session continues; `client` is a descriptor of its client. Raises NoPlaceError."""
         frontend = self.frontends.get(session.frontend) or self._accepting(client)
         if frontend is None:
             raise NoPlaceError(f"no frontend {session.frontend}")
@@ -42,9 +42,9 @@ class ArrivalPlaces:
 
     def _accepting(self, client: int) -> FrontendState | None:
         host, port = tcp.local_address(client)
-        local = Address(host.removeprefix("::ffff:"), port)  # of IPv4 on a socket of IPv6 (RFC 4291 2.5.5.2)
+        local = Address(host.removeprefix("::ffff:"), port)  # IPv4 on an IPv6 socket (RFC 4291 2.5.5.2)
         found = [each for each in self.listeners if same_or_covers(Address(each.host, each.port), local)]
-        found.sort(key=lambda each: each.host != local.host)  # the kernel passes over a wildcard for it
+        found.sort(key=lambda each: each.host != local.host)  # the kernel prefers it to a wildcard
         relaying = (self.frontends[each.frontend] for each in found)
         return next((each for each in relaying if each.config.pool is not None), None)
 
@@ -52,7 +52,7 @@ class ArrivalPlaces:
         named = (self.backends.get(each) for each in frontend.config.pools)
         backends, member = [each for each in named if each is not None], session.member
         if member is None:
-            # One that waits in a queue takes any server, but not of another server name's pool.
+            # A session that waits in a queue takes any server, but not one of another server name's pool.
             return backends[0] if len(frontend.config.pools) == 1 and backends else None
         place = (member.name, member.host, member.port)
         return next((each for each in backends if place in _places(each)), None)
@@ -63,7 +63,7 @@ def _places(backend: Backend) -> set[tuple[str, str, int]]:
 
 
 class _Held:
-    """A session that was offered, copies of its descriptors, and the place that it will have."""
+    """An offered session, copies of its descriptors, and its future place."""
 
     def __init__(self, session: MovingSession, descriptors: list[int]) -> None:
         self.session = session
@@ -71,7 +71,7 @@ class _Held:
         self.place: tuple[FrontendState, Backend] | None = None
 
     def drop(self) -> None:
-        """Close the copies: the other process goes on with it."""
+        """Close the copies: the other process continues with the session."""
         self.place = None
         while self.descriptors:
             os.close(self.descriptors.pop())
@@ -106,7 +106,7 @@ class ArrivingSessions:
         return good(**moving_sessions.values(Offered(refused=self._find_places(held))))
 
     def _take(self, call: Call) -> Answer:
-        """Go on with those sessions of the batch that are named, and drop the others."""
+        """Continue with the named sessions of the batch, and drop the others."""
         places = frozenset(moving_sessions.taken(call.question.values).places)
         offered = self._offers.get(id(call.caller), [])
         held = offered[:]
@@ -130,7 +130,7 @@ class ArrivingSessions:
         self._worker.ids.keep(arrived.number, session.id)
 
     def _find_places(self, held: Sequence[_Held]) -> tuple[str, ...]:
-        """Find the places of sessions; return why each has none, or "". Those that have none are dropped."""
+        """Find the places of sessions; return why each has none, or "". Those without a place are dropped."""
         traffic = self._worker.traffic
         waiting = sum(each.place is not None for offer in self._offers.values() for each in offer)
         room = traffic.limit - len(traffic.live) - waiting
@@ -153,7 +153,7 @@ class ArrivingSessions:
         return ""
 
     def _expect(self, caller: Caller, held: list[_Held]) -> None:
-        """Note what a caller offers, in the place of an earlier offer; it is dropped when the caller goes."""
+        """Note what a caller offers, in place of an earlier offer; it is dropped when the caller is gone."""
         key = id(caller)
         if key in self._offers:
             _drop(self._offers[key])

@@ -23,7 +23,7 @@ from appliance.worker.relay.tcp import OptionsRefused
 from appliance.worker.worker import Worker
 
 _SOON: Final = 2.0
-"""Seconds of late accepting that `settle` waits for; it does not wait for a longer time."""
+"""Most seconds of late accepting that `settle` waits for."""
 
 _PHASES: Final[Mapping[WorkerPhase, WorkerStatusPhase]] = {
     WorkerPhase.READY: "ready",
@@ -75,7 +75,7 @@ def _move(worker: Worker, question: Question) -> Answer:
 
 
 def _settle(worker: Worker) -> Answer:
-    """Answer once it has closed the listeners that it still accepts on for a moment."""
+    """Answer once the listeners that it still accepts on for a moment are closed."""
     while (
         worker.phase is WorkerPhase.DRAINING and worker.acceptors.descriptors and worker.accepts_late < _SOON
     ):
@@ -113,9 +113,9 @@ def _worker_listeners(worker: Worker) -> tuple[WorkerListener, ...]:
 
 
 def _adopt(worker: Worker, call: Call) -> Answer:
-    """Write to the new master's output from now on: nobody may read the pipe of the old one any more.
+    """Write to the new master's output from now on: the old one's pipe may have no reader.
 
-    A pipe that is full and not read would stop the worker at its next log line.
+    A full pipe without a reader would stop the worker at its next log line.
     """
     for descriptor in call.descriptors:
         for place in (STDOUT, STDERR):

@@ -18,7 +18,7 @@ class ConnectionLog:
     """Writes the event `connection`, whatever the level of the other lines is.
 
     Times are seconds, -1.0 for a phase that was not reached: `queue_s` until the first connect began,
-    `connect_s` from there with all its retries. `server` is the last one that was tried.
+    `connect_s` from there with all retries. `server` is the last one that was tried.
     """
 
     def __init__(self, logger: FilteringBoundLogger) -> None:

@@ -1,11 +1,11 @@
-"""A draining worker's sessions go on in workers of the newer generation, in batches.
+"""Moves a draining worker's sessions to workers of the newer generation, in batches.
 
-Each of those workers is given batches by a greenlet of its own, so that none waits while another one answers:
-on a busy machine that is most of the time that it takes. What a worker refuses, or what was offered to one
-that does not answer, goes on here, until the drain ends.
+A greenlet per target worker offers the batches, so that no worker waits while another one answers: on a busy
+machine waiting for answers takes most of the time. Sessions that a worker refuses, or that were offered to
+one that does not answer, continue here until the drain ends.
 
-Open sessions go first, so that their servers are as busy there as here when those that wait for a server
-follow, in their order. Most of these are open by then.
+Open sessions go first. So their servers are as busy there as here when the sessions that wait for a server
+follow, in their order; by then most of these are open.
 """
 
 import time
@@ -28,23 +28,23 @@ from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer
 
 _PAUSE: Final = 0.05
-"""Seconds between two looks for sessions whose connect has ended meanwhile."""
+"""Seconds between two searches for sessions whose connect has since ended."""
 
 _PAUSE_AFTER_FAILURE: Final = 0.5
-"""Seconds until workers are asked again, after one that has not answered: it is started again meanwhile."""
+"""Seconds until workers are asked again after one has not answered: it is restarted meanwhile."""
 
 _LOOKS: Final = 1000
-"""Sessions looked at before the traffic has its turn."""
+"""Sessions examined before the traffic has its turn."""
 
 _MOST_DESCRIPTORS: Final = 200
 _MOST_BYTES: Final = 256 << 10
-"""Bytes that peers have not taken, in one batch: a line may be 1 MiB, and has a third more."""
+"""Most bytes in one batch that peers have not taken: a line may be 1 MiB, and encoding adds a third."""
 
 
 class DepartingSessions:
-    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which.
+    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` names them.
 
-    `on_empty` is called when nothing is left.
+    `on_empty` is called when no session is left.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class DepartingSessions:
         self._log = log
         self._generation = 0
         self._workers: tuple[int, ...] = ()
-        self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
-        self._settling: set[int] = set()  # of those that it takes when they are open
+        self._refused: set[int] = set()  # numbers of sessions without a place in the newer generation
+        self._settling: set[int] = set()  # numbers of those that it takes once they are open
         self._pause = 0.0
         self._moved = 0
         self._began = 0.0
         self._greenlet: gevent.Greenlet | None = None
 
     def aim(self, generation: int, workers: Sequence[int]) -> None:
-        """Move sessions to these workers of a generation from now on; of two orders the later one holds."""
+        """Move sessions to these workers of a generation from now on; a later order replaces this one."""
         self._generation, self._workers = generation, tuple(workers)
         self._refused, self._settling = set(), set()
         self._began = time.monotonic()
@@ -118,7 +118,7 @@ class DepartingSessions:
         return sorted(waiting, key=lambda each: each.number, reverse=True)
 
     def _move_all(self, sessions: list[Session], fits: Callable[[Session], bool]) -> None:
-        """Move those of the sessions that fit, from the last one on: to each worker as many."""
+        """Move the sessions that fit, from the last one on, shared evenly among the workers."""
         first, number = self._arguments.index, len(self._workers)
         movers = [
             gevent.spawn(
@@ -132,7 +132,7 @@ class DepartingSessions:
             gevent.killall(movers)
 
     def _move_to(self, index: int, left: list[Session], fits: Callable[[Session], bool]) -> None:
-        """Move sessions to one worker until a batch has failed: the next ones would stand still in vain."""
+        """Move sessions to one worker until a batch fails: further batches would be held still in vain."""
         generation = self._generation
         path = self._paths.worker_control(self._arguments.program, generation, index)
         way = SessionTransfer(path, self._ids, on_left=self._count, log=self._log)
@@ -149,8 +149,8 @@ class DepartingSessions:
         self._moved += left
 
     def _move(self, batch: list[Session], way: SessionTransfer, index: int) -> bool:
-        """Offer a batch to a worker, and go on with what it does not take; say whether it has answered."""
-        refused, settling, reason = self._refused, self._settling, ""  # another order makes others
+        """Offer a batch to a worker, and continue with what it refuses; return whether it has answered."""
+        refused, settling, reason = self._refused, self._settling, ""  # another order makes new ones
         for each in batch:
             moving.hold_still(each)
         try:
@@ -158,7 +158,7 @@ class DepartingSessions:
         except ControlUnavailable as error:
             reason = str(error)
         except ControlError as error:
-            # A former release has no words for those that wait.
+            # A former release cannot take sessions that wait.
             settling |= {each.number for each in batch if moving.waits(each)}
             reason = str(error)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this try, and not the others
@@ -166,9 +166,9 @@ class DepartingSessions:
             reason = repr(error)
         finally:
             if reason:
-                way.close()  # what it was offered and not given is dropped there
+                way.close()  # the worker drops what it was offered and not given
             for each in batch:
-                moving.go_on(each)  # but for those that have left
+                moving.go_on(each)  # except for those that have left
                 if each.number in refused or each.number in settling:
                     moving.try_again(each)
         if reason:
@@ -178,7 +178,7 @@ class DepartingSessions:
 
 
 def _batch(left: list[Session], fits: Callable[[Session], bool]) -> list[Session]:
-    """Take the next sessions that fit from the end, as many as one message takes, of the next thousand."""
+    """Take sessions that fit from the end of the list, one message full, out of the next thousand."""
     found, descriptors, held = list[Session](), 0, 0
     for _ in range(min(_LOOKS, len(left))):
         each = left[-1]

@@ -12,17 +12,17 @@ class Draining:
         self._leave_at = 0.0
 
     def begin(self, deadline: float, *, late: float, now: float, wall: float) -> None:
-        """Drain until `deadline`, and go on to accept for `late` seconds; `wall` is now in Unix seconds.
+        """Drain until `deadline`, but accept for `late` seconds more; `wall` is the time now in Unix seconds.
 
-        From here on only the monotonic clock counts: a wall clock that is set later neither cuts sessions
-        early nor keeps them.
+        From here on only the monotonic clock counts: setting the wall clock later neither cuts sessions short
+        nor prolongs them.
         """
         self.deadline = deadline
         self._cut_at = now + (deadline - wall)
         self._accept_until = now + late
 
     def is_over(self, now: float) -> bool:
-        """Whether the deadline has passed: the sessions that are left are to be ended."""
+        """Whether the deadline has passed: the remaining sessions must be ended."""
         return now >= self._cut_at
 
     def accepts_late(self, now: float) -> float:
@@ -30,7 +30,7 @@ class Draining:
         return max(0.0, self._accept_until - now)
 
     def leave(self, patience: float, *, now: float) -> None:
-        """Drain in `patience` seconds, unless a master adopts this worker before."""
+        """Drain in `patience` seconds, unless a master adopts this worker first."""
         self._leave_at = now + patience
 
     def stay(self) -> None:

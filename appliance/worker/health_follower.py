@@ -1,4 +1,4 @@
-"""Follows the health board: what `health` finds out reaches the pools of this worker at the next tick."""
+"""Follows the health board: verdicts of `health` reach the pools of this worker at the next tick."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,11 +31,11 @@ class HealthFollower:
         self._board = BoardFollower(path, health_board.decode)
 
     def forget(self) -> None:
-        """Give the pools all records again at the next look: there are new pools."""
+        """Give the pools all records again at the next read: there are new pools."""
         self._board.forget()
 
     def look(self) -> None:
-        """Give the pools the board's records where they have changed since the last look.
+        """Give the pools the board's records if they have changed since the last read.
 
         The worker calls it on each tick. Without a board servers stay as they are: `health` publishes as soon
         as it can.

@@ -1,4 +1,4 @@
-"""A snapshot as a worker obeys it: its frontends and pools, changed in place while connections use them."""
+"""A snapshot as a worker uses it: its frontends and pools, changed in place while connections use them."""
 
 from collections.abc import Iterator
 from random import Random
@@ -18,7 +18,7 @@ from appliance.worker.relay.traffic import Traffic
 class LiveSettings:
     """The frontends that a worker serves and the pools that they use, by name.
 
-    What a later snapshot no longer has stays as it was: its sessions go on.
+    What a later snapshot no longer has stays as it was: its sessions continue.
     """
 
     def __init__(self, arguments: WorkerArguments, traffic: Traffic) -> None:
@@ -35,7 +35,7 @@ class LiveSettings:
     def apply_pools(self, snapshot: Snapshot) -> bool:
         """Set the pools of the frontends: times, servers, weights and the balance algorithm.
 
-        Returns whether one of them is new here, and knows nothing of the health of its servers.
+        Return whether a pool is new here, so that the health of its servers is unknown.
         """
         before, pools = len(self.backends), {each.name: each for each in snapshot.pools}
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
@@ -59,7 +59,7 @@ class LiveSettings:
         ]
 
     def _served(self, snapshot: Snapshot) -> Iterator[Frontend]:
-        """Yield those frontends of a snapshot that this worker has listeners for."""
+        """Yield the frontends of a snapshot for which this worker has listeners."""
         group = snapshot.group(self._arguments.group)
         served = {listener.frontend for listener in self._arguments.listeners}
         return (frontend for frontend in (group.frontends if group else ()) if frontend.name in served)

@@ -1,4 +1,4 @@
-"""What happens to sessions when servers come and go: they leave lost servers, and who waits tries again."""
+"""The effect of changed servers on sessions: they leave lost servers, and waiting ones try again."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def follow(
 
 
 def _leave_lost_servers(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
-    """Obey `on_down`; who has no connection to the server yet connects elsewhere in any case."""
+    """Apply `on_down`; a session without a connection to the server yet connects elsewhere in any case."""
     if not lost.down and not lost.closing:
         return
     pending = {*lost.down, *lost.closing}

@@ -1,4 +1,4 @@
-"""The ids by which operators name sessions: program, generation, worker and number of where one began."""
+"""The ids by which operators name sessions: program, generation, worker and number where they began."""
 
 from collections.abc import Collection
 from typing import Final
@@ -8,11 +8,11 @@ from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.traffic import Expiring
 
 _SPARE: Final = 1000
-"""Ids that may be kept of sessions that have ended."""
+"""Ids of ended sessions that may be kept."""
 
 
 class SessionIds:
-    """Those of one worker. A session that came from another worker keeps the id that it had there."""
+    """The ids of one worker. A session that came from another worker keeps its id from there."""
 
     def __init__(self, arguments: WorkerArguments) -> None:
         self._prefix = f"{arguments.program}-{arguments.generation}-{arguments.index}"
@@ -23,11 +23,11 @@ class SessionIds:
         return self._kept.get(number) or f"{self._prefix}-{number}"
 
     def keep(self, number: int, name: str) -> None:
-        """Note the id of a session that has come with it."""
+        """Note the id that a session has brought with it."""
         self._kept[number] = name
 
     def forget_ended(self, live: Collection[Expiring]) -> None:
-        """Forget the ids of sessions that are none of these, once that is worth the look at all of them."""
+        """Forget the ids of all other sessions, once that is worth examining all of them."""
         if len(self._kept) <= _SPARE + 2 * len(live):
             return
         numbers = {each.number for each in live if isinstance(each, Session)}

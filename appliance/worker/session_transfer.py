@@ -1,8 +1,8 @@
 """Batches of sessions that one worker gives to another one, over one connection.
 
 A batch is offered with copies of its descriptors, and given up here with the word `take`: at every moment one
-process reads and writes. What was under way with `take` when the other worker died is lost: it may have read
-bytes that nobody else has.
+process reads and writes. Sessions under way with `take` when the other worker dies are lost: it may have read
+bytes that no other process has.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from appliance.worker.relay.session.session_phases import CLOSED
 from appliance.worker.session_ids import SessionIds
 
 _PATIENCE: Final = 5.0
-"""Seconds for an answer; meanwhile a batch stands still."""
+"""Seconds for an answer; meanwhile a batch is held still."""
 
 
 class SessionTransfer:
-    """The way to the worker whose control socket is at `path`; `on_left` is told how many have left by it."""
+    """The way to the worker whose control socket is at `path`; `on_left` is called with how many left."""
 
     def __init__(
         self, path: Path, ids: SessionIds, *, on_left: Callable[[int], None], log: FilteringBoundLogger
@@ -34,28 +34,28 @@ class SessionTransfer:
         self._client: ControlClient | None = None
 
     def close(self) -> None:
-        """End the connection: what was offered over it and not taken is dropped there."""
+        """Close the connection: what was offered over it and not taken is dropped there."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
     def give(self, batch: Sequence[Session]) -> frozenset[int]:
-        """Offer sessions that are held still; return the numbers of those that have no place there.
+        """Offer sessions held still; return the numbers of those that have no place there.
 
-        All others that have not ended meanwhile have left. Raises ControlUnavailable and ControlError, and
-        then all are still here.
+        All others that have not since ended have left. Raises ControlUnavailable and ControlError, and then
+        all are still here.
         """
         if self._client is None:
             self._client = ControlClient(self._path, timeout=_PATIENCE)
         client = self._client
-        offered = [each for each in batch if each.phase != CLOSED]  # one may have ended meanwhile
+        offered = [each for each in batch if each.phase != CLOSED]  # it may have ended meanwhile
         stages = [moving.stage(each) for each in offered]
         reasons = self._offer(client, offered)
         if client.closed.is_set():
             raise ControlUnavailable("it went away with an offer")
         answered = tuple(zip(offered, reasons, stages, strict=True))
         going = [each for each, why, before in answered if not why and moving.stage(each) == before]
-        # None, too: what was offered and is not taken is dropped there.
+        # None too: the other worker drops what is offered and not taken.
         self._take(client, going, tuple(offered.index(each) for each in going))
         return frozenset(each.number for each, why, _ in answered if why not in ("", NO_ROOM))
 
@@ -77,9 +77,9 @@ class SessionTransfer:
         return reasons
 
     def _take(self, client: ControlClient, going: Sequence[Session], places: tuple[int, ...]) -> None:
-        """Say that sessions are the other worker's own: whatever it answers, they are not ours any more.
+        """Send that sessions are now the other worker's: whatever it answers, they are not ours any more.
 
-        They leave with the last byte of the word, before anything else runs here. Where it cannot be said, as
+        They leave with the last byte of the word, before anything else runs here. If it cannot be sent, as
         the other worker is gone, they stay, and this raises ControlUnavailable.
         """
         question = Question(command="take", values=moving_sessions.values(Taken(places=places)))

@@ -1,4 +1,4 @@
-"""The commands `sessions` and `kill`: a worker's connections listed, and some of them ended."""
+"""The commands `sessions` and `kill`: list a worker's connections, and end some of them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,11 +17,11 @@ from appliance.worker.relay.traffic import Expiring
 from appliance.worker.worker import Worker
 
 _PIECE: Final = 20
-"""Sessions between two looks whether it is the traffic's turn."""
+"""Sessions between two checks whether it is the traffic's turn."""
 
 
 def listing(worker: Worker) -> Answer:
-    """Return all connections of a worker. The traffic has its turns meanwhile: the list may be long."""
+    """Return all connections of a worker. The traffic gets its turns meanwhile: the list may be long."""
     described = []
     for position, each in enumerate(tuple(worker.traffic.live)):
         if position % _PIECE == 0:
@@ -31,7 +31,7 @@ def listing(worker: Worker) -> Answer:
 
 
 def kill(worker: Worker, question: Question) -> Answer:
-    """End the sessions that the question's id, server or source (an address or network) names."""
+    """End the sessions that the request's id, server or source (an address or network) names."""
     matches = _matcher(worker, question)
     if matches is None:
         return bad("kill: needs one of id, server, source")

@@ -1,4 +1,4 @@
-"""The worker: its phases from ready to drained, and its tick, on which everything that waits is looked at."""
+"""The worker: its phases from ready to drained, and its tick, on which everything that waits is examined."""
 
 import os
 import time
@@ -35,11 +35,11 @@ from appliance.worker.session_ids import SessionIds
 _PUBLISH_TICKS: Final = 4
 
 _SHORTAGE_OVER: Final = 1.0
-"""Seconds without a shortage of descriptors after which the next one is logged again."""
+"""Seconds without a shortage of descriptors after which the next shortage is logged again."""
 
 
 class Worker:
-    """One worker. Its master speaks to it through `commands`."""
+    """One worker. Its master controls it through `commands`."""
 
     def __init__(
         self, arguments: WorkerArguments, snapshot: Snapshot, *, paths: Paths, logger: FilteringBoundLogger
@@ -90,7 +90,7 @@ class Worker:
         self.traffic.run_until(self.done.is_set, on_tick=self._tick)
 
     def apply(self, snapshot: Snapshot) -> None:
-        """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was.
+        """Apply a snapshot: limits, times, pools and servers. What it no longer has stays as it was.
 
         Raises tcp.OptionsRefused, and then nothing has changed.
         """
@@ -98,7 +98,7 @@ class Worker:
         self._obey(snapshot)
 
     def check(self, snapshot: Snapshot) -> None:
-        """Raise tcp.OptionsRefused where the kernel refuses a socket option of the snapshot."""
+        """Raise tcp.OptionsRefused if the kernel refuses a socket option of the snapshot."""
         if complaints := self.settings.refused_options(snapshot):
             raise tcp.OptionsRefused("; ".join(complaints))
 
@@ -115,8 +115,8 @@ class Worker:
     ) -> None:
         """Accept no more, and end with the last session or at the deadline (Unix seconds, as of now).
 
-        On listeners at the addresses in `late`, which are closed with this worker, it goes on to accept for
-        `late_s` seconds: a client whose handshake is under way would be reset.
+        On listeners at the addresses in `late`, which are closed with this worker, it accepts for `late_s`
+        seconds more: a client whose handshake is under way would be reset.
         """
         stays = self.phase is not WorkerPhase.READY and late_s > 0
         self.phase = WorkerPhase.DRAINING
@@ -127,12 +127,12 @@ class Worker:
         self._end_when_drained()
 
     def close_late_listeners(self) -> None:
-        """Close the listeners that were accepted on after the drain began."""
+        """Close the listeners that were still accepted on after the drain began."""
         self.acceptors.close()
 
     @property
     def accepts_late(self) -> float:
-        """Return for how many seconds it still accepts while it drains."""
+        """Return how many seconds it still accepts while it drains."""
         return self.draining.accepts_late(time.monotonic()) if self.acceptors.descriptors else 0.0
 
     def leave(self, patience: float) -> None:
@@ -144,14 +144,14 @@ class Worker:
         self.drain(0.0)
 
     def close(self) -> None:
-        """End the sessions that are left, and remove the heartbeat, and a board that counts nothing."""
+        """End the remaining sessions, and remove the heartbeat, and a board that counts nothing."""
         self.departing.close()
         self.traffic.end_all(EndReason.KILLED)
         self.acceptors.close()
         self.traffic.close()
         self._connect_failures.close()
         self.publish()
-        # The file stays for the master, who adds what it counts to its totals.
+        # The file stays for the master, which adds its counts to the totals.
         self._board.close(unlink=not any(self.traffic.reasons.values()))
         self._heartbeat.close(unlink=True)
 
@@ -189,7 +189,7 @@ class Worker:
         )
 
     def _note_board_trouble(self, reason: str) -> None:
-        """Log a change only: a full disk is tried again at every publish."""
+        """Log a change only: publishing retries a full disk each time."""
         if reason == self._board_trouble:
             return
         self._board_trouble = reason
@@ -228,7 +228,7 @@ class Worker:
             self._fault(error)
 
     def _log_full_frontends(self) -> None:
-        """Log which frontends have as many connections as they may: the next ones wait in the backlog."""
+        """Log which frontends have reached their limit: further connections wait in the backlog."""
         full = {each.name: each.limit for each in self.settings.frontends.values() if each.is_full()}
         for name in full.keys() - self._full:
             self.log.warning("frontend-full", frontend=name, connections=full[name])
@@ -261,7 +261,7 @@ class Worker:
         self.log.error("internal-error", exc_info=error)
 
     def _accept_failed(self, code: int) -> None:
-        """Log the first of several failures: while descriptors are short there is one every tenth second."""
+        """Log the first of several failures: a shortage of descriptors causes one every tenth of a second."""
         now = self.traffic.now
         if now - self._short_at > _SHORTAGE_OVER:
             self.log.error("accept-paused", error=os.strerror(code), sessions=len(self.traffic.live))
@@ -269,6 +269,6 @@ class Worker:
 
 
 def worker_log(arguments: WorkerArguments, snapshot: Snapshot) -> FilteringBoundLogger:
-    """Return the logger of a worker, at the level and in the form that a snapshot asks for."""
+    """Return the logger of a worker, at the level and in the form that a snapshot sets."""
     program = log.obey(arguments.program, snapshot.log)
     return program.bind(generation=arguments.generation, worker=arguments.index)

@@ -1,1 +1,1 @@
-"""Who is told what happens to the appliance: commands, webhooks, syslog."""
+"""Notifications of the appliance's events: by commands, webhooks and syslog."""

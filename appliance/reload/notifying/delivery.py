@@ -1,7 +1,7 @@
-"""One message on its way to one who is told: by a command, a webhook, or syslog.
+"""Delivers one message to a target: by a command, a webhook, or syslog.
 
-Everything here waits in gevent's way, has a deadline, and reads no more than an answer has: a webhook that
-goes on and on holds nobody up. Errors never repeat a URL or a token.
+Every wait is gevent's and has a deadline, and the length of an answer is limited: a webhook that sends
+without end delays nothing else. Errors never contain a URL or a token.
 """
 
 import contextlib
@@ -78,11 +78,14 @@ _OK: Final = range(200, 300)
 
 
 class DeliveryFailed(Exception):  # noqa: N818  # reads as what happened in a log line
-    """The message did not arrive; says why, without a URL or a token."""
+    """The message was not delivered; gives the reason, without a URL or a token."""
 
 
 def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
-    """Tell one target; raises DeliveryFailed. `host` is the name of this machine."""
+    """Notify one target; raises DeliveryFailed.
+
+    `host` is the name of this machine.
+    """
     if target.command:
         _run(target, batch)
         return
@@ -103,7 +106,7 @@ def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles)
         raise DeliveryFailed("more was answered than is read of an answer") from None
     except ResponseError:
         raise DeliveryFailed("what was answered is no HTTP") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no name for a resolver
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no resolvable name
         raise DeliveryFailed(_reason(error)) from None
     finally:
         late.close()
@@ -115,7 +118,7 @@ def _reason(error: Exception) -> str:
 
 
 def _run(target: NotifyTarget, batch: Batch) -> None:
-    """Run the command for each event, one after the other; one that fails is not run again."""
+    """Run the command for each event, one after another; a failed command is not run again."""
     told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
     if batch.left_out:
         told.insert(0, ("left-out", EventSeverity.WARNING.value, "", _left_out(batch)))
@@ -162,7 +165,7 @@ def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -
 
 
 class _Sending:
-    """What http.client writes a request to; it does not read the answer, for it reads without a limit."""
+    """The object that http.client writes a request to, but reads no answer from: it reads without a limit."""
 
     def __init__(self, to: Stream) -> None:
         self._to = to

@@ -1,7 +1,7 @@
-"""Tells the targets of `notify` what happens: a greenlet and a queue for each, none waits for another.
+"""Notifies the targets of `notify` of events: a greenlet and a queue for each, so none waits for another.
 
-This runs in `reload`, which no traffic and no virtual IP waits for. It follows the boards itself: events are
-told where they cannot be kept, too.
+This runs in `reload`, which no traffic and no virtual IP waits for. It reads the boards itself, so events are
+sent even if they cannot be kept.
 """
 
 import socket
@@ -27,7 +27,7 @@ class Notifier:
         self._told: dict[NotifyTarget, _ToldTarget] = {}
 
     def obey(self, targets: tuple[NotifyTarget, ...]) -> None:
-        """Tell these from now on; what waits for one that did not change goes on to wait."""
+        """Notify these from now on; unchanged targets keep their queues."""
         for gone in self._told.keys() - set(targets):
             self._told.pop(gone).close()
         for target in targets:
@@ -35,12 +35,12 @@ class Notifier:
                 self._told[target] = _ToldTarget(target, self._secrets, self._log)
 
     def tell(self, event: OperatorEvent) -> None:
-        """Have everybody told who wants to know; never waits."""
+        """Queue an event for every target that wants it; never waits."""
         for each in self._told.values():
             each.tell(event)
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Notify no targets any more."""
         self.obey(())
 
 

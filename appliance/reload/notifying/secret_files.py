@@ -1,7 +1,7 @@
-"""Files with a token, a URL or certificates, each read in a thread of its own: their disks may hang.
+"""Files with a token, a URL or certificates, each read in its own thread: their disks may hang.
 
-Nobody else waits for these threads: in gevent's pool some reads that hang would stop reloads. While a read
-hangs no other one of the same file begins.
+Nothing else waits for these threads: in gevent's pool a few hanging reads would stop reloads. While a read
+hangs, the same file is not read again.
 """
 
 import errno
@@ -16,11 +16,11 @@ from appliance.net.files.state_files import FileUnusable
 
 _LONGEST: Final = 4096
 _LONGEST_BUNDLE: Final = 1 << 20
-_IDLE: Final = 10.0  # seconds after which a thread that has nothing to read ends
+_IDLE: Final = 10.0  # seconds after which an idle thread ends
 
 
 class SecretUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
-    """There is no secret in a file; says why, with its path."""
+    """A file has no secret; gives the reason, with its path."""
 
 
 class SecretFiles:
@@ -31,21 +31,21 @@ class SecretFiles:
         self._reads: dict[str, AsyncResult] = {}
 
     def read(self, path: str) -> str:
-        """Return the secret in a file; raises SecretUnusable, OSError where no thread can start."""
+        """Return the secret in a file; raises SecretUnusable, OSError if no thread can start."""
         text = self._content(path, _LONGEST).decode("ascii", errors="replace").strip()
         if not text or not text.isascii() or not text.isprintable():
             raise SecretUnusable(f"{path}: is missing, empty, or not one line of ASCII")
         return text
 
     def certificates(self, path: str) -> str:
-        """Return certificates in PEM, without what is not ASCII: comments. Raises as `read` does."""
+        """Return certificates in PEM, without the text that is not ASCII: comments. Raises as `read` does."""
         text = self._content(path, _LONGEST_BUNDLE).decode("ascii", errors="ignore")
         if not text:
             raise SecretUnusable(f"{path}: is missing or empty")
         return text
 
     def _content(self, path: str, limit: int) -> bytes:
-        """Return what a file holds, nothing where there is none."""
+        """Return the content of a file, nothing if there is none."""
         if path not in self._reads:
             read = self._begin(path, limit)
             self._reads[path] = read
@@ -66,7 +66,7 @@ class SecretFiles:
 
 
 def _read(path: str, limit: int) -> bytes | str | None:
-    """Return what a file holds, or why it cannot be read: gevent prints what is raised in a thread."""
+    """Return the content of a file, or why it cannot be read: gevent prints what a thread raises."""
     try:
         return state_files.read(Path(path), limit=limit)
     except FileUnusable as error:

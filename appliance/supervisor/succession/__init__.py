@@ -1,1 +1,1 @@
-"""The take-over of a running appliance by another one: the parts of supervisord that have to do with it."""
+"""The take-over of a running appliance by another one: the parts of supervisord that handle it."""

@@ -1,4 +1,4 @@
-"""The connection with the other one of two supervisords, handled between two turns of supervisord's loop."""
+"""The connection between two supervisords, handled between two turns of supervisord's loop."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,13 +7,13 @@ from appliance.wire.lines.control import bad, encode_answer
 
 
 class Due:
-    """What is to be done at the next turn: what it changes is what the loop goes round at this moment."""
+    """Work for the next turn: it changes collections that the loop is iterating over at this moment."""
 
     def __init__(self) -> None:
         self._actions: list[Callable[[float], None]] = []
 
     def add(self, action: Callable[[float], None]) -> None:
-        """Have an action called with the time."""
+        """Call an action with the time at the next turn."""
         self._actions.append(action)
 
     def run(self, now: float) -> None:
@@ -23,7 +23,7 @@ class Due:
 
 
 class Dialogue:
-    """The one connection that is the lifeline of both; what comes over one that was left is not heard."""
+    """The one connection that is the lifeline of both; lines that arrive on an abandoned one are ignored."""
 
     def __init__(self, due: Due) -> None:
         self._due = due
@@ -36,7 +36,7 @@ class Dialogue:
         said: Callable[[bytes, float], None],
         gone: Callable[[float], None],
     ) -> None:
-        """Have `said` called with each line of the other side, and `gone` when it has ended."""
+        """Call `said` with each line of the other side, and `gone` when its end is closed."""
 
         def hear(line: bytes) -> None:
             self._due.add(lambda now: said(line, now) if self._other is connection else None)
@@ -48,18 +48,18 @@ class Dialogue:
         self._other = connection
 
     def say(self, line: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Send a line, where there is still somebody."""
+        """Send a line, if there is still a connection."""
         if self._other:
             self._other.send(line, descriptors)
 
     def hang_up(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._other:
             self._other.close()
         self._other = None
 
 
 def refuse(connection: LineConnection, reason: str) -> None:
-    """Say why not, and end a connection."""
+    """Send the reason of a refusal, and close a connection."""
     connection.send(encode_answer(bad(reason)))
     connection.close()

@@ -1,7 +1,7 @@
 """The appliance that runs in a runtime directory, asked by `run` to make way for another one.
 
-Everything that can be refused is refused here, and then the running one has not changed anything. From its
-good answer on it stands by: it goes on as before when the connection ends before it was relieved.
+All that can fail comes before its answer, and then the running appliance has changed nothing. After a
+positive answer it stands by: it continues as before if the connection ends before it was relieved.
 """
 
 import array
@@ -16,26 +16,26 @@ from appliance.wire.lines.control import ControlError, decode_answer, encode_que
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.succession import Party, SuccessionError, party, request
 
-_PATIENCE: Final = 10.0  # seconds for its answer: its loop waits for a question to supervisord now and then
+_PATIENCE: Final = 10.0  # seconds for its answer: its loop sometimes waits for a request to supervisord
 _CHUNK: Final = 65536
 _LIMIT: Final = 65536  # bytes of its answer
 UNSEEN: Final = "its processes are not visible here: both containers need the same --pid=container:NAME"
-"""What is said to one in another PID namespace, which the kernel shows as process 0."""
+"""The refusal for an appliance in another PID namespace, which the kernel shows as process 0."""
 
-_RIGHTS: Final = socket.CMSG_SPACE(4 * 4)  # more descriptors than the one that is expected
+_RIGHTS: Final = socket.CMSG_SPACE(4 * 4)  # more descriptors than the one expected
 
 
 class IncumbentRefused(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
-    """The one that runs does not make way, and says why."""
+    """The running appliance does not make way, and gives the reason."""
 
 
 class NoIncumbent(Exception):  # noqa: N818  # likewise
-    """Nobody answers who could make way."""
+    """No process answers that could make way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incumbent:
-    """The one that stands by for us. `connection` and `lock` are descriptors, the caller's."""
+    """The appliance that stands by for us. `connection` and `lock` are descriptors, owned by the caller."""
 
     connection: int
     lock: int
@@ -44,7 +44,7 @@ class Incumbent:
 
 
 def ask(path: Path, ours: Party) -> Incumbent:
-    """Ask who listens at `path` to stand by; raises IncumbentRefused and NoIncumbent."""
+    """Ask the process that listens at `path` to stand by; raises IncumbentRefused and NoIncumbent."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(_PATIENCE)
     try:

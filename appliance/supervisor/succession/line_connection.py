@@ -1,4 +1,4 @@
-"""A connection of lines in supervisord's socket map: its loop says when there is something to read."""
+"""A connection of lines in supervisord's socket map: its loop reports when there is something to read."""
 
 import socket
 from collections.abc import Callable, MutableMapping, Sequence
@@ -28,7 +28,7 @@ class LineConnection:
         self._descriptor = connection.fileno()
         credentials = peer_credentials(connection)
         self.peer, self.user = credentials.pid, credentials.user
-        """Process id and user of the other side, as the kernel says."""
+        """Process id and user of the other side, as the kernel reports them."""
         self._map = socket_map
         self._lines = LineBuffer(_LIMIT)
         self._open = True
@@ -36,19 +36,19 @@ class LineConnection:
 
     @property
     def is_open(self) -> bool:
-        """Return whether there is still somebody at the other end, as far as we know."""
+        """Return whether the other end is still there, as far as known."""
         return self._open
 
     def readable(self) -> bool:
-        """Return whether supervisord is to poll it for input."""
+        """Return whether supervisord should poll it for input."""
         return self._open
 
     def writable(self) -> bool:
-        """Return False: what is sent here fits the socket's buffer."""
+        """Return False: all data sent here fits the socket's buffer."""
         return False
 
     def handle_read_event(self) -> None:
-        """Pass on the lines that have come."""
+        """Pass on the received lines."""
         try:
             chunk = self._connection.recv(_CHUNK)
             lines = list(self._lines.feed(chunk))
@@ -63,11 +63,11 @@ class LineConnection:
             self._end()
 
     def handle_error(self) -> None:
-        """Take a bug in what was called for the end of the other side; supervisord calls it in an except."""
+        """Treat a bug in a callback as the end of the other side; supervisord calls this in an except."""
         self._end()
 
     def send(self, line: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Send a line; where that fails the end follows."""
+        """Send a line; if that fails the end follows."""
         if not self._open:
             return
         try:
@@ -76,7 +76,7 @@ class LineConnection:
             self._end()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._open:
             self._open = False
             del self._map[self._descriptor]

@@ -1,4 +1,4 @@
-"""Where an appliance that wants to take over finds the one that runs: a unix socket of its owner's."""
+"""The unix socket at which an appliance that takes over reaches the running one; for its owner only."""
 
 import contextlib
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from appliance.net.control.unix_listener import SocketName, listen_unix
 from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
 
 _MOST: Final = 4
-"""Connections at a time that have not asked yet."""
+"""Connections at a time that have not sent a request yet."""
 
 _PATIENCE: Final = 10.0
-"""Seconds for a connection to ask."""
+"""Seconds for a connection to send its request."""
 
 
 class SuccessionListener:
-    """Calls `on_line` with each connection, which is then the callee's, and its first line."""
+    """Calls `on_line` with each connection, which the callee then owns, and its first line."""
 
     def __init__(
         self, path: Path, socket_map: SocketMap, on_line: Callable[[LineConnection, bytes], None]
@@ -28,7 +28,7 @@ class SuccessionListener:
         self._listen()
 
     def readable(self) -> bool:
-        """Return whether supervisord is to poll it for connections."""
+        """Return whether supervisord should poll it for connections."""
         return self._open
 
     def writable(self) -> bool:
@@ -36,7 +36,7 @@ class SuccessionListener:
         return False
 
     def handle_read_event(self) -> None:
-        """Accept a connection; only our own user's and root's are heard, and a few at a time."""
+        """Accept a connection; only from our own user and root, and a few at a time."""
         connection, _ = self._listener.accept()
         if len(self._silent) >= _MOST or not permissions.is_owner(connection):
             connection.close()
@@ -47,12 +47,12 @@ class SuccessionListener:
         made.on_line = lambda line: self._heard(made, line)
 
     def handle_error(self) -> None:
-        """Do nothing: who has gone before it was accepted wants nothing."""
+        """Do nothing: a client that left before it was accepted wants nothing."""
 
     def keep(self, now: float) -> None:
-        """Listen again where somebody has removed the socket, and close what has been silent for long."""
+        """Listen again if the socket was removed, and close connections that have been silent too long."""
         if self._name.is_missing:
-            with contextlib.suppress(OSError):  # the directory is not there yet, or full
+            with contextlib.suppress(OSError):  # the directory does not exist yet, or is full
                 self.close()
                 self._listen()
         for each, since in list(self._silent.items()):
@@ -63,7 +63,7 @@ class SuccessionListener:
                 self._forget(each)
 
     def close(self) -> None:
-        """Stop listening; the name goes, unless it is a successor's."""
+        """Stop listening; remove the socket file, unless it is a successor's."""
         if self._open:
             self._open = False
             del self._map[self._listener.fileno()]
@@ -78,7 +78,7 @@ class SuccessionListener:
         self._map[self._listener.fileno()] = self
 
     def _heard(self, connection: LineConnection, line: bytes) -> None:
-        """Pass a question on; whoever says more before it is answered breaks the rules."""
+        """Pass a request on; a client that sends more before it is answered violates the protocol."""
         self._forget(connection)
         connection.on_line = lambda _: connection.close()
         self._on_line(connection, line)

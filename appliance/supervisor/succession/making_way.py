@@ -1,4 +1,4 @@
-"""Our part in a take-over as the former one: asked to stand by, then relieved, or in charge again."""
+"""Our part in a take-over as the former appliance: asked to stand by, then relieved, or in charge again."""
 
 import os
 import signal
@@ -21,15 +21,15 @@ from appliance.wire.lines.control import (
 )
 from appliance.wire.lines.succession import DONE, GIVE_BACK, SuccessionError, party, values_of
 
-_DONE_WITHIN: Final = 60.0  # seconds after which we go on; longer than the new one waits itself
-_MARGIN: Final = 5.0  # seconds beyond the drain for the last workers of the one that was relieved
+_DONE_WITHIN: Final = 60.0  # seconds after which we resume; longer than the new one waits itself
+_MARGIN: Final = 5.0  # seconds beyond the drain for the last workers of the relieved appliance
 
 
 class MakingWay:
-    """The one that is asked.
+    """The former appliance's side.
 
-    `relieved` is called when the other one is in charge, before it hears of that itself; `resumed` when it
-    could not, with the reason.
+    `relieved` is called when the new one is in charge, before that one gets the answer; `resumed` when it
+    failed to take over, with the reason.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MakingWay:
         self._relieved, self._resumed = relieved, resumed
 
     def asked(self, connection: LineConnection, question: Question, now: float) -> None:
-        """Stand by for who asks over a connection, or refuse."""
+        """Stand by for the appliance that asks over a connection, or refuse."""
         try:
             theirs = party(question.values)
         except SuccessionError as error:
@@ -70,7 +70,7 @@ class MakingWay:
         self._dialogue.say(answer, [] if lock is None else [lock])
 
     def refusal(self) -> str:
-        """Return why nobody can take over now, "" where somebody can."""
+        """Return why we cannot be taken over now, "" if we can."""
         if self._place.phase is Phase.STANDING_BY:
             return f"process {self._place.other_pid} takes over from it at this moment"
         if self._place.phase is not Phase.SERVING:
@@ -78,7 +78,7 @@ class MakingWay:
         return self._supervised.refusal()
 
     def look(self, now: float) -> None:
-        """Go on where the new one takes too long; called at each turn while we stand by."""
+        """Resume if the new appliance takes too long; called at each turn while we stand by."""
         if now > self._place.deadline:
             reason = f"not done within {_DONE_WITHIN:g} s"
             self._dialogue.say(encode_answer(bad(reason)))
@@ -86,7 +86,7 @@ class MakingWay:
             self._resume(reason)
 
     def told_to_end(self) -> None:
-        """Withdraw: whoever ends us means everything."""
+        """Withdraw: a stop signal to us means both appliances."""
         reason = "it was told to end"
         self._dialogue.say(encode_answer(bad(reason)))
         self._resume(reason)
@@ -123,4 +123,4 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except OSError:
-        return  # gone, or not ours to kill: it reads that it was withdrawn when it goes on
+        return  # gone, or we may not kill it: if it continues it reads that the offer was withdrawn

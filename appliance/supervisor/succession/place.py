@@ -1,4 +1,4 @@
-"""What one supervisord is in a take-over, and what it asks of whoever supervises the programs."""
+"""The position of one supervisord in a take-over, and what it needs of the supervisor of the programs."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from appliance.wire.lines.succession import INSTANCE, Party
 
 
 class Phase(Enum):
-    """What we are in a take-over. RELIEVED: another one is in charge, and we end when our children have."""
+    """Our phase in a take-over. RELIEVED: the other one is in charge, and we exit when our children have."""
 
     SERVING = auto()
     TAKING_OVER = auto()
@@ -21,7 +21,7 @@ class Phase(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Place:
-    """What we are, until when, and who the other one is; `failed` where we could not take over ourselves."""
+    """Our phase, its deadline, and the other supervisord; `failed` if we could not take over ourselves."""
 
     phase: Phase = Phase.SERVING
     deadline: float = 0.0
@@ -34,11 +34,11 @@ class Supervised(Protocol):
     """The programs of this supervisord."""
 
     def refusal(self) -> str:
-        """Return why they cannot be left to another one now, "" where they can."""
+        """Return why they cannot be left to another supervisord now, "" if they can."""
         ...
 
     def programs(self) -> Mapping[str, int]:
-        """Return those that are to run, with the process id of each, 0 while it does not run for good."""
+        """Return those that should run, with the process id of each, 0 until it runs permanently."""
         ...
 
     def given_up(self) -> str:
@@ -50,14 +50,14 @@ class Supervised(Protocol):
         ...
 
     def stand_by(self) -> None:
-        """Restart nothing, and answer nobody."""
+        """Restart nothing, and accept no commands."""
         ...
 
     def resume(self, *, former: str) -> None:
-        """Supervise again, after the instance `former`: end what it started, and start what is missing."""
+        """Supervise again, after the instance `former`: end its programs, and start missing ones."""
         ...
 
 
 def ourselves() -> Party:
-    """Return who we are to another one."""
+    """Return our own data for the other supervisord."""
     return Party(version=__version__, instance=os.environ.get(INSTANCE, ""))

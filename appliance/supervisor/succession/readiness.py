@@ -1,6 +1,6 @@
-"""Whether the programs of an appliance that takes over serve, as they say themselves.
+"""Whether the programs of an appliance that takes over serve, by their own status.
 
-That they run says little: a proxy master goes on with the workers that it found where it cannot start any.
+That they run proves little: a proxy master that cannot start workers continues with those that it found.
 """
 
 import socket
@@ -17,13 +17,13 @@ from appliance.net.privileges.peer_credentials import listening_process
 from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question
 from appliance.wire.lines.line_buffer import LineBuffer
 
-_PATIENCE: Final = 0.5  # seconds for an answer; who has none is asked again
+_PATIENCE: Final = 0.5  # seconds for an answer; a program without one is asked again
 _CHUNK: Final = 65536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotReady:
-    """Why a program does not serve yet; `failed` where it has tried, and says why it could not."""
+    """Why a program does not serve yet; `failed` if it has tried, and reports why it could not."""
 
     program: str
     reason: str

@@ -1,7 +1,7 @@
-"""What supervisord does with its programs while another one takes over: nothing, until it is to go on.
+"""Supervisord's programs while another one takes over: left alone until it must resume.
 
-Its children are reaped and what they write is passed on, as ever; but none is started, and nobody can ask for
-that. What they end with is the other one's doing.
+Its children are reaped and their output is passed on, as always; but none is started, and no client can
+request that. The other supervisord decides how they end.
 """
 
 import contextlib
@@ -27,8 +27,8 @@ from appliance.supervisor.supervisord import Options
 from appliance.wire.lines.succession import FORMER_INSTANCE
 
 _TRIES: Final = 6  # starts of a program within its first second, with pauses: about ten seconds
-_STRAGGLERS: Final = 5.0  # seconds in which a program that was forked by one that died is found
-_DEFAULT_DRAIN: Final = 120.0  # seconds, where no configuration tells
+_STRAGGLERS: Final = 5.0  # seconds in which a program that a dead supervisord forked is found
+_DEFAULT_DRAIN: Final = 120.0  # seconds, if no configuration sets them
 
 
 class StandingBy:
@@ -52,7 +52,7 @@ class StandingBy:
         self._end_others_until = 0.0
 
     def refusal(self) -> str:
-        """Return why the programs cannot be left to another supervisord now, "" where they can."""
+        """Return why the programs cannot be left to another supervisord now, "" if they can."""
         if self._options.mood < SupervisorStates.RUNNING:
             return "it is stopping"
         stops = [
@@ -61,7 +61,7 @@ class StandingBy:
         return f"{', '.join(stops)}: is being stopped" if stops else ""
 
     def programs(self) -> Mapping[str, int]:
-        """Return the programs that are to run, with the process id of each, 0 while it does not run."""
+        """Return the programs that should run, with the process id of each, 0 while it does not run."""
         return {
             each.config.name: each.pid if each.get_state() == ProcessStates.RUNNING else 0
             for each in self._programs.all()
@@ -69,9 +69,9 @@ class StandingBy:
         }
 
     def given_up(self) -> str:
-        """Return why a program does not come up that has been tried often, "" where there is none.
+        """Return why a program does not come up after many attempts, "" if there is none.
 
-        The first tries may find the lock of one that still ends.
+        The first attempts may meet the lock of a process that is still exiting.
         """
         return "; ".join(
             f"{each.config.name}: {each.spawnerr}" for each in self._programs.all() if each.backoff >= _TRIES
@@ -85,7 +85,7 @@ class StandingBy:
         return accepted.drain if accepted else _DEFAULT_DRAIN
 
     def stand_by(self) -> None:
-        """Start nothing, answer nobody, and remove no name that is the other one's by now."""
+        """Start nothing, accept no commands, and remove no name that is the other supervisord's by now."""
         self.active = True
         self._accepted = None
         with contextlib.suppress(FileUnusable):
@@ -98,10 +98,10 @@ class StandingBy:
         options.unlink_pidfile = False
 
     def resume(self, *, former: str) -> None:
-        """Supervise again: end what the other one started, and start what is missing at the next turn.
+        """Supervise again: end the other one's programs, and start missing ones at the next turn.
 
-        What it had accepted is not obeyed: its file may hold what this release does not know. Its workers
-        are replaced, as they may end with it.
+        The configuration that it had accepted is not used: its file may contain keys unknown to this release.
+        Its workers are replaced, as they may end with it.
         """
         self.active = False
         os.environ[FORMER_INSTANCE] = former
@@ -109,7 +109,7 @@ class StandingBy:
             try:
                 write_atomically(self._paths.accepted, self._accepted)
             except OSError as error:
-                self._log.error("snapshot-not-restored", reason=error.strerror)  # a full disk
+                self._log.error("snapshot-not-restored", reason=error.strerror)  # disk full
         self._paths.supervisor_socket.unlink(missing_ok=True)
         self._options.httpservers = self._options.make_http_servers(self._supervisor)
         self._options.write_pidfile()
@@ -122,9 +122,9 @@ class StandingBy:
         self.end_others()
 
     def end_others(self) -> None:
-        """End the other one's programs, for a while: one that it forked last may not be there yet.
+        """End the other one's programs, repeatedly for a while: one just forked may not be visible yet.
 
-        Its vrrp goes on until ours has taken over.
+        Its vrrp continues until ours has taken over.
         """
         if self._end_others_until and not self.active:
             self._leftovers.end_programs(spared=leftovers.OF_VRRP, but=self._programs.processes().values())
@@ -133,4 +133,4 @@ class StandingBy:
 
 
 def _nothing() -> None:
-    """Stand in for the transitions of a group."""
+    """Replace the transitions of a group."""

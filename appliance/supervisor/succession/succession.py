@@ -1,13 +1,13 @@
-"""The take-overs of one supervisord: of its place by another one, and of the place of another one.
+"""The take-overs of one supervisord: by another one, and from another one.
 
     new: take-over   ->   old: stands by: it restarts nothing, and lets its programs be ended
     new: ends the old programs, starts its own, which take sockets, sessions and addresses over
     new: done        ->   old: is relieved, and ends when the last of its processes has
 
-Each watches the connection. If the new one dies, says `give-back` or takes too long, the old one goes on: it
+Each watches the connection. If the new one dies, sends `give-back` or takes too long, the old one resumes: it
 ends what the new one started, and starts what it lacks, by the same take-overs. If the old one dies, the new
-one goes on alone. If the old one is told to end, it withdraws, and the new one gives way. So there is one of
-the two that ends in charge, at whatever line either of them is killed.
+one continues alone. If the old one is stopped, it withdraws, and the new one gives way. So one of the two is
+in charge in the end, at whatever line either of them is killed.
 """
 
 import os
@@ -30,7 +30,7 @@ from appliance.wire.lines.succession import TAKE_OVER, UPGRADE, Predecessor
 
 
 class Succession:
-    """What one supervisord does in take-overs; `predecessor` is from whom it takes over itself, at first."""
+    """The part of one supervisord in take-overs; `predecessor` is the one that it first takes over from."""
 
     def __init__(  # what it connects
         self,
@@ -70,7 +70,7 @@ class Succession:
 
     @property
     def relieved(self) -> bool:
-        """Return whether another one is in charge of what we had, or has it again."""
+        """Return whether the other supervisord is in charge, for the first time or again."""
         return self._place.phase is Phase.RELIEVED
 
     @property
@@ -80,16 +80,16 @@ class Succession:
 
     @property
     def busy(self) -> bool:
-        """Return whether a take-over is under way, and the loop is to look often."""
+        """Return whether a take-over is under way, and the loop must check often."""
         return self._place.phase is not Phase.SERVING or self._upgrade.busy
 
     @property
     def in_charge(self) -> bool:
-        """Return whether the service is ours: not before the former one is relieved, nor when we are."""
+        """Return whether we run the service: not before the former one is relieved, nor after we are."""
         return self._place.phase in (Phase.SERVING, Phase.STANDING_BY)
 
     def begin(self, now: float) -> None:
-        """Listen, or go on with the one that stands by for us."""
+        """Listen, or continue with the appliance that stands by for us."""
         found = self._predecessor
         if found is None:
             self._listen()
@@ -99,7 +99,7 @@ class Succession:
         self._taking_over.begin(found, LineConnection(connection, self._map), now)
 
     def tick(self, now: float) -> bool:
-        """Do what is due, and say whether this process is to end; called at each turn of the loop."""
+        """Do what is due, and return whether this process must exit; called at each turn of the loop."""
         self._due.run(now)
         if self._listener:
             self._listener.keep(now)
@@ -113,7 +113,7 @@ class Succession:
         return now > self._place.deadline or not subreaper.children() - {self._place.other_pid}
 
     def told_to_end(self) -> bool:
-        """Say whether nothing is left to be stopped, as another one is in charge."""
+        """Return whether nothing is left to be stopped, as the other supervisord is in charge."""
         self._upgrade.abandon()
         if self._place.phase is Phase.STANDING_BY:
             self._making_way.told_to_end()
@@ -124,11 +124,11 @@ class Succession:
         return self.relieved
 
     def upgrade(self) -> None:
-        """Have what is installed now, where this release was started from, take over."""
+        """Start a take-over by the release now installed where this one was started from."""
         self._upgrade.signalled(time.monotonic(), os.environ, refusal=self._making_way.refusal())
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._listener:
             self._listener.close()
             self._listener = None
@@ -150,7 +150,7 @@ class Succession:
         self._due.add(lambda now: self._answer(connection, line, now))
 
     def _answer(self, connection: LineConnection, line: bytes, now: float) -> None:
-        """Answer a question; who has gone already wants nothing."""
+        """Answer a request; a client that has gone already wants nothing."""
         if not connection.is_open:
             return
         try:

@@ -1,4 +1,4 @@
-"""Our part in a take-over as the new one: our programs come up, and then we say so, or we give back."""
+"""Our part in a take-over as the new appliance: our programs come up, and we report that, or give back."""
 
 from collections.abc import Callable
 from typing import Final
@@ -14,12 +14,12 @@ from appliance.wire.lines.control import Answer, ControlError, Question, bad, de
 from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
 
 _READY_WITHIN: Final = 45.0  # seconds for our programs to serve
-_FAILS_FOR: Final = 5.0  # seconds in which what has failed may still come up
-_GIVEN_BACK_WITHIN: Final = 30.0  # seconds for the former one to end what we have started
+_FAILS_FOR: Final = 5.0  # seconds in which a failed program may still come up
+_GIVEN_BACK_WITHIN: Final = 30.0  # seconds for the former one to end the programs that we started
 
 
 class TakingOver:
-    """The one that asks. `in_charge` is called when the former one is relieved, or has died."""
+    """The new appliance's side. `in_charge` is called when the former one is relieved, or has died."""
 
     def __init__(  # what it connects
         self,
@@ -37,7 +37,7 @@ class TakingOver:
         self._failing_since, self._said_done = 0.0, False
 
     def begin(self, found: Predecessor, connection: LineConnection, now: float) -> None:
-        """Take over from the one that `run` has found, which stands by at the other end of a connection."""
+        """Take over from the appliance that `run` found, which stands by at the other end of a connection."""
         place = self._place
         place.phase, place.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
         place.other_pid = found.pid
@@ -45,7 +45,7 @@ class TakingOver:
         self._dialogue.begin(connection, said=self._said, gone=self._gone)
 
     def look(self, now: float) -> None:
-        """Say that we serve when all programs do; give back where one of them does not in time."""
+        """Report that we serve when all programs do; give back if one of them does not in time."""
         if self._said_done:
             return
         programs = self._supervised.programs()
@@ -64,7 +64,7 @@ class TakingOver:
             self._give_back("; ".join(f"{each.program}: {each.reason}" for each in waits), now)
 
     def told_to_end(self, now: float) -> None:
-        """Give back: the former one is still there."""
+        """Give back: the former appliance is still there."""
         self._give_back("told to end", now)
 
     def _said(self, line: bytes, now: float) -> None:
@@ -78,7 +78,7 @@ class TakingOver:
             self._begin_alone()
 
     def _gone(self, _: float) -> None:
-        """Go on alone: what has become of the one that stood by is the same, relieved or killed."""
+        """Continue alone: it makes no difference whether the former one was relieved or killed."""
         self._begin_alone()
 
     def _begin_alone(self) -> None:

@@ -1,4 +1,4 @@
-"""What operators hear of take-overs: a line in the log, an event, and the file that `status` shows."""
+"""Reports of take-overs to operators: a line in the log, an event, and the file that `status` shows."""
 
 import os
 import time
@@ -15,22 +15,22 @@ from appliance.supervisor.succession.place import Place
 
 
 class Telling:
-    """Tells of the take-overs of one supervisord; of whom is in its `place`."""
+    """Reports the take-overs of one supervisord; the other one is in its `place`."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger, tell: Tell) -> None:
         self.place = Place()
         self._paths, self._log, self._tell = paths, log, tell
 
     def standing_by(self) -> None:
-        """Tell that the other one takes over now."""
+        """Report that the other one takes over now."""
         self._log.warning("standing-by", version=self.place.other.version, pid=self.place.other_pid)
 
     def relieved(self) -> None:
-        """Tell that the other one is in charge."""
+        """Report that the other one is in charge."""
         self._log.warning("relieved", version=self.place.other.version, pid=self.place.other_pid)
 
     def in_charge(self) -> None:
-        """Tell that we are in charge."""
+        """Report that we are in charge."""
         version, pid = self.place.other.version, self.place.other_pid
         done = TakenOver(when=time.time(), version=version, pid=pid, by=__version__)
         self._note(take_over_note.read(self._paths).with_done(done))
@@ -38,26 +38,26 @@ class Telling:
         self._event(EventKind.TAKEN_OVER, f"from version {version}, process {pid}")
 
     def resumed(self, reason: str) -> None:
-        """Tell that the other one could not take over, and why."""
+        """Report that the other one could not take over, and why."""
         version, pid = self.place.other.version, self.place.other_pid
         self._note_failed(version=version, pid=pid, reason=reason)
         self._log.error("take-over-failed", version=version, pid=pid, reason=reason)
         self._event(EventKind.TAKE_OVER_FAILED, f"version {version}, process {pid}: {reason}")
 
     def cannot_listen(self, reason: str) -> None:
-        """Log that nobody will find us."""
+        """Log that no other appliance can reach us."""
         self._log.warning("cannot-be-taken-over", reason=reason)
 
     def gave_way(self, reason: str) -> None:
-        """Log that we could not take over, and why; the other one, who goes on, tells everybody else."""
+        """Log that we could not take over, and why; the other one continues, and sends all other reports."""
         self._log.error("take-over-failed", version=__version__, pid=os.getpid(), reason=reason)
 
     def upgrading(self, command: Sequence[str], pid: int) -> None:
-        """Tell that we have started another release, which is to take over."""
+        """Report that we have started another release, which should take over."""
         self._log.warning("upgrading", command=" ".join(command), pid=pid)
 
     def not_upgraded(self, reason: str) -> None:
-        """Tell that a release that we were to start could not even ask, and why."""
+        """Report that a release that we started could not even ask to take over, and why."""
         self._note_failed(version="", pid=0, reason=reason)
         self._log.error("upgrade-failed", reason=reason)
         self._event(EventKind.TAKE_OVER_FAILED, reason)

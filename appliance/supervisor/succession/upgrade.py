@@ -1,11 +1,11 @@
-"""A release that takes over because this supervisord was asked to start it: by an operator, or by a signal.
+"""A release that takes over because this supervisord was ordered to start it: by an operator, or by a signal.
 
     appliance upgrade   ->   supervisord starts `appliance run` of that release as its child
                              that one takes over, as every second `appliance run` does
     appliance upgrade   <-   it is in charge, or why not
 
-The child asks us as any other does. What is special is that we know its process: systemd hears that it is the
-service's now, and the operator how it ended.
+The child asks to take over as any other does. The only difference is that we know its process: systemd is
+notified that it is the service's now, and the operator learns how it ended.
 """
 
 import os
@@ -22,7 +22,7 @@ from appliance.wire.lines.control import Question, bad, encode_answer, good
 from appliance.wire.lines.succession import COMMAND, SuccessionError, decode_command, wanted_command
 
 _ASKS_WITHIN: Final = 120.0  # seconds for it to read the configuration and load its programs
-_LONGEST_REFUSAL: Final = 8192  # bytes that are read of why it does not start
+_LONGEST_REFUSAL: Final = 8192  # bytes read of the reason why it does not start
 _FIRST_PROCESS: Final = (
     "it is the first process of its container, which ends with it: start one of the other release beside it"
 )
@@ -30,24 +30,24 @@ _ROOT_ONLY: Final = "not permitted: it runs with capabilities, so only root may 
 
 
 class Starter(Protocol):
-    """Who starts a release as our child, and knows the service."""
+    """Starts a release as our child, and notifies the service manager."""
 
     def start(self, command: Sequence[str], *, refusals: int, ended: Callable[[str], None]) -> int:
-        """Start it, and return its process id; `ended` is called with how it ended. Raises OSError."""
+        """Start it, and return its process id; `ended` is called with how it exited. Raises OSError."""
         ...
 
     def main_process(self, pid: int) -> None:
-        """Tell the service manager that this process is the service's now."""
+        """Notify the service manager that this process is now the main one of the service."""
         ...
 
     def is_privileged(self) -> bool:
-        """Return whether what we start has rights that our user alone does not have."""
+        """Return whether the releases that we start have rights that our user alone does not have."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
 class _Started:
-    """The release that was started: its process, until when it may ask, and who waits for an answer."""
+    """The release that was started: its process, until when it may ask, and the client to answer."""
 
     pid: int
     refusals: int
@@ -57,7 +57,7 @@ class _Started:
 
 
 class Upgrade:
-    """The one release at a time that we have started to take our place."""
+    """The one release at a time that we have started to replace us."""
 
     def __init__(self, place: Place, *, due: Due, telling: Telling, starter: Starter) -> None:
         self._place, self._due, self._telling, self._starter = place, due, telling, starter
@@ -65,11 +65,11 @@ class Upgrade:
 
     @property
     def busy(self) -> bool:
-        """Return whether one is on its way."""
+        """Return whether a started release is on its way."""
         return self._started is not None
 
     def asked(self, connection: LineConnection, question: Question, now: float, *, refusal: str) -> None:
-        """Start what an operator names over a connection, or refuse."""
+        """Start the release that an operator names over a connection, or refuse."""
         try:
             command = wanted_command(question)
         except SuccessionError as error:
@@ -81,7 +81,7 @@ class Upgrade:
             refuse(connection, reason)
 
     def signalled(self, now: float, environment: Mapping[str, str], *, refusal: str) -> None:
-        """Start the command again by which this release was started: what is installed there now."""
+        """Run the command again that started this release: it runs the release installed there now."""
         try:
             reason = refusal or self._start(decode_command(environment.get(COMMAND, "")), now, None)
         except SuccessionError as error:
@@ -101,28 +101,28 @@ class Upgrade:
             _kill(started.pid)
 
     def relieved(self, pid: int) -> None:
-        """Tell the service manager and the operator, if what we started is in charge now."""
+        """Notify the service manager and the operator, if the started release is in charge now."""
         if self._started and self._started.pid == pid:
             self._starter.main_process(pid)
             other = self._place.other
             self._answer(encode_answer(good(version=other.version, pid=pid)))
 
     def resumed(self, pid: int, reason: str) -> None:
-        """Tell the operator that what we started could not take over."""
+        """Notify the operator that the started release could not take over."""
         if self._started and self._started.pid == pid:
             self._started.asked = True
             self._answer(encode_answer(bad(reason)))
 
     def abandon(self) -> None:
-        """End what we started, unless it takes over already: we are told to end, and it would go on alone."""
+        """End the started release, unless it takes over already: we stop, and it would continue alone."""
         if self._started and not self._started.asked:
             _kill(self._started.pid)
 
     def _start(self, command: Sequence[str], now: float, connection: LineConnection | None) -> str:
-        """Return why it cannot be started, "" where it was."""
+        """Return why it cannot be started, "" if it was started."""
         if self._started:
             return f"process {self._started.pid} was started to take over, and is on its way"
-        if os.getpid() == 1 or not os.getppid():  # whose parent is in another PID namespace
+        if os.getpid() == 1 or not os.getppid():  # its parent is in another PID namespace
             return _FIRST_PROCESS
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -143,7 +143,7 @@ class Upgrade:
         self._due.add(lambda _: self._forget(how))
 
     def _forget(self, how: str) -> None:
-        """Say why it ended where it has not asked; otherwise that is said already."""
+        """Report why it exited if it has not asked; otherwise that was reported already."""
         started, self._started = self._started, None
         if started is None:
             return
@@ -166,7 +166,7 @@ class Upgrade:
 def _read(refusals: int) -> str:
     try:
         return os.read(refusals, _LONGEST_REFUSAL).decode(errors="replace").strip()
-    except OSError:  # nothing was written, and somebody holds the other end still
+    except OSError:  # nothing was written, and another process still holds the other end
         return ""
 
 
@@ -174,4 +174,4 @@ def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
     except OSError:
-        return  # it has ended
+        return  # it has exited

@@ -1,4 +1,4 @@
-"""`appliance upgrade` as a client: the supervisord that runs starts a release, and says how that went."""
+"""The client of `appliance upgrade`: the running supervisord starts a release, and reports the outcome."""
 
 import socket
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ _LIMIT: Final = 65536  # bytes of the answer
 
 
 class NobodyToUpgrade(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
-    """Nobody answers who could start a release, or not in time."""
+    """No process answers that could start a release, or not in time."""
 
 
 class NobodyThere(NobodyToUpgrade):
-    """Nobody has been asked: nobody listens."""
+    """Nothing was sent: no process listens."""
 
 
 class Upgraded(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,9 +31,9 @@ class Upgraded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask(path: Path, command: Sequence[str], *, timeout: float) -> Answer:
-    """Ask who listens at a path, and return what it answers within `timeout` seconds.
+    """Send a request to the process at a path, and return its answer within `timeout` seconds.
 
-    Raises NobodyToUpgrade, which is NobodyThere where nothing was asked.
+    Raises NobodyToUpgrade, which is NobodyThere if nothing was sent.
     """
     lines = LineBuffer(_LIMIT)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -57,7 +57,7 @@ def ask(path: Path, command: Sequence[str], *, timeout: float) -> Answer:
 
 
 def upgraded(answer: Answer) -> Upgraded:
-    """Return who is in charge by a good answer; raises NobodyToUpgrade for one that does not say so."""
+    """Return the release in charge from a positive answer; raises NobodyToUpgrade for any other."""
     try:
         return msgspec.convert(answer.values, Upgraded)
     except msgspec.ValidationError as error:

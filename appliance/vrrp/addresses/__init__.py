@@ -1,1 +1,1 @@
-"""The addresses of virtual routers: put on an interface, removed, and looked for elsewhere."""
+"""Adds the addresses of virtual routers to an interface, removes them, and looks for them elsewhere."""

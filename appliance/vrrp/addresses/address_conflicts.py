@@ -1,8 +1,9 @@
-"""Watches for others that use the router id or an address of one virtual router in another way.
+"""Watches for other machines that use the router id or an address of one virtual router wrongly.
 
 It collects what the sockets report: adverts that were dropped, answers to ARP and neighbour discovery, and
 addresses on this machine that are not ours. Before the first claim a conflict may keep the router from
-becoming active, as the operator's `on_conflict` says; after it, log and status show it.
+becoming active, depending on the operator's `on_conflict`; afterwards it is only logged and shown in the
+status.
 """
 
 from collections.abc import Callable, Collection
@@ -34,7 +35,7 @@ class ConflictWatch:
 
     @property
     def deadline(self) -> float | None:
-        """Return when the next probe is due, None while nothing is probed."""
+        """Return when the next probe is due, None without a probe."""
         return self._probe.deadline if self._probe else None
 
     def tick(self, now: float) -> None:
@@ -43,7 +44,7 @@ class ConflictWatch:
             self._probe.tick(now)
 
     def reconfigure(self, router: VirtualRouter) -> None:
-        """Use another configuration; a router that was refused may try again."""
+        """Use a new configuration; a router that was refused may try again."""
         self._router = router
         self.conflicts.policy, self.conflicts.advert = router.on_conflict, router.advert
         self.conflicts.refused = False
@@ -63,9 +64,9 @@ class ConflictWatch:
             )
 
     def ask(self, link: Link, *, source: str, own_mac: bytes, now: float) -> AskingInterface:
-        """Ask while active, until `stop_asking`, whether somebody else answers for the addresses.
+        """Ask while active, until `stop_asking`, whether another machine answers for the addresses.
 
-        `own_mac` is the hardware address that the addresses are at. Return the interface that is asked on.
+        `own_mac` is the hardware address of the addresses. Return the interface that is asked on.
         """
         via = AskingInterface(interface=link.name, index=link.index, mac=link.mac, source=source)
         self._own_mac, self._index = own_mac, link.index
@@ -92,7 +93,7 @@ class ConflictWatch:
     # What the sockets report
 
     def valid(self, peer: str, *, interval: float, now: float) -> None:
-        """Note a valid advertisement: there is an active, so that answers for the addresses are right."""
+        """Note a valid advertisement: there is an active router, so answers for the addresses are right."""
         self.conflicts.valid(peer, interval=interval, now=now)
         if self._probe is not None:
             self.close()
@@ -117,7 +118,7 @@ class ConflictWatch:
         self._report(conflict, now)
 
     def deviated(self, deviation: AdvertDeviation, now: float) -> None:
-        """Note an advertisement that differs from ours and was used all the same: that is only logged."""
+        """Note an advertisement that differs from ours but was used: this is only logged."""
         advertisement = deviation.advertisement
         self._log(
             self.conflicts.deviated(
@@ -130,15 +131,15 @@ class ConflictWatch:
         )
 
     def foreign(self, places: Collection[tuple[str, str]], now: float) -> None:
-        """Store the interfaces of this machine that carry one of our addresses without our doing.
+        """Store the interfaces of this machine that carry one of our addresses though we did not add it.
 
-        Each place is an interface and the address there; one that is new is logged.
+        Each place is an interface and its address; a new one is logged.
         """
         for conflict in self.conflicts.foreign(places, now=now):
             self._log(conflict)
 
     def _is_peer_of_another(self, peer: str) -> bool:
-        """Say whether it is a unicast peer of another virtual router here, with this id on this interface."""
+        """Return whether it is a unicast peer of another virtual router on this interface, with this id."""
         ours = self._router
         return any(
             peer in each.peers
@@ -150,9 +151,10 @@ class ConflictWatch:
         self._in_use(mac, address, interval=self._probe.interval if self._probe else 0.0, now=now)
 
     def _answered_question(self, mac: bytes, asked: AskedAddress, now: float) -> None:
-        # By default Linux answers ARP on every interface for addresses of any other one (arp_ignore 0): an
-        # answer from another interface of this machine is no conflict. But no macvlan hears the broadcasts
-        # of its own machine: an answer from our virtual MAC comes from another machine with the same one.
+        # By default Linux answers ARP on every interface for the addresses of all others (arp_ignore 0), so
+        # an answer from another interface of this machine is no conflict. But a macvlan never receives the
+        # broadcasts of its own machine: an answer from our virtual MAC comes from another machine with the
+        # same MAC.
         from_our_virtual_mac = self._router.virtual_mac and mac == self._own_mac
         if from_our_virtual_mac or not self._environment.links.has_mac(mac):
             self._in_use(mac, asked.address, interval=self._environment.asking.interval, now=now)
@@ -164,16 +166,16 @@ class ConflictWatch:
         self._report(conflict, now)
 
     def _other_addresses_of(self, mac: bytes, now: float) -> str:
-        """Return the addresses besides ours at which this machine knows a neighbour, "" for none."""
+        """Return the other addresses at which this machine knows a neighbour, "" for none."""
         virtual = frozenset(bare(self._router.addresses))
         try:
             known = self._environment.neighbours.addresses_of(self._index, mac, now)
-        except OSError:  # then the log has the hardware address alone
+        except OSError:  # then the log shows only the hardware address
             return ""
         return ", ".join(each for each in known if each not in virtual)
 
     def _report(self, conflict: Conflict | None, now: float) -> None:
-        """Log a conflict that is new; one that goes on may keep the router from claiming, too."""
+        """Log a conflict if it is new; a lasting one may also keep the router from claiming."""
         self._log(conflict)
         if self.on_found is not None:
             self.on_found(self._router.name, now)
@@ -190,7 +192,7 @@ class ConflictWatch:
 
 
 def _detail(reason: DropReason, advertisement: Advertisement | None) -> str:
-    """Return why an advertisement is not as it should be, and what of it could be decoded."""
+    """Return how an advertisement is wrong, and what of it could be decoded."""
     if advertisement is None:
         return reason.value
     addresses = ", ".join(advertisement.addresses)

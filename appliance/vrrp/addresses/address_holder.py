@@ -1,4 +1,4 @@
-"""The addresses of one virtual router on its interfaces: added, put back, left to a successor and removed."""
+"""The addresses of one virtual router on its interfaces: added, restored, left to a successor and removed."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,18 +13,18 @@ from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
 
 MOST_RESTORED: Final = 10
-"""How often removed addresses are put back at once within `RESTORED_IN`; later ones wait."""
+"""How often removed addresses are restored at once within `RESTORED_IN`; later removals wait."""
 
 RESTORED_IN: Final = 1.0
 """Seconds."""
 
 
 class AddressHolder:
-    """The addresses of `router` on `interface`, which is None before there is an interface.
+    """The addresses of `router` on `interface`, which is None until the interface exists.
 
-    `routes` are what comes after the addresses and goes before them, as routes may name them.
-    `absent` is whether the interface does not exist now. `on_error` is called with what the kernel refused
-    and why, where the instance goes on all the same.
+    `routes` are added after the addresses and removed before them, as routes may name addresses. `absent` is
+    whether the interface does not exist now. `on_error` is called with the operation that the kernel refused
+    and its error, if the instance continues regardless.
     """
 
     def __init__(
@@ -47,12 +47,12 @@ class AddressHolder:
 
     @property
     def held(self) -> bool:
-        """Say whether the addresses are to be on the interface now."""
+        """Return whether the addresses should be on the interface now."""
         return self in self._environment.holders
 
     @property
     def addresses(self) -> tuple[tuple[str, str], ...]:
-        """Return the addresses that are to be there now, each with the name of its interface."""
+        """Return the addresses that should be there now, each with the name of its interface."""
         if not self.held or self.interface is None:
             return ()
         return (*((self.interface.name, each) for each in self.router.here), *self._elsewhere())
@@ -61,11 +61,11 @@ class AddressHolder:
         return ((interface, address) for address, interface in self.router.elsewhere)
 
     def take(self, now: float) -> None:
-        """Put the addresses on the interface, and add the routes; raises OSError where an address fails."""
+        """Add the addresses to the interface, then the routes; raises OSError if an address fails."""
         interface = self.interface
         if interface is None or self.absent:
             raise OSError(f"interface {self.router.interface} does not exist")
-        # Before the first address: if the kernel refuses some of them, the others have to be removed.
+        # Before the first address: if the kernel refuses one, those already added must be removed.
         self._environment.holders.add(self)
         interface.raise_up()
         missing = [each for each in self.router.other_interfaces if each not in interface.others]
@@ -83,7 +83,7 @@ class AddressHolder:
     def prepare(self) -> None:
         """Build the kernel requests of `take` in advance, for the networks that the interface has now.
 
-        A Backup that claims has no time for a dump of the kernel's addresses: nobody serves meanwhile.
+        A claiming Backup has no time to dump the kernel's addresses: no router serves meanwhile.
         """
         if self.interface is not None:
             try:
@@ -92,7 +92,7 @@ class AddressHolder:
                 self._on_error(RefusedOperation.PREPARE, error)
 
     def release(self) -> None:
-        """Remove the addresses from the interface, except those that another virtual router holds by now."""
+        """Remove the addresses from the interface, except those that another virtual router now holds."""
         self._environment.holders.discard(self)
         self.routes.release()
         if self.interface is not None:
@@ -110,7 +110,7 @@ class AddressHolder:
             self._surplus |= {each for each in _held(self.interface, self.router) if each[1] not in stay}
 
     def disown(self) -> None:
-        """Count as an instance without addresses, and leave on the interface what is there."""
+        """Count as an instance without addresses, but leave them on the interface."""
         self._environment.holders.discard(self)
         self.routes.disown()
 
@@ -121,9 +121,9 @@ class AddressHolder:
         self.router = self.routes.router = router
 
     def remove_surplus(self) -> None:
-        """Remove the addresses that a reload has taken from this router, and all routes that nobody has now.
+        """Remove the addresses that a reload took from this router, and all routes that no router uses.
 
-        Called when every router of the reload has its new addresses: another one may have got them.
+        Call it when every router of the reload has its new addresses: another router may have received them.
         """
         self.routes.remove_surplus()
         surplus, self._surplus = self._surplus, set()
@@ -134,15 +134,15 @@ class AddressHolder:
                 self._on_error(RefusedOperation.RELEASE, error)
 
     def may_restore(self, now: float) -> bool:
-        """Count that somebody has removed addresses; False when that happens so often that it has to wait.
+        """Count a removal of addresses by another program; return False if too many mean that we must wait.
 
-        Two programs that each manage the same addresses would else fight without an end.
+        Otherwise two programs that both manage the same addresses would fight forever.
         """
         self._restored.append(now)
         return now - self._restored[0] > RESTORED_IN or len(self._restored) < MOST_RESTORED
 
     def close(self) -> None:
-        """Delete a macvlan, unless addresses are held on it: those stay."""
+        """Delete a macvlan, unless addresses are held on it."""
         if self.interface is not None and not self.held:
             try:
                 self.interface.close()
@@ -156,7 +156,7 @@ class AddressHolder:
             self._environment.addresses.release(index, [each for at, each in found if at == index])
 
     def _without_shared(self, held: set[tuple[int, str]]) -> set[tuple[int, str]]:
-        """Return those that no other virtual router holds on the same interface."""
+        """Return the addresses that no other virtual router holds on the same interface."""
         theirs = (
             _held(each.interface, each.router)
             for each in self._environment.holders
@@ -172,7 +172,7 @@ def prepare(environment: RouterEnvironment, interface: AddressInterface, router:
 
 
 def _with_source(interface: AddressInterface, router: VirtualRouter) -> Iterator[AddressPlace]:
-    """Yield the places of a router's addresses, with the source that a macvlan needs for itself."""
+    """Yield the places of a router's addresses, with the source address that a macvlan needs."""
     own, *others = interface.places(router)
     yield replace(own, addresses=(*interface.own_source, *own.addresses))
     yield from others

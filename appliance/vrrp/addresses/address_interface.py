@@ -1,6 +1,6 @@
 """The interface that carries the addresses of one virtual router: its own, or its virtual MAC's macvlan.
 
-Addresses that the operator wants on other interfaces are on those.
+Addresses that the operator assigned to other interfaces are on those.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from appliance.net.netlink.netlink import Requests
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressPlace:
-    """Addresses of one virtual router, on the interface with this index, and the label that they get."""
+    """Addresses of one virtual router, the index of their interface, and their label."""
 
     index: int
     addresses: tuple[str, ...]
@@ -22,11 +22,11 @@ class AddressPlace:
 
 
 class AddressInterface:
-    """`name`, `index` and `mac` of the interface for the addresses, and the `label` that they get.
+    """`name`, `index` and `mac` of the interface for the addresses, and the `label` of the addresses.
 
-    `own_source` is added to it with the addresses: an IPv6 advert can leave a macvlan only from an address
-    that the macvlan has. `others` are further interfaces, as they are now, for the addresses that are on
-    those. Making one raises OSError when the macvlan cannot be made.
+    `own_source` is added with the addresses: an IPv6 advert can leave a macvlan only from an address of the
+    macvlan. `others` are the further interfaces, as they are now, for the addresses assigned to them. The
+    constructor raises OSError if the macvlan cannot be created.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class AddressInterface:
         self.raise_up()
 
     def places(self, router: VirtualRouter) -> Iterator[AddressPlace]:
-        """Yield where a router's addresses are to be, its own interface first.
+        """Yield where a router's addresses belong, its own interface first.
 
-        An interface that did not exist when this was made is left out.
+        Interfaces that did not exist when this object was made are left out.
         """
         yield AddressPlace(index=self.index, addresses=router.here, label=self.label)
         for name, link in self.others.items():
@@ -64,7 +64,8 @@ class AddressInterface:
     def raise_up(self) -> None:
         """Set a macvlan up; raises OSError.
 
-        It is done before it is needed: the kernel drops what is sent in the first moment after it came up.
+        This is done in advance: the kernel drops packets sent in the first moment after an interface comes
+        up.
         """
         if self._macvlan is not None:
             virtual_mac.raise_up(self._requests, self._macvlan)
@@ -72,8 +73,8 @@ class AddressInterface:
     def forget_groups(self) -> None:
         """Have a macvlan leave its multicast groups silently, by setting it down and up; raises OSError.
 
-        Else the kernel sends IGMP and MLD reports of leaving (RFC 3376, RFC 3810) from the virtual MAC, and
-        switches learn from them that the MAC is still here.
+        Otherwise the kernel sends IGMP and MLD leave reports (RFC 3376, RFC 3810) from the virtual MAC, from
+        which switches learn that the MAC is still here.
         """
         if self._macvlan is not None:
             virtual_mac.lower(self._requests, self._macvlan)

@@ -1,13 +1,13 @@
 """Asks by ARP and neighbour discovery, while virtual routers are active, which machines have an address.
 
-It asks for the virtual addresses, which nobody else should have, and for the peers' own addresses, to notice
-that a peer is reachable again (`peer_returns`). VRRP cannot see every split brain: unicast routers that do
-not name each other, other router ids and hosts without VRRP never hear one another. ARP and neighbour
-discovery see them all.
+It asks for the virtual addresses, which no other machine should have, and for the peers' own addresses, to
+notice that a peer is reachable again (`peer_returns`). VRRP cannot detect every split brain: unicast routers
+that do not name each other, routers with different ids and hosts without VRRP never receive each other's
+adverts. ARP and neighbour discovery reach them all.
 
 A virtual address is asked for with an ARP probe, which has no sender address and so changes no neighbour's
-cache. For a peer's own address an ARP request is sent instead: a peer that looks for duplicates while it
-starts takes a probe for another machine that wants this address, and then does not use it (RFC 5227 section
+cache. A peer's own address is asked for with an ARP request: a starting peer that looks for duplicates takes
+a probe for another machine that wants this address, and then does not use the address (RFC 5227 section
 2.1.1).
 """
 
@@ -27,13 +27,13 @@ from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError
 
 SETTLED: Final = 2.0
-"""Seconds from becoming active to the first question: the previous active removes its addresses meanwhile."""
+"""Seconds from becoming active to the first question, while the previous active removes its addresses."""
 
 PAUSE: Final = 5.0
-"""Seconds between two questions for the same address, at least."""
+"""Minimum seconds between two questions for the same address."""
 
 GAP: Final = 0.1
-"""Seconds between two batches of questions: with many addresses it takes several batches to ask for all."""
+"""Seconds between two batches of questions: many addresses take several batches."""
 
 AT_ONCE: Final = 16
 """Questions in one batch: a thousand addresses must not keep the loop from sending adverts."""
@@ -44,7 +44,7 @@ _MOST: Final = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class AskedAddress:
-    """A literal address and the index of its interface: one link-local address may exist on many links."""
+    """A literal address and the index of its interface: a link-local address may exist on many links."""
 
     index: int
     address: str
@@ -63,7 +63,7 @@ class ArpQuestion(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskingInterface:
-    """The interface to ask on as it is now; `source` is the address that requests are sent from."""
+    """The interface to ask on as it is now; `source` is the sender address of requests."""
 
     interface: str
     index: int
@@ -72,11 +72,11 @@ class AskingInterface:
 
 
 _SegmentKey = tuple[AskingInterface, bool]
-"""An interface, and whether its questions are of IPv6."""
+"""An interface, and whether its questions are for IPv6."""
 
 
 class AddressQuestions:
-    """The questions of all virtual routers, woken by the loop; each goes on from `begin` to `end`."""
+    """The questions of all virtual routers, woken by the loop; each is repeated from `begin` to `end`."""
 
     def __init__(self, loop: Loop, closer: Closer) -> None:
         self._loop = loop
@@ -97,12 +97,12 @@ class AddressQuestions:
 
     @property
     def round(self) -> float:
-        """Return how many seconds it takes to ask for all addresses once."""
+        """Return how many seconds one round of questions takes."""
         return GAP * len(self._segment_of) / AT_ONCE
 
     @property
     def interval(self) -> float:
-        """Return the seconds between two questions for one address, unless `begin` gave another pause."""
+        """Return the seconds between two questions for one address, unless `begin` set another pause."""
         return max(PAUSE, self.round)
 
     def begin(
@@ -117,7 +117,7 @@ class AddressQuestions:
     ) -> AskedAddress:
         """Ask for a literal address from now on, every `pause` seconds at most; return what `end` takes.
 
-        Called again with another interface or callback it goes on with those.
+        If called again with another interface or callback, continue with those.
         """
         asked = AskedAddress(index=via.index, address=address)
         key = (via, ":" in address)
@@ -137,7 +137,7 @@ class AddressQuestions:
         return asked
 
     def end(self, asked: AskedAddress, on_answer: Answered) -> None:
-        """Stop asking, unless another caller has begun with another `on_answer` meanwhile."""
+        """Stop asking, unless another caller has since begun with another `on_answer`."""
         key = self._segment_of.get(asked)
         if key is not None and self._segments[key].wanted[asked.address].on_answer == on_answer:
             self._drop(asked)
@@ -154,11 +154,11 @@ class AddressQuestions:
             if asked is None:
                 return
             self._plan(asked, now + self._pauses[asked])
-            with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
+            with contextlib.suppress(OSError):  # the interface is down or its queue is full: retried later
                 self._segments[self._segment_of[asked]].ask(asked.address)
 
     def _pop(self, now: float) -> AskedAddress | None:
-        """Return an address that is due, skipping entries that were planned anew or ended since."""
+        """Return an address that is due, skipping entries that were rescheduled or ended."""
         while self._due and self._due[0][0] <= now:
             at, asked = heapq.heappop(self._due)
             if self._next.get(asked) == at:
@@ -170,7 +170,7 @@ class AddressQuestions:
         heapq.heappush(self._due, (at, asked))
 
     def close(self) -> None:
-        """Close the sockets; nothing is asked any more."""
+        """Close the sockets; no more questions are sent."""
         for segment in self._segments.values():
             segment.close()
         self._segments.clear()
@@ -192,14 +192,14 @@ class AddressQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WantedClaim:
-    """How one address is asked for, and which callback gets the answers."""
+    """How one address is asked for, and the callback for the answers."""
 
     on_answer: Answered
     form: ArpQuestion
 
 
 class _Segment:
-    """The socket for all questions of one address family on one interface, opened with the first question."""
+    """The socket for all questions of one address family on one interface, opened by the first question."""
 
     def __init__(self, via: AskingInterface, loop: Loop, closer: Closer) -> None:
         self.wanted: dict[str, _WantedClaim] = {}
@@ -214,14 +214,14 @@ class _Segment:
         self._open().send(self._question(address))
 
     def close(self) -> None:
-        """Close the socket; the next question opens it again."""
+        """Close the socket; the next question opens a new one."""
         if self._socket is not None:
             self._loop.forget(self._socket.fileno())
             self._closer.close(self._socket)
             self._socket = None
 
     def _question(self, address: str) -> bytes:
-        # Neighbour discovery needs no such choice: a solicitation with a source claims nothing but the source
+        # Neighbour discovery needs no such distinction: a solicitation with a source claims only that source
         # (RFC 4861 section 7.2.2).
         if ":" in address:
             return neighbour_discovery.solicitation(self._via.mac, self._via.source, address)
@@ -230,7 +230,7 @@ class _Segment:
         return arp.probe(self._via.mac, address)
 
     def _open(self) -> FrameSocket:
-        """Return the socket, with a filter that lets the claims of all wanted addresses through."""
+        """Return the socket, with a filter that admits the claims of all wanted addresses."""
         if self._socket is None or self.stale:
             addresses = list(self.wanted)[:_MOST]
             if self._socket is None:
@@ -257,10 +257,10 @@ class _Segment:
 
 
 def claim(frame: bytes) -> tuple[bytes, str]:
-    """Return the hardware address and the address that a frame says belong together.
+    """Return the hardware address and the IP address that a frame binds together.
 
-    That is the sender of an ARP packet (RFC 826), or the target of a neighbour advertisement (RFC 4861
-    section 4.4). Raises ArpError or NeighbourError.
+    They belong to the sender of an ARP packet (RFC 826), or of the target of a neighbour advertisement (RFC
+    4861 section 4.4). Raises ArpError or NeighbourError.
     """
     if frame[12:14] == arp.ETHERTYPE.to_bytes(2, "big"):
         packet = arp.decode(frame)

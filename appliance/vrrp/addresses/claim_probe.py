@@ -1,8 +1,8 @@
 """Asks, before a virtual router becomes active for the first time, whether another machine has its addresses.
 
 It sends the probes of RFC 5227 section 2.1.1 (ARP) and RFC 4862 section 5.4.2 (neighbour discovery), which
-claim nothing. It ends as soon as there is an active, this router or a peer: from then on answers for the
-addresses are right.
+claim nothing. It ends as soon as this router or a peer is active: from then on answers for the addresses are
+right.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError
 
 _PROBES: Final = 3  # RFC 5227 section 1.1, PROBE_NUM
-_SHORTEST: Final = 0.01  # seconds between two probes at least
-_FIRST_ADVERT: Final = 1.25  # intervals within which an active router is heard
+_SHORTEST: Final = 0.01  # minimum seconds between two probes
+_FIRST_ADVERT: Final = 1.25  # intervals within which an active router's advert arrives
 
 Answered = Callable[[bytes, str, float], None]
 """Called with the hardware address of the machine that answered, the address asked for, and the time."""
 
 OpenClaims = Callable[[str, Sequence[str]], FrameSocket]
-"""Opens a socket on an interface for claims of these addresses, as `FrameSocket.claims`; raises OSError."""
+"""Opens a socket on an interface for claims of these addresses, like `FrameSocket.claims`; raises OSError."""
 
 
 class ClaimProbe:
@@ -45,7 +45,7 @@ class ClaimProbe:
         on_answer: Answered,
         open_claims: OpenClaims = FrameSocket.claims,
     ) -> None:
-        # Where there is an active its advert comes before the first probe, and then no probe is needed.
+        # If a router is active, its advert arrives before the first probe, and no probe is needed.
         first = min(_FIRST_ADVERT * router.advert, router.listen / 2)
         self.interval = max((router.listen - first) / _PROBES, _SHORTEST)
         self.deadline: float | None = now + first
@@ -60,10 +60,10 @@ class ClaimProbe:
         loop.read(self._socket.fileno(), self._read)
 
     def tick(self, now: float) -> None:
-        """Send a probe for each address, and plan the next ones."""
+        """Send a probe for each address, and schedule the next ones."""
         self.deadline = now + self.interval
         for probe in self._probes:
-            with contextlib.suppress(OSError):  # the interface is down, which netlink reports as well
+            with contextlib.suppress(OSError):  # the interface is down, which netlink also reports
                 self._socket.send(probe)
 
     def close(self) -> None:

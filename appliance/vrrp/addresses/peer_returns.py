@@ -1,8 +1,9 @@
 """Notices, while virtual routers are active, that a peer answers by ARP or neighbour discovery again.
 
-After a split brain the losing router may stop without a word that reaches the winner: a keepalived that hears
-a higher priority is silent at once. Clients and switches on its side send to the loser still, until their
-caches expire. So the winner announces its addresses again when a peer that did not answer answers again.
+After a split brain the losing router may stop without an advert that reaches the winner: keepalived falls
+silent as soon as it receives a higher priority. Clients and switches on its side still send to the loser
+until their caches expire. So the winner announces its addresses again when a peer that did not answer starts
+to answer.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,20 +17,20 @@ from appliance.vrrp.addresses.address_questions import (
 )
 
 PAUSE: Final = 1.0
-"""Seconds between two questions for one peer: with an advert of 1 s a split brain takes longer to begin."""
+"""Seconds between two questions for one peer: with adverts every 1 s a split brain takes longer to begin."""
 
 MOST: Final = 8
-"""Peers of one virtual router that are asked for: the senders of adverts can be forged."""
+"""Most peers of one virtual router that are asked for: the senders of adverts can be forged."""
 
 _SILENCE: Final = 1.5  # pauses without an answer after which a peer counts as unreachable
 
 
 Returned = Callable[[float], None]
-"""Called with the time at which a peer has answered again."""
+"""Called with the time at which a peer answered again."""
 
 
 class PeerReturns:
-    """The peers that are asked for, each once, also when it is a peer of many virtual routers."""
+    """The peers that are asked for, each once even if it is a peer of many virtual routers."""
 
     def __init__(self, asking: AddressQuestions) -> None:
         self._asking = asking
@@ -47,7 +48,7 @@ class PeerReturns:
         """Call `on_return` for the virtual router `name` whenever a peer answers again, until `end`."""
         self.end(name)
         for peer in tuple(peers)[-MOST:]:
-            # Also for a peer that is asked for already: our interface may have another MAC by now.
+            # Also for a peer that is already asked for: our interface may have another MAC by now.
             asked = self._asking.begin(peer, via, self._answered, now, pause=PAUSE, form=ArpQuestion.REQUEST)
             self._answered_at.setdefault(asked, now)
             self._callbacks.setdefault(asked, {})[name] = on_return

@@ -1,4 +1,4 @@
-"""The routes and rules of one virtual router: added behind its addresses, put back, removed before them."""
+"""The routes and rules of one virtual router: added after its addresses, restored, removed before them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -9,20 +9,19 @@ from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
 
 LOOK: Final = 2.0
-"""Seconds from one look to the next whether they are all there: an interface that goes down loses its own.
-
-The kernel would tell of each change of each table, which may be those of a routing daemon.
+"""Seconds between two checks that all are there: an interface that goes down loses its routes. The kernel
+would report every change of every table, including the tables of a routing daemon.
 """
 
 FOREIGN: Final = "somebody else has put one there, which stays"
-"""What is wrong where one of somebody else is in the place of ours."""
+"""The trouble if another program's route or rule is in the place of ours."""
 
 
 class RouteHolder:
-    """The routes and rules of `router`; `deadline` is when to look again, None while nothing is held.
+    """The routes and rules of `router`; `deadline` is when to check next, None while nothing is held.
 
-    What is not as it is to be is one of the `troubles` until it is, and tried again: the addresses serve
-    without it. `on_error` is called where the kernel gives no answer.
+    Each route or rule that is missing or wrong is one of the `troubles`, and is tried again until it is
+    right: the addresses serve without it. `on_error` is called if the kernel gives no answer.
     """
 
     def __init__(
@@ -40,11 +39,11 @@ class RouteHolder:
 
     @property
     def troubles(self) -> tuple[str, ...]:
-        """Return what operators read of those that are not as they are to be."""
+        """Return the messages for operators about routes and rules that are missing or wrong."""
         return tuple(f"{each}: {reason}" for each, reason in self._troubles.items())
 
     def take(self, now: float) -> None:
-        """Have them all in the kernel, now and from look to look."""
+        """Add all to the kernel, now and at every check."""
         wanted = self.router.routed
         self.deadline = now + LOOK if wanted else None
         if not wanted:
@@ -68,7 +67,7 @@ class RouteHolder:
                 log.warning("route-refused", router=name, route=str(each), reason=reason)
 
     def tick(self, now: float) -> None:
-        """Put back what is missing, if a look is due."""
+        """Restore missing routes and rules, if a check is due."""
         if self.deadline is not None and now >= self.deadline:
             self.take(now)
 
@@ -80,7 +79,7 @@ class RouteHolder:
         self._try(self._environment.routing.remove, own)
 
     def disown(self) -> None:
-        """Look no more, and leave what is there."""
+        """Check no more, and leave the routes and rules in the kernel."""
         self.deadline, self._troubles = None, {}
 
     def remove_surplus(self) -> None:
@@ -88,7 +87,7 @@ class RouteHolder:
         self._try(self._environment.routing.keep_only, list(self._held()))
 
     def _held(self) -> Iterator[Routed]:
-        """Yield what all virtual routers with addresses have."""
+        """Yield the routes and rules of all virtual routers that have addresses."""
         return (each for holder in self._environment.holders for each in holder.router.routed)
 
     def _try(self, change: Callable[[Iterable[Routed]], None], routed: list[Routed]) -> None:

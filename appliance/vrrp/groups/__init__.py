@@ -1,1 +1,1 @@
-"""The VRRP instances in their sync groups: events in, effects performed, and how a reload changes them."""
+"""The VRRP instances in their sync groups: take events, perform effects, and change with a reload."""

@@ -1,4 +1,4 @@
-"""Performs one effect of an election on its instance, and tells the observer of it afterwards."""
+"""Performs one effect of an election on its instance, then reports it to the observer."""
 
 import time
 from typing import assert_never
@@ -22,7 +22,7 @@ from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 
 def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
-    """Do what an effect says; raises OSError when the addresses cannot be added."""
+    """Perform an effect; raises OSError when the addresses cannot be added."""
     match effect:
         case SendAdvert(priority=priority):
             instance.send(priority, now)
@@ -45,13 +45,13 @@ def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
             instance.counters.split_brains += 1
             instance.ask_for_others(now)
         case HandOverEnded() | Left() | UnexpectedEvent():
-            pass  # only told
+            pass  # only reported
         case _:
             assert_never(effect)
 
 
 def tell(instance: VrrpInstance, effect: Effect, observer: GroupObserver) -> None:
-    """Tell the observer of an effect that was performed, if it is one that operators read of."""
+    """Report a performed effect to the observer, if operators need to know it."""
     match effect:
         case Entered():
             observer.entered(instance, effect)

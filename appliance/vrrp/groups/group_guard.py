@@ -1,7 +1,7 @@
-"""Keeps a bug in one group of instances from ending the others, and its deadline up to date.
+"""Keeps a bug in one group of instances from ending the others, and the group's deadline up to date.
 
-Every method of `RouterGroup` that changes something runs within a `Guard`: so no caller has to remember that
-a deadline may be another one after a call.
+Every method of `RouterGroup` that changes something runs within a `Guard`, so no caller must remember that a
+call may change the deadline.
 """
 
 from types import TracebackType
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Guarded(Protocol):
-    """What a guard needs of a group."""
+    """The methods of a group that a guard calls."""
 
     def crash(self, error: Exception, now: float) -> None:
         """Treat a bug as a fault of this group."""
@@ -21,7 +21,7 @@ class Guarded(Protocol):
 
 
 class Guard:
-    """Hands an exception to the group and ends it there; the deadline is computed in any case."""
+    """Passes an exception to the group and suppresses it; computes the deadline in any case."""
 
     __slots__ = ("_group", "_now")
 

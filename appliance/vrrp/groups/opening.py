@@ -1,4 +1,4 @@
-"""Opens the VRRP instances that a reload adds, one in each turn of the loop, so that the others stay on time.
+"""Opens the VRRP instances that a reload adds, one per turn of the loop, to keep the others on time.
 
 A group begins when all of its instances are open.
 """
@@ -10,14 +10,14 @@ from enum import Enum
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 OpenInstance = Callable[[VrrpInstance, float], None]
-"""Gives an instance the present state of its interface, which opens its sockets, and of what it tracks."""
+"""Gives an instance the present state of its interface, which opens its sockets, and of its tracks."""
 
 BeginGroup = Callable[[list[VrrpInstance], float], None]
-"""Has instances that are open take part, as one group."""
+"""Has open instances take part, as one group."""
 
 
 class OpeningPhase(Enum):
-    """IDLE: none is to be opened. OPENING: some are. STOPPED: the program stops, and opens none any more."""
+    """IDLE: no instance is waiting. OPENING: some are. STOPPED: the program stops, and opens no more."""
 
     IDLE = "idle"
     OPENING = "opening"
@@ -54,18 +54,18 @@ class Opening:
         self._closed.append(instance)
 
     def begin_as_group(self, instances: list[VrrpInstance]) -> None:
-        """Begin with these as one group when they are open; all of them are closed now."""
+        """Begin with these closed instances as one group when all are open."""
         self._waiting_groups.append(instances)
 
     def open_now(self, instances: Iterable[VrrpInstance], now: float) -> None:
-        """Open those of them that are closed: they join instances that go on at once."""
+        """Open the closed ones among them: they join instances that run already."""
         for each in instances:
             if each in self._closed:
                 self._closed.remove(each)
                 self._open(each, now)
 
     def start(self, now: float, *, then: Callable[[OpeningOutcome], None]) -> None:
-        """Begin to open what was added; `then` gets the outcome, at once if there is nothing to do."""
+        """Begin to open the added instances; `then` gets the outcome, at once if there is nothing to do."""
         self.phase, self._then = OpeningPhase.OPENING, then
         self._plan_next(now)
 
@@ -77,14 +77,14 @@ class Opening:
             self._plan_next(now)
 
     def finish(self, now: float, *, between: Callable[[], None]) -> None:
-        """Open all instances now, and call `between` after each; what an error has left is forgotten."""
+        """Open all instances now, and call `between` after each; forget what an error left over."""
         while self.phase is OpeningPhase.OPENING:
             self.tick(now)
             between()
         self._waiting_groups.clear()
 
     def stop(self) -> None:
-        """Close what was opened, and begin with nothing any more."""
+        """Close the opened instances, and begin no more groups."""
         for instances in self._waiting_groups:
             for each in instances:
                 each.close()
@@ -93,7 +93,7 @@ class Opening:
         self._end(OpeningPhase.STOPPED, OpeningOutcome.GIVEN_UP)
 
     def take_bugs(self, instances: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
-        """Return, once, the errors met when these were opened: their group has to handle them."""
+        """Return, once, the errors from opening these instances: their group must handle them."""
         return tuple(self._bugs.pop(each) for each in instances if each in self._bugs)
 
     def _open(self, instance: VrrpInstance, now: float) -> None:
@@ -107,7 +107,7 @@ class Opening:
         complete = [each for each in self._waiting_groups if closed.isdisjoint(each)]
         self._waiting_groups = [each for each in self._waiting_groups if each not in complete]
         for instances in complete:
-            # Again: an instance without a group is not told what happens to its interface.
+            # Opened again: an instance without a group gets no events of its interface.
             for earlier in instances[:-1]:
                 self._open(earlier, now)
             self._begin(instances, now)

@@ -1,7 +1,6 @@
-"""The VRRP instances of one sync group, or one instance alone: events in, their elections' effects performed.
+"""The VRRP instances of one sync group, or a single one: takes events, performs their elections' effects.
 
-Observers are told after everything was done, so that writing a line of the log never stands between an
-address and its announcement.
+Observers are called after all effects, so writing a log line never delays an announcement of addresses.
 """
 
 import contextlib
@@ -29,17 +28,17 @@ from appliance.vrrp.groups.group_observer import GroupObserver
 from appliance.vrrp.instance.faults import FaultReason
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
-_LATE_FRACTION: Final = 0.25  # of the shortest interval: a wake-up that is later than this is reported
-_LATE_LEAST: Final = 0.002  # seconds: an earlier wake-up is never late
-_TOGETHER_FRACTION: Final = 0.01  # of the shortest interval: by so much an advert may be sent later
+_LATE_FRACTION: Final = 0.25  # of the shortest interval: a later wake-up is reported
+_LATE_LEAST: Final = 0.002  # seconds: a smaller delay is never late
+_TOGETHER_FRACTION: Final = 0.01  # of the shortest interval: the longest delay of an advert
 _CRASH_PAUSE: Final = 1.0  # seconds from a bug to the next try
 
 
 class RouterGroup:
     """The instances of one sync group, by name. `deadline` is when to `tick` next, None for never.
 
-    `changes` counts the events, for whoever keeps what it has computed of the group. The program sets
-    `on_change`, which is called whenever the deadline may be another one. `on_left` is called when all
+    `changes` counts the events, so that callers can cache what they compute from the group. The program sets
+    `on_change`, which is called whenever the deadline may have changed. `on_left` is called when all
     instances have stopped.
     """
 
@@ -65,7 +64,7 @@ class RouterGroup:
             each.on_readable = self.receive
             each.on_return = self.announce_again
             each.conflict_watch.on_found = self.apply_conflicts
-            # Of tracked interfaces netlink has told already.
+            # Netlink has already reported the tracked interfaces.
             each.tracked.update()
             self.sync.set_priority(each.name, each.priority.value, now)
         shortest = min(each.router.advert for each in self.instances.values())
@@ -81,7 +80,7 @@ class RouterGroup:
     # From the loop
 
     def prompt(self) -> bool:
-        """Say whether the loop has to wake this group before others: the adverts of an active are due."""
+        """Return whether the loop must wake this group before others: the adverts of an active are due."""
         if self._crashed_until is not None or self.sync.state is not RouterState.ACTIVE:
             return False
         return not any(each.election.handing_over for each in self.instances.values())
@@ -97,19 +96,19 @@ class RouterGroup:
             self._tick(now)
 
     def receive(self, name: str, now: float) -> None:
-        """Read what has arrived at the socket of the instance `name`."""
+        """Read the packets at the socket of the instance `name`."""
         with Guard(self, now):
             self._receive(self.instances[name], now)
 
     def announce_again(self, name: str, now: float) -> None:
-        """Announce the addresses of the instance `name`: a peer is back that may have announced them, too."""
+        """Announce the addresses of the instance `name`: a peer is back that may also have announced them."""
         with Guard(self, now):
             instance = self.instances[name]
             if instance.election.state is RouterState.ACTIVE and not instance.election.handing_over:
                 instance.announcer.begin(instance.router.announce.repeat, now)
 
     def apply_conflicts(self, name: str, now: float) -> None:
-        """Do what the operator's `on_conflict` says of the present conflicts of the instance `name`."""
+        """Do what the operator's `on_conflict` demands for the present conflicts of the instance `name`."""
         with Guard(self, now):
             instance = self.instances[name]
             conflicts = instance.conflict_watch.conflicts
@@ -139,10 +138,10 @@ class RouterGroup:
             self._probe(new, now)
 
     def resume(self, now: float, how: Mapping[str, Resumption] = MappingProxyType({})) -> None:
-        """Go on as active, after an earlier run of the program or with another router id.
+        """Continue as active, after an earlier run of the program or with another router id.
 
-        `how` is by name for those instances that an earlier run held; the others tell that they are new.
-        A track whose result is not known yet is no reason to stop.
+        `how` maps the names of instances that an earlier run held; other instances are reported as new. A
+        track without a result yet is no reason to stop.
         """
         with Guard(self, now):
             for each in self.instances.values():
@@ -153,7 +152,7 @@ class RouterGroup:
                 self._apply_faults(each, now)
 
     def update_priority(self, instance: VrrpInstance, now: float) -> None:
-        """Use the new results of what an instance tracks."""
+        """Use the new results of an instance's tracks."""
         with Guard(self, now):
             self._update_priority(instance, now)
 
@@ -174,7 +173,7 @@ class RouterGroup:
             self._update_priority(instance, now)
 
     def restore(self, instance: VrrpInstance, count: int, now: float) -> bool:
-        """Put back addresses of an active after somebody has removed `count`; False when that has to wait."""
+        """Restore an active's addresses after others removed `count`; return False if that must wait."""
         with Guard(self, now):
             if instance.may_restore(count, now):
                 effects = (TakeAddresses(), AnnounceAddresses(repeat=instance.router.announce.repeat))
@@ -183,17 +182,17 @@ class RouterGroup:
         return False
 
     def inform(self, instance: VrrpInstance, now: float) -> None:
-        """Let an instance preempt: this node knows whose connections there are."""
+        """Let an instance preempt: this node has learned whose connections exist."""
         with Guard(self, now):
             instance.election.informed = True
 
     def stop(self, now: float) -> None:
-        """Stop, with a hand-over where a peer can take over; `on_left` is called at the end."""
+        """Stop, with a hand-over if a peer can take over; `on_left` is called at the end."""
         with Guard(self, now):
             self._perform(self.sync.stop(now), now)
 
     def move(self, now: float) -> None:
-        """Hand over to a peer, as the operator wants it."""
+        """Hand over to a peer, as the operator requested."""
         with Guard(self, now):
             self._perform(self.sync.move(now), now)
 
@@ -203,7 +202,7 @@ class RouterGroup:
             self._perform(self.sync.reclaim(now), now)
 
     def fail(self, error: Exception, now: float) -> None:
-        """Go on after a bug that was met when an instance was opened."""
+        """Continue after a bug in opening an instance."""
         with Guard(self, now):
             self.crash(error, now)
 
@@ -244,10 +243,10 @@ class RouterGroup:
         return at
 
     def _together(self, at: float | None) -> float | None:
-        """Return when to send an advert that is due at `at`: a moment later, with others due until then.
+        """Return when to send an advert that is due at `at`: a moment later, with others due by then.
 
-        Hundreds of virtual routers need not wake the processor hundreds of times a second. A claim is never
-        put off: skew times differ by as little (RFC 9568 section 6.1).
+        This way hundreds of virtual routers do not wake the processor hundreds of times a second. A claim is
+        never delayed: skew times differ by as little (RFC 9568 section 6.1).
         """
         if at is None or self.sync.state is not RouterState.ACTIVE:
             return at
@@ -274,7 +273,7 @@ class RouterGroup:
             effects = self.sync.hear(instance.name, heard, now)
             if effects:
                 self._perform(effects, now)
-        # An advert may have moved the deadline: then no tick will find out that it was missed.
+        # An advert may have moved the deadline: then no tick will notice that it was missed.
         if due is not None and due != self.sync.deadline:
             self._report_lateness(due, now)
 
@@ -292,7 +291,7 @@ class RouterGroup:
         self._apply_faults(instance, now)
 
     def _apply_faults(self, instance: VrrpInstance, now: float) -> None:
-        """Tell the sync group whether an instance has become faulty, or is so no longer."""
+        """Report to the sync group that an instance has become faulty, or has recovered."""
         name, faulty = instance.name, bool(instance.faults)
         if faulty and name not in self._faulty:
             self._faulty.add(name)
@@ -303,7 +302,7 @@ class RouterGroup:
             self._probe(self.instances.values(), now)
 
     def _probe(self, instances: Iterable[VrrpInstance], now: float) -> None:
-        """Have those that listen before their first claim probe for their addresses."""
+        """Make the instances that listen before their first claim probe for their addresses."""
         for each in instances:
             if each.election.state is RouterState.BACKUP:
                 each.probe(now)
@@ -338,4 +337,4 @@ class RouterGroup:
 
 
 def _nobody() -> None:
-    """Do nothing: the group is in no loop yet."""
+    """Do nothing: the group is not in a loop yet."""

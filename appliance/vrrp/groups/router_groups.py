@@ -1,6 +1,6 @@
 """All VRRP instances of the program in their groups, and how a new configuration changes them.
 
-A router that did not change keeps its instance: its sockets, its state and its addresses.
+An unchanged router keeps its instance: its sockets, its state and its addresses.
 """
 
 import time
@@ -16,11 +16,11 @@ from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
-_KEEP_UP: Final = 0.001  # seconds of a reload after which the adverts that are due are sent
+_KEEP_UP: Final = 0.001  # seconds of a reload after which due adverts are sent
 
 
 class RouterGroups:
-    """The groups; `leaving` are those that are to stop by a reload or for good; each calls `on_left`."""
+    """The groups; `leaving` are those that stop, by a reload or for good; each calls `on_left`."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class RouterGroups:
     ) -> None:
         """Open the first configuration, before the loop runs.
 
-        `resume` returns by name how instances go on as active because an earlier run was. It is called when
-        all are open.
+        `resume` is called when all are open. It returns, by name, how instances continue as active that were
+        active in an earlier run.
         """
         for router in routers:
             self._instances[router.name] = self._opened(router, time.monotonic())
@@ -76,7 +76,7 @@ class RouterGroups:
     def apply(
         self, routers: Iterable[VirtualRouter], now: float, *, then: Callable[[OpeningOutcome], None]
     ) -> None:
-        """Change to these routers; `then` is called when the new ones take part, or will not."""
+        """Change to these routers; `then` is called when the new ones take part, or cannot."""
         if self._opening.phase is OpeningPhase.STOPPED:
             then(OpeningOutcome.GIVEN_UP)
             return
@@ -99,7 +99,7 @@ class RouterGroups:
         self._on_left()
 
     def stop(self, now: float) -> None:
-        """Have all groups leave; `on_left` is called for each that has."""
+        """Make all groups leave; `on_left` is called for each that has left."""
         self._opening.stop()
         leaving, self._groups = self._groups, []
         self._instances = {}
@@ -123,12 +123,12 @@ class RouterGroups:
     ) -> tuple[Mapping[str, Resumption], tuple[VrrpInstance, ...]]:
         """Add, remove, reconfigure and replace instances.
 
-        Return by name how those go on that are active in the place of another one, and the instances whose
-        surplus addresses are to be removed at the end.
+        Return, by name, how instances continue that are active in place of a replaced one, and the instances
+        whose surplus addresses must be removed at the end.
         """
         resumed = dict[str, Resumption]()
         reconfigured, replaced = list[VrrpInstance](), list[VrrpInstance]()
-        known = dict(self._instances)  # by their old names, which others may have by now
+        known = dict(self._instances)  # by their old names, which other instances may have by now
         for change in changes((each.router for each in self.instances), routers):
             match change:
                 case Removed(router=router):
@@ -137,7 +137,7 @@ class RouterGroups:
                     old = known[before.name]
                     if keeps and old.election.state is RouterState.ACTIVE:
                         self._replace(old, after, now)
-                        resumed[after.name] = Resumption.AFTER_CRASH  # its router id is new to all
+                        resumed[after.name] = Resumption.AFTER_CRASH  # all others see its router id as new
                         replaced.append(old)
                     else:
                         self._remove_instance(old, now, why="the virtual IP was replaced by another one")
@@ -164,12 +164,12 @@ class RouterGroups:
             group.reconfigure(instance, router, now)
 
     def _cut_hand_over_short(self, instance: VrrpInstance, why: str) -> None:
-        """Have a planned hand-over answered that has no successor yet."""
+        """Answer a planned hand-over that has no successor yet."""
         if instance.election.handing_over and not instance.election.has_successor:
             self._observer.cut_short(instance, why)
 
     def _remove_instance(self, instance: VrrpInstance, now: float, *, why: str) -> None:
-        """Have an instance leave on its own; its sync group goes on without it."""
+        """Have an instance leave alone; its sync group continues without it."""
         self._detach(instance, now)
         self._cut_hand_over_short(instance, why)
         group = self._new_group([instance], now)
@@ -184,10 +184,10 @@ class RouterGroups:
         if instance.election.handing_over:
             now_is = f"{successor.name} with router id {successor.router_id}"
             self._observer.cut_short(instance, f"the virtual IP is {now_is} now, and stays here")
-            self._observer.handed_over(instance, None)  # a planned hand-over ends with it
+            self._observer.handed_over(instance, None)  # this ends a planned hand-over
 
     def _detach(self, instance: VrrpInstance, now: float) -> None:
-        """Remove an instance from its group, in the state that it is in."""
+        """Remove an instance from its group, in its present state."""
         if self._instances.get(instance.name) is instance:
             del self._instances[instance.name]
         for group in self._groups:
@@ -201,7 +201,7 @@ class RouterGroups:
     # Groups
 
     def _regroup(self, resumed: Mapping[str, Resumption], now: float) -> None:
-        """Put instances of one sync group into one group; groups that are right already stay as they are."""
+        """Put instances of one sync group into one group; groups that are already right stay as they are."""
         wanted: dict[tuple[str, str], list[VrrpInstance]] = {}
         for each in self._instances.values():
             key = ("group", each.router.sync_group) if each.router.sync_group else ("router", each.name)
@@ -223,10 +223,10 @@ class RouterGroups:
             self._keep_up()
 
     def _keep_up(self) -> None:
-        """Send adverts that have become due: to make many new instances takes longer than a peer waits.
+        """Send adverts that have become due: making many new instances takes longer than peers wait.
 
-        Only those of actives: a Backup has to read its socket before it acts on a deadline. The clock is read
-        here because this is called again and again within one turn of the loop.
+        Only those of actives: a Backup must read its socket before it acts on a deadline. The clock is read
+        here because this is called many times within one turn of the loop.
         """
         if time.monotonic() - self._kept_up_at < _KEEP_UP:
             return
@@ -241,7 +241,7 @@ class RouterGroups:
         self._groups.append(group)
         group.on_change = self._environment.loop.add_one_of_many(group, prompt=group.prompt)
         if any(each.name in resumed for each in instances):
-            group.resume(now, resumed)  # an instance that is new to the group follows it
+            group.resume(now, resumed)  # an instance new to the group follows it
         else:
             group.start(now)
         for bug in self._opening.take_bugs(instances):

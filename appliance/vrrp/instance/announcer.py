@@ -1,8 +1,8 @@
 """Sends the gratuitous ARPs or unsolicited neighbour advertisements of one instance when they are due.
 
 RFC 9568 section 6.4.2 has a new active announce its addresses once. Switches and neighbours may miss that, so
-it is repeated (`core.vrrp.announcement_times`), and frames that the interface cannot take at once are sent a
-little later (`net.packets.frame_queue`).
+announcements are repeated (`core.vrrp.announcement_times`), and frames that the interface cannot take at once
+are sent a little later (`net.packets.frame_queue`).
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from appliance.vrrp.port.instance_port import InstancePort
 
 
 class AddressAnnouncer:
-    """Announces by the sockets of `port`; `on_error` is called with what the kernel refused."""
+    """Announces by the sockets of `port`; `on_error` is called with the operation that the kernel refused."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class AddressAnnouncer:
 
     @property
     def deadline(self) -> float | None:
-        """Return when the next announcement is due, or the rest of the last one."""
+        """Return when the next announcement, or the rest of the last one, is due."""
         at, opened = self._times.deadline, self._port.open_port
         rest = opened.announcing.deadline if opened else None
         if rest is None or (at is not None and at < rest):
@@ -40,12 +40,12 @@ class AddressAnnouncer:
         return rest
 
     def begin(self, repeat: int, now: float) -> None:
-        """Announce every address `repeat` times now, and plan the repetitions."""
+        """Announce every address `repeat` times now, and schedule the repetitions."""
         self.announce(repeat, now)
         self._times.plan(now)
 
     def keep(self, now: float) -> None:
-        """Announce nothing now, and refresh from now on."""
+        """Announce nothing now, but refresh from now on."""
         self._times.plan_refresh(now)
 
     def announce(self, repeat: int, now: float) -> None:
@@ -58,7 +58,7 @@ class AddressAnnouncer:
             self._on_error(RefusedOperation.ANNOUNCE, error)
 
     def end(self) -> None:
-        """Send nothing any more: the addresses are gone."""
+        """Send no more announcements: the addresses are gone."""
         self._times.cancel()
         if self._port.open_port is not None:
             self._port.open_port.announcing.clear()
@@ -70,8 +70,8 @@ class AddressAnnouncer:
     def tick(self, now: float, *, leaving: bool) -> None:
         """Send what is due.
 
-        While `leaving` nothing is sent: the successor may have announced itself already, and an announcement
-        of ours would call its clients back.
+        Nothing is sent while `leaving`: the successor may already have announced itself, and an announcement
+        of ours would bring its clients back.
         """
         if (repeat := self._times.due(now)) and not leaving:
             self.announce(repeat, now)

@@ -1,4 +1,4 @@
-"""What one VRRP instance has done: its counters, dropped packets, last transitions and the peers heard."""
+"""The record of one VRRP instance: counters, dropped packets, last transitions, and peers received from."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Transition:
 
 @dataclass(slots=True, kw_only=True)
 class HeardPeer:
-    """A router that was heard: its last priority, and when, in Unix seconds and in monotonic ones."""
+    """A router whose adverts arrived: its last priority and time, in Unix seconds and in monotonic ones."""
 
     priority: int
     last_heard: float
@@ -31,7 +31,7 @@ class HeardPeer:
 
 @dataclass(slots=True, kw_only=True)
 class RouterCounters:
-    """Counters of one instance; `last_advert` is when one was sent last, monotonic seconds, 0.0 for never."""
+    """Counters of one instance; `last_advert` is when it last sent one, monotonic seconds, 0.0 for never."""
 
     adverts_sent: int = 0
     adverts_received: int = 0
@@ -51,7 +51,7 @@ class RouterCounters:
     _reported: set[tuple[str, str]] = field(default_factory=set)
 
     def go_on(self, record: RouterRecord) -> None:
-        """Begin with what an earlier run has counted, as its board says it."""
+        """Begin with the counts of an earlier run, from its board."""
         self.adverts_sent = record.adverts_sent
         self.adverts_received = record.adverts_received
         self.priority_zero_sent = record.priority_zero_sent
@@ -81,24 +81,24 @@ class RouterCounters:
         if known is None:
             known = HeardPeer(priority=priority, last_heard=wall, monotonic=now)
         known.priority, known.last_heard, known.monotonic = priority, wall, now
-        self.peers[peer] = known  # moved to the end: the first entry is the one heard longest ago
+        self.peers[peer] = known  # moved to the end: the first entry is the least recently received
         if len(self.peers) > _MOST_SENDERS:
             del self.peers[next(iter(self.peers))]
 
     def dropped(self, reason: DropReason, peer: str) -> bool:
-        """Count a dropped packet; True for the first of this reason from this peer, which is logged."""
+        """Count a dropped packet; return True for this peer's first of this reason, which is logged."""
         self.drops[reason] += 1
         return self.first(reason, peer)
 
     def first(self, what: str, who: str) -> bool:
-        """Say whether `what` of `who` is met for the first time, so that it is logged once."""
+        """Return whether `what` of `who` is new, so that it is logged once."""
         if (what, who) in self._reported or len(self._reported) >= _MOST_SENDERS:
             return False
         self._reported.add((what, who))
         return True
 
     def entered(self, entered: Entered, *, wall: float) -> None:
-        """Count a transition, and keep it among the last ones."""
+        """Count a transition, and keep it with the last ones."""
         self.transition_count += 1
         self.became_active += entered.state is RouterState.ACTIVE
         self.left_active += entered.previous is RouterState.ACTIVE
@@ -111,5 +111,5 @@ class RouterCounters:
 
     @property
     def state(self) -> RouterState:
-        """Return the state that was entered last."""
+        """Return the present state."""
         return self.transitions[-1].entered.state if self.transitions else RouterState.INITIALIZE

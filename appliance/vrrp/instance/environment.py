@@ -38,9 +38,9 @@ class AddressReleaser(Protocol):
 class RouterEnvironment:
     """What all instances of the program share. `missing` are the capabilities that the program lacks.
 
-    `holders` are the instances that have addresses on an interface: one may leave an address alone that
-    another one has taken over. `routers` returns the configuration of all of them. `open_port` and
-    `open_claims` open sockets; tests without root give their own.
+    `holders` are the instances that have addresses on an interface: an instance must not remove an address
+    that another one has taken over. `routers` returns the configuration of all of them. `open_port` and
+    `open_claims` open sockets; tests without root pass their own.
     """
 
     loop: Loop

@@ -1,6 +1,6 @@
-"""Why a VRRP instance may not take part, and which operations the kernel may refuse it.
+"""The reasons that keep a VRRP instance from taking part, and the operations that the kernel may refuse it.
 
-While an instance has a fault its election is in the state FAULT, keepalived's word for a router that may not
+An instance with a fault has its election in the state FAULT, keepalived's word for a router that may not
 become active.
 """
 
@@ -35,7 +35,7 @@ class RefusedOperation(StrEnum):
 
 
 class Faults:
-    """The faults of one instance in the order in which they came; it is false while there is none."""
+    """The faults of one instance, oldest first; false while there is none."""
 
     def __init__(self) -> None:
         self._messages: dict[tuple[FaultReason, str], str] = {}
@@ -48,15 +48,15 @@ class Faults:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Return what operators read, one message for each fault."""
+        """Return the messages for operators, one for each fault."""
         return tuple(self._messages.values())
 
     def add(self, reason: FaultReason, message: str) -> None:
-        """Note a fault, or its present message where it is there already."""
+        """Note a fault, or update its message."""
         self._messages[reason, ""] = message
 
     def remove(self, reason: FaultReason) -> None:
-        """Note that this is no fault any more; harmless when it was none."""
+        """Clear a fault; harmless when there is none."""
         self._messages.pop((reason, ""), None)
 
     def set_tracks(self, messages: Mapping[str, str]) -> None:

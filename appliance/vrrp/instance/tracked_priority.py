@@ -1,4 +1,4 @@
-"""The effective priority of one instance by what it tracks, and the wait for the first results.
+"""The effective priority of one instance from its tracks, and the wait for their first results.
 
 Results come from netlink (interfaces) and from the program `tracker` (all others). The rules are in
 `core.tracking`: `priority` computes the sum, `first_verdicts` bounds the wait.
@@ -17,9 +17,9 @@ from appliance.vrrp.instance.faults import Faults
 
 
 class TrackedPriority:
-    """What an instance tracks: `results` by the track's name, and the `priority` that they give.
+    """The tracks of an instance: `results` by the track's name, and the resulting `priority`.
 
-    It holds claims of `election` back while first results are missing, and sets the faults of tracks.
+    Holds claims of `election` back while first results are missing, and sets the faults of tracks.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TrackedPriority:
         return [each for each in self.router.track if each.name not in self.results]
 
     def resume(self, results: Mapping[str, TrackResult]) -> None:
-        """Start with the results of an earlier run; netlink tells of interfaces anew."""
+        """Start with the results of an earlier run; netlink reports interfaces anew."""
         tracked = {each.name for each in self.router.track if each.kind is not TrackKind.INTERFACE}
         self.results |= {name: result for name, result in results.items() if name in tracked}
 
@@ -56,7 +56,7 @@ class TrackedPriority:
         self._faults.set_tracks({name: f"track {name}: {self._detail(name)}" for name in self.priority.fault})
 
     def wait(self, now: float) -> None:
-        """Put a claim off until every track has a result; an active goes on without."""
+        """Delay a claim until every track has a result; an active continues without one."""
         if self._election.state is RouterState.ACTIVE:
             self._first_verdicts.stop_waiting()
         else:
@@ -64,12 +64,12 @@ class TrackedPriority:
         self._election.hold_claim(self._first_verdicts.claim_held_until, ClaimHold.TRACKS)
 
     def stop_waiting(self) -> None:
-        """Put no claim off any more: all results have come, or this router goes on as active."""
+        """Stop delaying a claim: all results have arrived, or this router continues as active."""
         self._first_verdicts.stop_waiting()
         self._election.hold_claim(0.0, ClaimHold.TRACKS)
 
     def end_overdue_wait(self, now: float) -> None:
-        """Go on without results whose time is over; where another router is active, in fault."""
+        """Stop waiting for overdue results; if another router is active, enter fault."""
         verdicts = self._first_verdicts
         if (at := verdicts.deadline) is None or now < at:
             return

@@ -1,7 +1,7 @@
-"""Our part in one virtual router, keepalived's `vrrp_instance`: its election, and what belongs to it.
+"""Our part in one virtual router, keepalived's `vrrp_instance`: its election and all that belongs to it.
 
 The election decides and returns effects; its group performs them on the instance (`group_effects`). While
-there is a fault in `faults` the election is in FAULT. An error of one instance does not reach another one.
+there is a fault in `faults` the election is in FAULT. An error in one instance does not affect another.
 """
 
 import time
@@ -25,7 +25,7 @@ from appliance.vrrp.port.advert_receiver import DroppedAdvert
 from appliance.vrrp.port.instance_port import InstancePort, PortOpening
 from appliance.wire import literal
 
-_RETRY: Final = 1.0  # seconds until what the kernel refused is tried again
+_RETRY: Final = 1.0  # seconds until a refused operation is tried again
 
 
 class VrrpInstance:
@@ -70,14 +70,14 @@ class VrrpInstance:
 
     @property
     def settings(self) -> ElectionSettings:
-        """Return what the election has to know now; the source address comes with the sockets."""
+        """Return the present settings for the election; the source address comes with the sockets."""
         source = self.port.source
         return _settings(self.router, own=literal.packed(source) if source else b"")
 
     # The interface
 
     def concerns(self, link: Link | None) -> bool:
-        """Say whether to call `update_link`: not where only virtual addresses of the interface changed."""
+        """Return whether to call `update_link`: not if only virtual addresses of the interface changed."""
         if self.faults or self.port.others != self.port.others_now():
             return True
         return interface_addresses.without_virtual(link) != interface_addresses.without_virtual(
@@ -85,14 +85,14 @@ class VrrpInstance:
         )
 
     def update_link(self, link: Link | None, now: float) -> None:
-        """Store the state of the interface, None while there is none, and have sockets that fit it."""
+        """Store the state of the interface, None while there is none, and open sockets that fit it."""
         self.port.link = link
         self.find_foreign_addresses(now)
         self._opened(self.port.update_link(link, now), now)
 
     def find_foreign_addresses(self, now: float) -> None:
-        """Look for virtual addresses that somebody has put on this machine, by hand perhaps."""
-        # RFC 9568 section 1.7: the owner (priority 255) has the addresses as real ones of its interface.
+        """Look for virtual addresses on this machine that we did not add, such as ones added manually."""
+        # RFC 9568 section 1.7: the owner (priority 255) has the addresses as its interface's real ones.
         unconcerned = self.port.link is None or self.router.priority == OWNER
         places = () if unconcerned else interface_addresses.foreign_places(self.router, self._environment)
         self.conflict_watch.foreign(places, now)
@@ -106,10 +106,10 @@ class VrrpInstance:
     # What it receives
 
     def receive(self, now: float) -> Iterator[Heard]:
-        """Yield the valid advertisements that have arrived, for the election."""
+        """Yield the received valid advertisements, for the election."""
         if self.port.open_port is None:
             return
-        wall = time.time()  # operators read when a peer was heard last
+        wall = time.time()  # shown to operators as the time a peer was last received
         try:
             for heard in self.port.open_port.receive(now):
                 self.counters.heard(heard.peer, heard.priority, now=now, wall=wall)
@@ -119,7 +119,7 @@ class VrrpInstance:
             self._refused(RefusedOperation.RECEIVE, error)
 
     def probe(self, now: float) -> None:
-        """Probe for the addresses before the first claim, until there is an active."""
+        """Probe for the addresses before the first claim, until a router is active."""
         if self.port.link is None or self.port.open_port is None or not self.router.here:
             return
         try:
@@ -128,14 +128,14 @@ class VrrpInstance:
             self._refused(RefusedOperation.PROBE, error)
 
     def ask_for_others(self, now: float) -> None:
-        """Ask from now on, while active, who else answers for the addresses, and whether the peers answer."""
+        """Ask from now on, while active, which others answer for the addresses, and whether the peers do."""
         link, source = self.port.link, self.port.source
         if link is None or source is None:
             return
         own_mac = self.holder.interface.mac if self.holder.interface else b""
         via = self.conflict_watch.ask(link, source=source, own_mac=own_mac, now=now)
         known = self.router.peers or [each for each in self.counters.peers if each != source]
-        # A peer behind a router never answers ARP. An owner's address is a virtual one, asked for already.
+        # A peer behind a router never answers ARP. An owner's address is virtual, so already asked for.
         on_link = [each for each in known if interface_addresses.on_link(link, each)]
         peers = [each for each in on_link if each not in self.virtual]
         self._environment.returns.begin(self.name, peers, via, self._peer_returned, now)
@@ -174,12 +174,12 @@ class VrrpInstance:
         self.counters.sent(priority, now=now)
 
     def release(self) -> None:
-        """Announce nothing any more, and remove the addresses from the interface."""
+        """Stop announcing, and remove the addresses from the interface."""
         self.announcer.end()
         self.holder.release()
 
     def leave_to_successor(self, addresses: Iterable[str]) -> None:
-        """Close the sockets, and leave these addresses to the instance that replaces this one."""
+        """Close the sockets, and leave the given addresses to the instance that replaces this one."""
         self.holder.leave_to_successor(addresses)
         self.close()
         self.holder.disown()
@@ -190,7 +190,7 @@ class VrrpInstance:
         self.retry_at = now + _RETRY
 
     def may_restore(self, count: int, now: float) -> bool:
-        """Count addresses that somebody has removed; False puts restoring off, as two programs may fight."""
+        """Count addresses that others removed; return False to delay restoring, as two programs may fight."""
         self.counters.restored += count
         if self.holder.may_restore(now):
             return True
@@ -200,8 +200,8 @@ class VrrpInstance:
     def reconfigure(self, router: VirtualRouter, now: float) -> None:
         """Use other parameters of the same virtual router; raises OSError.
 
-        An active adds its new addresses at once. Those that it has no longer are removed later by
-        `AddressHolder.remove_surplus`, when the router that gets them has them.
+        An active adds its new addresses at once. `AddressHolder.remove_surplus` removes the old ones later,
+        when the router that gets them has them.
         """
         before, self.router = self.router, router
         self.holder.reconfigure(router)
@@ -248,7 +248,7 @@ class VrrpInstance:
         return min(due) if due else None
 
     def tick(self, now: float) -> None:
-        """Send what is due, or try again what the kernel refused."""
+        """Send what is due, or retry what the kernel refused."""
         self.announcer.tick(now, leaving=self.election.handing_over)
         self.conflict_watch.tick(now)
         self.holder.routes.tick(now)
@@ -271,12 +271,12 @@ class VrrpInstance:
             self.announcer.announce(1, now)
 
     def resume(self, results: Mapping[str, TrackResult], *, yielded: bool) -> None:
-        """Start with what an earlier run knew; `yielded` is whether an operator has moved the router away."""
+        """Start with the state of an earlier run; `yielded` is whether an operator moved the router away."""
         self.tracked.resume(results)
         self.election.yielded = yielded
 
     def _refused(self, operation: RefusedOperation, error: OSError) -> None:
-        """Count what the kernel refused, and log the first of each kind; lasting causes come by netlink."""
+        """Count a refused operation, and log the first of each kind; netlink reports lasting causes."""
         self.counters.send_errors += 1
         if self.counters.first(operation.value, str(error.errno)):
             self._environment.log.warning(
@@ -288,7 +288,7 @@ class VrrpInstance:
 
 
 def _settings(router: VirtualRouter, *, own: bytes) -> ElectionSettings:
-    """Return what the election has to know of a router; `own` is its packed source address."""
+    """Return the settings of a router for its election; `own` is its packed source address."""
     return ElectionSettings(
         version=router.version,
         router_id=router.router_id,

@@ -14,12 +14,12 @@ from appliance.wire import literal
 from appliance.wire.vrrp import advertisement, hmac_trailer
 from appliance.wire.vrrp.advertisement import Advertisement, VrrpError
 
-_SENDERS: Final = 16  # whose last valid packet is remembered: source addresses can be forged
+_SENDERS: Final = 16  # senders whose last valid packet is remembered: source addresses can be forged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedAdvert:
-    """A packet with our router id that is not used; `advertisement` is None where it cannot be decoded."""
+    """An unused packet with our router id; `advertisement` is None if it cannot be decoded."""
 
     reason: DropReason
     peer: str
@@ -28,7 +28,7 @@ class DroppedAdvert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvertDeviation:
-    """An advertisement that is used though it differs from ours, as its address list may."""
+    """An advertisement that is used though it differs from ours, for example in its address list."""
 
     reason: DropReason
     peer: str
@@ -38,8 +38,8 @@ class AdvertDeviation:
 class AdvertReceiver:
     """Receives for one virtual router over `socket`; `source` is our own address there.
 
-    A packet that equals the last valid one of its sender is not decoded again: an active router sends the
-    same one every interval. With HMAC every packet is another one.
+    A packet equal to its sender's last valid one is not decoded again: an active router sends the same packet
+    every interval. With HMAC every packet differs.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AdvertReceiver:
         self._replays = hmac_trailer.ReplayWindow(hmac_trailer.window(hmac)) if hmac else None
 
     def receive(self, now: float) -> Iterator[Heard]:
-        """Yield the valid advertisements that have arrived; raises OSError."""
+        """Yield the received valid advertisements; raises OSError."""
         for datagram in self._socket.receive():
             known = self._valid.get(datagram.source)
             heard = known[1] if known is not None and known[0] == datagram else self._decode(datagram, now)
@@ -74,7 +74,8 @@ class AdvertReceiver:
     def _decode(self, datagram: Datagram, now: float) -> Heard | None:
         payload = datagram.payload
         # RFC 9568 section 7.1: an advert of another virtual router on this interface is no error. The filter
-        # in the kernel (`packet_filter.router_id`) saves the time to read them; the decision is here.
+        # in the kernel (`packet_filter.router_id`) saves the time to read such adverts; the decision is made
+        # here.
         if len(payload) > 1 and payload[1] != self._router.router_id:
             return None
         if datagram.source == self._source:
@@ -87,7 +88,7 @@ class AdvertReceiver:
                 pdu, source=datagram.source, destination=datagram.destination, trailer=trailer
             )
             deviation = self._checked(decoded, datagram)
-            # Last: it costs most, and a wrong key tells operators less than anything else that is wrong.
+            # Last: it costs most, and a wrong key is the least informative fault to operators.
             self._check_hmac(pdu, trailer, datagram.source)
         except VrrpError as error:
             dropped = DroppedAdvert(reason=error.reason, peer=datagram.source, advertisement=decoded)
@@ -114,7 +115,7 @@ class AdvertReceiver:
             del self._valid[next(iter(self._valid))]
 
     def _checked(self, decoded: Advertisement, datagram: Datagram) -> DropReason | None:
-        """Return how a valid advertisement differs from ours, None where it does not; raises VrrpError."""
+        """Return how a valid advertisement differs from ours, None if it does not; raises VrrpError."""
         self._rules.check_arrival(
             Arrival(source=datagram.source, destination=datagram.destination, ttl=datagram.ttl)
         )

@@ -1,4 +1,4 @@
-"""Sends the advertisements of one virtual router; each packet is built once for each priority."""
+"""Sends the advertisements of one virtual router; each packet is built once per priority."""
 
 import time
 from collections.abc import Mapping

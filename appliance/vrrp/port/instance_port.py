@@ -1,7 +1,7 @@
-"""Keeps the sockets of one instance open, and opens them anew when its interface has become another one.
+"""Keeps the sockets of one instance open, and reopens them when its interface has been replaced.
 
-A packet socket belongs to an interface by its index. One that was deleted and made again under the same name
-has another index, and the sockets on the old one neither send nor receive.
+A packet socket is bound to the index of its interface. An interface that was deleted and recreated under the
+same name has another index, and sockets on the old one neither send nor receive.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ from appliance.vrrp.port.router_sockets import basis
 
 
 class PortOpening(Enum):
-    """What came of an attempt to open the sockets.
+    """The result of an attempt to open the sockets.
 
-    OPENED: they are new. KEPT: those that are open fit. REFUSED: the kernel refused one, to be tried again.
-    UNUSABLE: there is no interface or no source address, which netlink will tell of.
+    OPENED: they are new. KEPT: the open ones fit. REFUSED: the kernel refused one, to be tried again.
+    UNUSABLE: there is no interface or no source address, which netlink will report.
     """
 
     OPENED = "opened"
@@ -70,14 +70,14 @@ class InstancePort:
         return self.open_port.source if self.open_port else None
 
     def others_now(self) -> tuple[Link | None, ...]:
-        """Return the other interfaces that carry addresses, None for one that does not exist."""
+        """Return the other interfaces that carry addresses, None for each that does not exist."""
         links = self._environment.links
         return tuple(
             interface_addresses.without_virtual(links.state(each)) for each in self.router.other_interfaces
         )
 
     def update_link(self, link: Link | None, now: float) -> PortOpening:
-        """Store the state of the interface, None while there is none, and have sockets that fit it."""
+        """Store the state of the interface, None while there is none, and open sockets that fit it."""
         self.link = link
         self._holder.absent = link is None
         if link is None:
@@ -92,7 +92,7 @@ class InstancePort:
         return self.open(now)
 
     def open(self, now: float) -> PortOpening:
-        """Open the sockets, or open them again where what they depend on has changed."""
+        """Open the sockets, or reopen them if what they depend on has changed."""
         link = self.link
         if link is None or self._environment.missing:
             return PortOpening.UNUSABLE
@@ -105,8 +105,8 @@ class InstancePort:
             )
             return PortOpening.UNUSABLE
         self._faults.remove(FaultReason.SOURCE)
-        # A configured source may be missing on the interface. With it in `wanted` the sockets are opened anew
-        # when it goes, and that fails: the kernel lets nobody bind to an address that is not there.
+        # A configured source may be missing on the interface. With it in `wanted` the sockets are reopened
+        # when it disappears, and that fails: the kernel refuses to bind to an address that is not there.
         has_source = interface_addresses.has(link, source)
         others = tuple((each.index, each.mac) for each in self._there())
         wanted = (link.index, link.mac, source, has_source, others, basis(self.router))
@@ -117,7 +117,7 @@ class InstancePort:
         try:
             interface, opened = self._open(link, source)
         except OSError as error:
-            # The sockets on the old interface stay open: a stop still has to say by them that it leaves.
+            # The sockets on the old interface stay open: a stop must still send by them that it leaves.
             self._faults.add(
                 FaultReason.SOCKET,
                 f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}",
@@ -139,7 +139,7 @@ class InstancePort:
             self.open_port = None
 
     def _judge_others(self, link: Link) -> None:
-        """Set or end the fault of the interfaces; that of the router's own is told first."""
+        """Set or clear the fault of the interfaces; that of the router's own is named first."""
         self.others = self.others_now()
         known = zip(self.router.other_interfaces, self.others, strict=True)
         away = [name for name, other in known if other is None or not other.up]
@@ -175,10 +175,10 @@ class InstancePort:
         return interface, opened
 
     def _plan_preparation(self, link: Link, now: float) -> None:
-        """Have the requests that add the addresses built again if they need other routes by now.
+        """Rebuild the requests that add the addresses if they now need other routes.
 
-        That is left to a later tick: it reads all addresses of the interface from the kernel, once for each
-        of perhaps hundreds of virtual routers, and adverts are due meanwhile.
+        A later tick does this: it reads all addresses of the interface from the kernel, once for each of
+        perhaps hundreds of virtual routers, and adverts are due meanwhile.
         """
         reached = interface_addresses.reached(self.router, link, self._there())
         if reached != self._reached:

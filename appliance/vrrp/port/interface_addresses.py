@@ -1,4 +1,4 @@
-"""What the addresses of an interface mean for a virtual router: source, networks, foreign addresses."""
+"""The meaning of an interface's addresses for a virtual router: source, networks, foreign addresses."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,15 +12,15 @@ from appliance.vrrp.instance.environment import RouterEnvironment
 
 
 def without_virtual(link: Link | None) -> Link | None:
-    """Return a link without the list that has the virtual addresses, so that links can be compared."""
+    """Return a link without its list of addresses (virtual ones included), so that links can be compared."""
     return replace(link, addresses=()) if link else None
 
 
 def source(router: VirtualRouter, link: Link, *, kept: str | None) -> str | None:
-    """Return the address that a router's advertisements come from, None where the interface has none.
+    """Return the source address of a router's advertisements, None if the interface has none.
 
-    `kept` is the present one. It stays while the interface has it: unicast peers have it in their
-    configuration, and other addresses that come and go must not change it.
+    `kept` is the present one. It stays while the interface has it: unicast peers name it in their
+    configuration, and it must not change when other addresses come and go.
     """
     if router.source is not None:
         return router.source
@@ -33,12 +33,12 @@ def source(router: VirtualRouter, link: Link, *, kept: str | None) -> str | None
 
 
 def has(link: Link, address: str) -> bool:
-    """Say whether an interface has an address of its own."""
+    """Return whether an interface has an address of its own."""
     return address in _bare(link.own)
 
 
 def on_link(link: Link, address: str) -> bool:
-    """Say whether an address is in a network of the interface itself."""
+    """Return whether an address is in a network of the interface itself."""
     there = ip_address(address)
     return any(there in _network(each) for each in link.own)
 
@@ -46,7 +46,7 @@ def on_link(link: Link, address: str) -> bool:
 def reached(router: VirtualRouter, link: Link, others: Iterable[Link]) -> frozenset[str]:
     """Return the virtual addresses whose network their interface reaches by an address of its own.
 
-    Those need no route of their own when they are added (`Addresses.prepare`).
+    They need no route when they are added (`Addresses.prepare`).
     """
     networks = {
         (place.name, _network(each))
@@ -59,11 +59,11 @@ def reached(router: VirtualRouter, link: Link, others: Iterable[Link]) -> frozen
 
 
 def foreign_places(router: VirtualRouter, environment: RouterEnvironment) -> list[tuple[str, str]]:
-    """Return the interfaces that carry one of its addresses without our doing, each with the address.
+    """Return the interfaces that carry one of its addresses that we did not add, each with the address.
 
-    Only places by which this machine answers for the address. On the router's own interface that is always
-    so. An address of another interface is answered for by ARP as long as arp_ignore is 0, Linux's default;
-    neighbour discovery answers on the interface of the address only.
+    Only places at which this machine answers for the address count. On the router's own interface it always
+    does. For an address of another interface ARP answers while arp_ignore is 0, Linux's default; neighbour
+    discovery answers only on the interface of the address.
     """
     found = [
         (name, address)
@@ -83,5 +83,5 @@ def _network(address: str) -> IPv4Network | IPv6Network:
 
 
 def _bare(addresses: Iterable[str]) -> list[str]:
-    """Return addresses in the kernel's own spelling without their prefix lengths, faster than `bare`."""
+    """Return addresses in the kernel's spelling without their prefix lengths, faster than `bare`."""
     return [each.partition("/")[0] for each in addresses]

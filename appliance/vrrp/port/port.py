@@ -1,4 +1,4 @@
-"""What a VRRP instance needs of its sockets: `RouterSockets` fulfils it, and in tests a simulated port."""
+"""The sockets that a VRRP instance needs: `RouterSockets` implements them, and in tests a simulated port."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -14,7 +14,7 @@ from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
 class Port(Protocol):
     """The open sockets of one instance: `source` is where they send from, `announcing` what waits to be sent.
 
-    `basis` is the router without what the sockets do not depend on.
+    `basis` is the router reduced to the settings that the sockets depend on.
     """
 
     source: str
@@ -22,7 +22,7 @@ class Port(Protocol):
     announcing: FrameQueue
 
     def fileno(self) -> int:
-        """Return the descriptor that can be read when a packet has arrived."""
+        """Return the descriptor that becomes readable when a packet has arrived."""
         ...
 
     def send(self, priority: int, /) -> None:
@@ -30,7 +30,7 @@ class Port(Protocol):
         ...
 
     def receive(self, now: float, /) -> Iterator[Heard]:
-        """Yield the valid advertisements that have arrived; raises OSError."""
+        """Yield the received valid advertisements; raises OSError."""
         ...
 
     def announce(self, repeat: int, now: float) -> int:

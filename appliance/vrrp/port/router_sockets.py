@@ -1,4 +1,4 @@
-"""The sockets of one virtual router, on one interface as it is now: made together, closed together."""
+"""The sockets of one virtual router, on one interface as it is now: opened and closed together."""
 
 import socket
 from collections.abc import Callable, Iterable
@@ -20,15 +20,15 @@ from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 _NO_NOTIFY: Final = Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=0.0)
-_NO_ROUTER: Final = 0  # no virtual router has this id, so that a socket for sending receives nothing
+_NO_ROUTER: Final = 0  # no virtual router has this id, so a socket for sending receives nothing
 _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 
 
 class RouterSockets:
     """Sends and receives for one virtual router, from the address `source`; raises OSError.
 
-    `interface` carries the addresses. With a virtual MAC that is a macvlan, and adverts are sent from it, as
-    RFC 9568 section 7.3 says. They are received on the router's own interface in any case.
+    `interface` carries the addresses. With a virtual MAC that is a macvlan, and adverts are sent from it (RFC
+    9568 section 7.3). They are received on the router's own interface in any case.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class RouterSockets:
                     interface.name, family=router.family, source=source, group=None, router_id=_NO_ROUTER
                 )
                 stack.enter_context(sending)
-            # Its own socket: gratuitous ARPs must leave from the MAC that the addresses are at, which an IP
-            # socket cannot choose.
+            # A separate socket: gratuitous ARPs must leave from the MAC of the addresses, which an IP socket
+            # cannot choose.
             self._frames = _FramesByInterface(interface.name, *interface.others)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
@@ -83,11 +83,11 @@ class RouterSockets:
                 self._announcements += frames
 
     def fileno(self) -> int:
-        """Return the descriptor that can be read when a packet has arrived."""
+        """Return the descriptor that becomes readable when a packet has arrived."""
         return self._receiving.fileno()
 
     def announce(self, repeat: int, now: float) -> int:
-        """Announce all addresses once, and that `repeat` times; return how many frames were sent at once.
+        """Announce all addresses `repeat` times; return how many frames were sent immediately.
 
         The rest waits in `announcing` until the interface can take it. Raises OSError.
         """
@@ -105,9 +105,9 @@ class RouterSockets:
 
 
 class _FramesByInterface:
-    """Sends each frame by the interface of its address: the router's, unless it is to leave by another.
+    """Sends each frame by the interface of its address: the router's, unless another is configured.
 
-    Raises OSError where one of the interfaces takes no frames.
+    Raises OSError if one of the interfaces takes no frames.
     """
 
     def __init__(self, own: str, *others: str) -> None:
@@ -122,7 +122,7 @@ class _FramesByInterface:
         return (self._own, *self._others.values())
 
     def leave_by(self, interface: str, frames: Iterable[bytes]) -> None:
-        """Have these frames leave by one of the other interfaces."""
+        """Send these frames by one of the other interfaces."""
         self._ways |= dict.fromkeys(frames, self._others[interface])
 
     def send(self, frame: bytes) -> None:
@@ -132,7 +132,7 @@ class _FramesByInterface:
 def basis(router: VirtualRouter) -> VirtualRouter:
     """Return a router without the settings that its sockets do not depend on.
 
-    Where this is equal before and after a reload, the sockets stay open.
+    If a reload leaves this equal, the sockets stay open.
     """
     return replace(
         router,
@@ -154,7 +154,7 @@ def basis(router: VirtualRouter) -> VirtualRouter:
 def _require_own(source: str, *, index: int) -> None:
     """Raise OSError when no interface of this machine has an address.
 
-    The sockets are transparent (IP_TRANSPARENT), so that they would send from any address.
+    The sockets are transparent (IP_TRANSPARENT), so they would send from any address.
     """
     family, address = (
         (socket.AF_INET6, (source, 0, 0, index)) if ":" in source else (socket.AF_INET, (source, 0))

@@ -1,1 +1,1 @@
-"""A `vrrp` that takes the place of one that still runs, without anybody outside noticing."""
+"""A `vrrp` that takes over from a running one, unnoticed from outside."""

@@ -1,9 +1,9 @@
-"""A `vrrp` that a killed supervisord has left running, seen by the one that takes its place.
+"""A `vrrp` that a killed supervisord has left running, as the one that replaces it sees it.
 
 It runs until the new one serves: both advertise for a moment, from the same address with the same priority,
-so that peers and clients see one router all the time, however long a start takes. Then it is told to end,
-which it does without an advert of priority 0, and it leaves the addresses where they are. One that does not
-answer is killed: its loop hangs, and so it does not advertise either.
+so peers and clients see one router all the time, however long a start takes. Then it gets the command to
+exit, does so without an advert of priority 0, and leaves the addresses in place. A predecessor that does not
+answer is killed: its loop hangs, so it does not advertise either.
 """
 
 import os
@@ -27,22 +27,22 @@ TAKE_OVER: Final = "take-over"
 """The command that asks for the state of all virtual routers."""
 
 TAKEN_OVER: Final = "taken-over"
-"""The command that ends a predecessor without releasing anything."""
+"""The command that makes a predecessor exit without releasing anything."""
 
-_PATIENCE: Final = 0.5  # seconds for an answer: its loop never waits, and the peers soon claim
+_PATIENCE: Final = 0.5  # seconds for an answer: its loop never waits, and the peers claim soon
 _CHUNK: Final = 65536
 
 
 class PredecessorError(Exception):
-    """The predecessor does not answer, or not with what was asked for."""
+    """The predecessor does not answer, or not with what was requested."""
 
 
 class PredecessorLeavingError(Exception):
-    """The predecessor was told to stop, and hands its addresses over to the peers."""
+    """The predecessor is stopping, and hands its addresses over to the peers."""
 
 
 class Predecessor:
-    """The program of process id `pid`, asked over its control socket."""
+    """The program with process id `pid`, reached over its control socket."""
 
     def __init__(self, pid: int, connection: socket.socket, log: FilteringBoundLogger) -> None:
         self.pid = pid
@@ -52,9 +52,9 @@ class Predecessor:
 
     @classmethod
     def meet(cls, paths: Paths, log: FilteringBoundLogger) -> Self | None:
-        """Return the `vrrp` that runs here; None where there is none, or it did not answer and was killed.
+        """Return the `vrrp` that runs here; None if there is none, or if it did not answer and was killed.
 
-        Raises PredecessorLeavingError, also for one that has our own parent: supervisord started it, and
+        Raises PredecessorLeavingError, also for a program with our own parent: supervisord started it, and
         ends it.
         """
         pid = listening_process(paths.control("vrrp")) or next(iter(Leftovers(paths, log).vrrps()), 0)
@@ -75,7 +75,7 @@ class Predecessor:
     def ask(self) -> tuple[KnownRouter, ...]:
         """Return the present state of its virtual routers; raises PredecessorError and ...LeavingError.
 
-        A refusal is an error, as of one that does not know the command: nobody would end it, ever.
+        A refusal is an error too, for example of a program without this command: nobody would ever end it.
         """
         try:
             answer = self._answer_to(Question(command=TAKE_OVER))
@@ -86,7 +86,7 @@ class Predecessor:
             raise PredecessorError(str(error)) from error
 
     def end(self) -> None:
-        """Tell it to end, without waiting for that."""
+        """Send it the command to exit, without waiting for that."""
         self._connection.settimeout(0)
         try:
             self._connection.send(encode_question(Question(command=TAKEN_OVER)))
@@ -104,8 +104,9 @@ class Predecessor:
     def _answer_to(self, question: Question) -> Answer:
         """Return its answer; raises TimeoutError.
 
-        What is there counts, however late we are: it runs in real time, and we start as an ordinary process,
-        which on a busy machine may stand still for longer than that.
+        An answer that has arrived counts, however late we read it: the predecessor has real-time priority,
+        while we start as an ordinary process, which on a busy machine may be stalled for longer than the
+        timeout.
         """
         until = time.monotonic() + _PATIENCE
         self._connection.sendall(encode_question(question))

@@ -1,7 +1,7 @@
-"""What a starting `vrrp` resumes of the run before it, which still runs or has left its board.
+"""The state that a starting `vrrp` resumes from an earlier run, which still runs or has left its board.
 
-One that runs is asked. A board says which routers were active and when they advertised last: after a crash
-that is enough where the peers have not noticed the silence yet.
+A running one is asked. A board shows which routers were active and when they last advertised: after a crash
+that suffices if the peers have not noticed the silence yet.
 """
 
 import time
@@ -21,14 +21,14 @@ from appliance.wire.lines.vrrp_takeover import KnownRouter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRun:
-    """What was found: the board, None for a first start, and a `vrrp` that still runs, None for none."""
+    """The earlier run: its board, None on a first start, and a `vrrp` that still runs, None for none."""
 
     board: VrrpBoard | None
     predecessor: Predecessor | None
 
 
 class ResumedState:
-    """Gives the instances of this run the state of the run before."""
+    """Gives the instances of this run the state of the earlier run."""
 
     def __init__(self, addresses: Addresses, before: EarlierRun, log: FilteringBoundLogger) -> None:
         records = before.board.routers if before.board else ()
@@ -38,15 +38,15 @@ class ResumedState:
         self._log = log
 
     def resume(self, instances: Iterable[VrrpInstance]) -> Mapping[str, Resumption]:
-        """Give instances what is known of them; return by name how those go on that are active.
+        """Give instances their earlier state; return, by name, how those continue that are active.
 
-        The predecessor is asked now, so that its answer is as new as can be: everything that takes time has
-        to be done before.
+        The predecessor is asked only now, to get as recent an answer as possible: do everything that takes
+        time before.
         """
         told, left = self._ask(), self._addresses.leftovers()
         instances = tuple(instances)
         self._count_on(instances)
-        now = time.monotonic()  # after the answer, for which it may have waited
+        now = time.monotonic()  # after the answer, which may have taken time
         found = {each.name: self._resumes(each, told.get(each.name), left, now) for each in instances}
         return {name: how for name, how in found.items() if how}
 
@@ -57,7 +57,7 @@ class ResumedState:
         left: Collection[HeldAddress],
         now: float,
     ) -> Resumption | None:
-        """Give one instance what is known of it; return how it goes on as active, None where it does not."""
+        """Give one instance its earlier state; return how it continues as active, None if it does not."""
         if told is None or told.router_id != instance.router.router_id:
             crashed = self._was_active_just_now(instance, now) and _has_addresses(instance, left)
             return Resumption.AFTER_CRASH if crashed else None
@@ -81,7 +81,7 @@ class ResumedState:
         return {}
 
     def _was_active_just_now(self, instance: VrrpInstance, now: float) -> bool:
-        """Say whether it was active so recently that no peer has claimed yet (RFC 9568 section 6.1)."""
+        """Return whether it was active so recently that no peer has claimed yet (RFC 9568 section 6.1)."""
         router, last = instance.router, self._records.get(instance.name)
         if last is None or last.state != RouterState.ACTIVE.value:
             return False
@@ -90,7 +90,7 @@ class ResumedState:
 
 
 def _has_addresses(instance: VrrpInstance, left: Collection[HeldAddress]) -> bool:
-    """Say whether all addresses of an instance are among those that an earlier run has left."""
+    """Return whether all addresses of an instance are among those that an earlier run left."""
     interface = instance.holder.interface
     if interface is None or set(instance.router.other_interfaces) - interface.others.keys():
         return False

@@ -1,4 +1,4 @@
-"""The end of a take-over: the predecessor is told to end as soon as this program's loop runs."""
+"""Ends a take-over: the predecessor gets the command to exit as soon as this program's loop runs."""
 
 from collections.abc import Callable
 from typing import IO, Final
@@ -11,9 +11,9 @@ _PATIENCE: Final = 1.0  # seconds from the command to the kill
 
 
 class TakeOver:
-    """Ends `predecessor`, and calls `on_end` when it is gone, which is when the program's `lock` is free.
+    """Ends `predecessor`, and calls `on_end` when it is gone, that is when the program's `lock` is free.
 
-    The loop wakes it: before the loop's first turn this program sends no adverts.
+    It is woken by the loop: before the loop's first turn this program sends no adverts.
     """
 
     def __init__(self, predecessor: Predecessor, lock: IO[str], *, on_end: Callable[[], None]) -> None:
@@ -24,7 +24,7 @@ class TakeOver:
         self._kill_at: float | None = None
 
     def tick(self, now: float) -> None:
-        """Tell it to end, look whether it is gone, or kill it."""
+        """Send it the command to exit, check whether it is gone, or kill it."""
         if self._kill_at is None:
             self._predecessor.end()
             self._kill_at = now + _PATIENCE

@@ -1,14 +1,14 @@
-"""Accepting: one connection when the poller finds a listener ready, and more where that is not enough.
+"""Accepts one connection when the poller finds a listener ready, and more if that is not enough.
 
-An address has an accept queue for each worker, of which it is told; those of others it looks at now and
-then (`neglected_queues.py`). Where several workers have to share a queue, the kernel wakes one of those that
-sleep, always the one that has watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line
-after a few connections.
+An address has an accept queue for each worker. The worker gets the events of its own queue, and polls the
+others' now and then (`neglected_queues.py`). If several workers must share a queue, the kernel wakes one
+sleeping worker, always the one that has watched the queue longest (EPOLLEXCLUSIVE), so each goes to the end
+of that line after a few connections.
 
-A worker that is alone takes more with each turn in a row that finds one, which saves it turns. Others take
-one, and are told of the next: hardly a call finds none.
+A worker that is alone takes more with each successive turn that finds a connection, which saves turns. Others
+take one and get an event for the next: hardly any call finds none.
 
-Where a limit is reached or descriptors run out nothing is watched for a while. The connections wait in the
+When a limit is reached or descriptors run out, nothing is watched for a while. The connections wait in the
 kernel's backlog, where clients of a full server wait with HAProxy too.
 """
 
@@ -27,13 +27,13 @@ from appliance.worker.relay.raw_sockets import accept, peer, reset
 from appliance.worker.relay.traffic import Traffic
 
 _BATCH: Final = 8
-"""Most connections in one turn: more would let the open sessions wait."""
+"""Most connections in one turn: more would make the open sessions wait."""
 
 _IN_A_ROW: Final = 16
 """Connections after which a worker goes to the end of the line, which costs two system calls."""
 
 _PAUSE: Final = 0.1
-"""Seconds without accepting after the kernel has refused to."""
+"""Seconds without accepting after the kernel refused to accept."""
 
 _SCARCE: Final = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
 _NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
@@ -41,17 +41,16 @@ _NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
 
 
 Open = Callable[[FrontendState, int, bytes], None]
-"""Makes a session of a descriptor and a client's address, as the kernel writes that.
+"""Makes a session from a descriptor and a client's address in the kernel's format.
 
-Unless it raises, the descriptor is the session's to close, and `frontend.current` the session's to count
-down.
+Unless it raises, the session must close the descriptor and decrement `frontend.current`.
 """
 
 
 class Acceptor(Pollable):
     """Accepts on one listener for one frontend, and owns its descriptor until `close`.
 
-    `claim` says what other workers leave it, which accept there too.
+    `claim` says which connections the other workers on this listener leave to it.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Acceptor(Pollable):
         self._last_turn = 0
         self.turn = 0
         self.resume_at = 0.0
-        self.place = ("", 0)  # the address that the listener is bound to, as its master writes it
+        self.place = ("", 0)  # the address that the listener is bound to, as its master spells it
 
     def start(self) -> None:
         """Accept from now on."""
@@ -85,7 +84,7 @@ class Acceptor(Pollable):
         self.resume()
 
     def resume(self) -> bool:
-        """Accept again after a pause; return whether the reason for the pause is still there."""
+        """Accept again after a pause; return whether the reason for the pause persists."""
         if not self._started or self._watching:
             return False
         if self.frontend.is_full() or self._traffic.is_full() or self._traffic.now < self.resume_at:
@@ -94,12 +93,12 @@ class Acceptor(Pollable):
         return False
 
     def pause_if_full(self) -> None:
-        """Leave the line where nothing more is accepted: one that is woken there wakes nobody else."""
+        """Leave the line while accepting nothing: a worker woken without accepting wakes no other."""
         if self._watching and (self.frontend.is_full() or self._traffic.is_full()):
             self._pause()
 
     def close(self) -> None:
-        """Accept no more and close the listener; others who hold it go on."""
+        """Accept no more and close the listener; other processes that hold it continue."""
         self._started = False
         self._unwatch()
         if self.descriptor >= 0:
@@ -107,14 +106,14 @@ class Acceptor(Pollable):
             self.descriptor = -1
 
     def on_events(self, events: int) -> None:  # noqa: ARG002  # there is one kind
-        """Accept the connection that waits."""
+        """Accept the waiting connection."""
         try:
             self._accept()
         except Exception as error:  # noqa: BLE001  # the boundary: the listener is ready again at once
             self._traffic.fault(error)
 
     def take(self, most: int) -> None:
-        """Accept so many of the connections that wait, or fewer, without being told that there are any."""
+        """Accept up to so many waiting connections, without an event that there are any."""
         try:
             while most > 0 and not self.frontend.is_full() and not self._traffic.is_full():
                 most -= 1
@@ -175,7 +174,7 @@ class Acceptor(Pollable):
         reset(fd)
 
     def _give_up(self, fd: int) -> None:
-        """Reset a connection that a bug has kept from becoming a session."""
+        """Reset a connection that a bug kept from becoming a session."""
         reset(fd)
         self.frontend.failed += 1
         self._traffic.reasons[EndReason.INTERNAL] += 1
@@ -192,8 +191,8 @@ class Acceptor(Pollable):
     def _pause(self) -> None:
         """Watch nothing until `resume`.
 
-        It is watched level-triggered: a listener with a connection in its queue that is not accepted would
-        wake the loop again at once, and for ever.
+        Listeners are level-triggered: an unaccepted connection in the queue would wake the loop at once, for
+        ever.
         """
         self._traffic.reasons[EndReason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
@@ -205,11 +204,11 @@ class Acceptor(Pollable):
         try:
             self._traffic.poller.register(self.descriptor, self, CONNECTION_WAITS)
             self._watching = True
-        except OSError as error:  # the kernel watches no more descriptors for a while
+        except OSError as error:  # the kernel adds no more watched descriptors for a while
             self._accept_failed(error.errno or ENOMEM)
 
     def _unwatch(self) -> None:
-        """Leave the line; a descriptor that others hold too is not left by a close."""
+        """Leave the line; closing does not unregister a descriptor that other processes hold too."""
         if self._watching:
             self._watching = False
             self._traffic.poller.unregister(self.descriptor)

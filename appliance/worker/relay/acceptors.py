@@ -1,4 +1,4 @@
-"""The listeners of a worker: for each one an acceptor, and what becomes of the connections that it accepts.
+"""The listeners of a worker: an acceptor for each, and the handling of its accepted connections.
 
 A frontend with a pool gets sessions, with `sni` once the server name is known; one with `respond` is answered
 by the worker itself.
@@ -37,11 +37,12 @@ class Acceptors:
         traffic.pause_full = self.pause_full
 
     def inherit(self, listeners: Iterable[InheritedListener]) -> None:
-        """Make an acceptor for each listener that the master has left open for us; none accepts yet."""
+        """Make an acceptor for each listener that the master left open for us; none accepts yet."""
         for listener in listeners:
             os.set_inheritable(listener.fd, False)  # noqa: FBT003  # the standard library's signature
             # O_NONBLOCK belongs to the open file, which all workers share: a worker that is woken for a
-            # connection that another one has taken would otherwise wait in accept4 with all its sessions.
+            # connection that another one has taken would otherwise wait in accept4, and all its sessions with
+            # it.
             os.set_blocking(listener.fd, False)  # the same
             frontend = self._frontends[listener.frontend]
             acceptor = Acceptor(
@@ -61,7 +62,7 @@ class Acceptors:
 
     def start(self) -> None:
         """Accept from now on."""
-        # Not before: the options hold for whoever else accepts on these listeners.
+        # Not earlier: the options affect every process that accepts on these listeners.
         self.set_options()
         for acceptor in self._acceptors:
             if acceptor.claim is AcceptClaim.SPARE:
@@ -70,11 +71,11 @@ class Acceptors:
                 acceptor.start()
 
     def help_others(self) -> None:
-        """Take what waits for too long in the queues of other workers."""
+        """Take connections that wait too long in the queues of other workers."""
         self._neglected.look()
 
     def set_options(self) -> None:
-        """Set the listeners' socket options; on Linux a connection inherits them when it is accepted.
+        """Set the listeners' socket options; on Linux an accepted connection inherits them.
 
         TCP_DEFER_ACCEPT is not among them: it would hold back clients that wait for the server's first bytes.
         """
@@ -84,7 +85,7 @@ class Acceptors:
             tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + tcp.accepted(wanted))
 
     def resume(self) -> None:
-        """Accept again where a limit or a shortage of descriptors has stopped it, and is over."""
+        """Accept again wherever a limit or a shortage of descriptors had stopped it and is over."""
         paused = [acceptor for acceptor in self._acceptors if acceptor.resume()]
         self._traffic.paused = bool(paused)
 
@@ -94,7 +95,7 @@ class Acceptors:
             acceptor.pause_if_full()
 
     def close(self, *, keep: frozenset[tuple[str, int]] = frozenset()) -> None:
-        """Close the listeners, but for those at the addresses in `keep`."""
+        """Close the listeners, except those at the addresses in `keep`."""
         staying = [each for each in self._acceptors if each.place in keep]
         for acceptor in self._acceptors:
             if acceptor not in staying:
@@ -103,7 +104,7 @@ class Acceptors:
         self._acceptors = staying
 
     def _opening(self, frontend: FrontendState) -> Open:
-        """Return what becomes of a frontend's connections: chosen once, and not for each of them."""
+        """Return the handler of a frontend's connections: chosen once, not per connection."""
         if frontend.config.respond is not None:
             return self._respond
         return self._inspect if frontend.config.sni else self._relay

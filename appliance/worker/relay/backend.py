@@ -10,7 +10,7 @@ from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.worker.relay import tcp
 
 _RETRY_DELAY: Final = 1.0
-"""Longest wait before the same server is tried again, seconds (HAProxy's `retries`)."""
+"""Longest wait before the same server is tried again, in seconds (HAProxy's `retries`)."""
 
 
 class Backend:
@@ -18,8 +18,8 @@ class Backend:
 
     The configuration's values are copied into plain attributes, because every connection reads them.
     `options` are set before a connect, `keepalive` on a connection that lasts. `connects` counts connects by
-    how long they took (`CONNECT_BOUNDS`). `far` is for how many of the next connects an event is waited for:
-    the servers are not on this machine. `hashed` says that the algorithm needs a key, `proxied` that servers
+    how long they took (`CONNECT_BOUNDS`). `far` is the number of next connects that wait for an event, as the
+    servers are not on this machine. `hashed` is whether the algorithm needs a key, `proxied` whether servers
     expect a PROXY header.
     """
 
@@ -46,9 +46,9 @@ class Backend:
         self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:
-        """Obey another configuration from the next connection and the next timeout on.
+        """Use a new configuration from the next connection and the next timeout on.
 
-        Returns the members that are found to be down or in maintenance now.
+        Return the members that are now found down or in maintenance.
         """
         lost = self.pool.apply(config)
         self._copy(config)
@@ -67,7 +67,7 @@ class Backend:
         self.timeout_server_fin = config.timeout_server_fin
 
     def count_connect(self, seconds: float) -> None:
-        """Count a connect that was made by the time that it took."""
+        """Count a finished connect by its duration."""
         self.connects[bisect_left(CONNECT_BOUNDS, seconds)] += 1
 
     def times(self) -> PoolTimes:
@@ -75,7 +75,7 @@ class Backend:
         return PoolTimes(pool=self.pool.config.name, connects=tuple(self.connects))
 
     def key(self, client: int, address: bytes) -> bytes:
-        """Return what the pool hashes of a client, given its descriptor and its address."""
+        """Return the hash key of a client, given its descriptor and its address."""
         config = self.pool.config
         if config.balance is Balance.SOURCE:
             return sockaddr.packed(address)

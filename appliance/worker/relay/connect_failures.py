@@ -1,6 +1,6 @@
-"""Tells `health` of servers that clients could not connect to (HAProxy's `observe layer4`).
+"""Reports to `health` the servers that clients could not connect to (HAProxy's `observe layer4`).
 
-One datagram for each such server and tick, however many clients failed, and never a wait.
+It sends one datagram per such server and tick, however many clients failed, and never waits.
 """
 
 import socket
@@ -30,7 +30,7 @@ class ConnectFailureSender:
                 servers.add(member)
                 return
             except OSError:
-                # Health is not there. When it is back it checks every server in its time.
+                # `health` is not running. When it is back it checks every server on schedule.
                 servers.clear()
 
     def close(self) -> None:

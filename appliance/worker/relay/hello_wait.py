@@ -1,10 +1,9 @@
-"""A client's ClientHello, waited for before its pool is known (`sni`; HAProxy's `tcp-request inspect-delay`).
+"""Waits for a client's ClientHello before choosing its pool (`sni`; HAProxy's `tcp-request inspect-delay`).
 
-The bytes are looked at and stay in the kernel's buffer (MSG_PEEK): the session that follows reads them as it
-reads any client, so that the server gets them unchanged and first, behind a PROXY header if there is one. A
-frontend without `sni` knows nothing of all this.
-
-Without a hello that names a server, for whatever reason, the client goes to the frontend's `pool`.
+The bytes are only peeked at and stay in the kernel's buffer (MSG_PEEK): the session that follows reads them
+as it reads any client, so that the server gets them unchanged and first, behind a PROXY header if there is
+one. A frontend without `sni` uses none of this. Without a hello that names a server, for whatever reason, the
+client goes to the frontend's `pool`.
 """
 
 import _socket
@@ -27,7 +26,7 @@ Relay = Callable[[str, FrontendState, int, bytes], None]
 """Opens a session with a pool; otherwise as `acceptor.Open`."""
 
 _SEEN: Final = memoryview(bytearray(LIMIT))
-"""What was looked at last; no look lasts longer than a call."""
+"""The bytes peeked at last; they are used only within one call."""
 
 
 class HelloWait(Pollable):
@@ -47,7 +46,7 @@ class HelloWait(Pollable):
     )
 
     member = None
-    """It has no place at a server yet; the console asks every connection."""
+    """It has no place at a server yet; the console asks this of every connection."""
 
     def __init__(
         self, traffic: Traffic, frontend: FrontendState, fd: int, address: bytes, *, relay: Relay
@@ -66,14 +65,14 @@ class HelloWait(Pollable):
         self.number = traffic.last_number
 
     def begin(self) -> None:
-        """Take a hello that is there already, or wait for it."""
+        """Use a hello that has arrived, or wait for it."""
         traffic = self.traffic
         traffic.poller.register(self.fd, self, INCOMING)
         traffic.live.add(self)
         traffic.every_tick.add(self)
 
     def on_events(self, events: int) -> None:
-        """Look at what has arrived, and go on as soon as the pool is known."""
+        """Peek at the received bytes, and continue as soon as the pool is known."""
         try:
             self._look(events)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection and no other
@@ -81,7 +80,7 @@ class HelloWait(Pollable):
             self.end(EndReason.INTERNAL)
 
     def expire(self, now: float) -> None:
-        """Go on without a name where the hello has not come in time."""
+        """Continue without a name if the hello has not come in time."""
         if now >= self.deadline:
             try:
                 self._go_on(None)
@@ -90,7 +89,7 @@ class HelloWait(Pollable):
                 self.end(EndReason.INTERNAL)
 
     def end(self, reason: EndReason) -> None:
-        """Reset the client; harmless where it has ended already, or has become a session."""
+        """Reset the client; harmless if it has ended, or has become a session."""
         if self.fd < 0:
             return
         self._leave()
@@ -139,7 +138,7 @@ class HelloWait(Pollable):
 
 
 def _peek(descriptor: int) -> int:
-    """Look at what has arrived; return how much, 0 for a FIN and nothing before it, or minus the errno."""
+    """Peek at the received bytes; return how many, 0 for a FIN and nothing before it, or minus the errno."""
     borrowed = _socket.socket(AF_INET, STREAM, 0, descriptor)
     try:
         return borrowed.recv_into(_SEEN, LIMIT, MSG_PEEK)

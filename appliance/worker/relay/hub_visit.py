@@ -12,10 +12,10 @@ _LAST: Final = -2  # libev's EV_MINPRI: after all that has happened in a round o
 
 
 class HubVisit:
-    """Lets gevent's loop do what there is to do, until it is idle, and no longer than a slice.
+    """Runs gevent's loop until it is idle, and no longer than a slice.
 
-    `gevent.idle()` comes back only when nothing is left to do: never, where the sockets of a control server
-    are ready in each round of the loop.
+    `gevent.idle()` returns only when nothing is left to do: never, if the sockets of a control server are
+    ready in each round of the loop.
     """
 
     def __init__(self) -> None:
@@ -24,14 +24,14 @@ class HubVisit:
         self._round = loop.check(priority=_LAST)
 
     def make(self) -> None:
-        """Come back once the loop is idle, or at the end of the round in which the slice is over."""
+        """Return once the loop is idle, or at the end of the round in which the slice is over."""
         waiter, until = Waiter(), time.monotonic() + SLICE
 
         def look() -> None:
             if time.monotonic() >= until:
                 waiter.switch(None)
 
-        # Not less than a round: libev asks the kernel only in its next one for what is watched in this one.
+        # At least one round: libev asks the kernel for descriptors added in this round only in the next one.
         self._idle.start(waiter.switch, None)
         self._round.start(look)
         try:

@@ -1,8 +1,8 @@
-"""Accept queues of other workers in which somebody waits for too long.
+"""Accept queues of other workers in which clients wait too long.
 
-Their worker hangs, has ended, has reached a limit or is too busy. They are looked at on each tick, and not
-watched: the kernel would ask every worker that watches a queue for each connection, and one that has nothing
-to do would take what another one is about to take.
+Their worker hangs, has exited, has reached a limit or is too busy. The queues are polled on each tick, and
+not watched: the kernel would wake every worker that watches a queue for each connection, and an idle one
+would take what another one is about to take.
 """
 
 import select
@@ -11,11 +11,11 @@ from typing import Final
 from appliance.worker.relay.acceptor import Acceptor
 
 _MOST: Final = 16
-"""Connections that are taken from one queue at a time, one at first: more would let the own ones wait."""
+"""Most connections taken from one queue at a time, beginning with one: more would make its own ones wait."""
 
 
 class NeglectedQueues:
-    """The queues of others, and how many each may lose at the next look if somebody still waits in it."""
+    """The queues of others, and how many each may lose at the next poll if clients still wait in it."""
 
     def __init__(self) -> None:
         self._acceptors: dict[int, Acceptor] = {}
@@ -23,17 +23,17 @@ class NeglectedQueues:
         self._waiting: dict[int, int] = {}
 
     def add(self, acceptor: Acceptor) -> None:
-        """Look at a queue from now on."""
+        """Poll a queue from now on."""
         self._acceptors[acceptor.descriptor] = acceptor
         self._poll.register(acceptor.descriptor, select.POLLIN)
 
     def remove(self, acceptor: Acceptor) -> None:
-        """Look at it no more; before it is closed."""
+        """Poll it no more; call this before it is closed."""
         if self._acceptors.pop(acceptor.descriptor, None):
             self._poll.unregister(acceptor.descriptor)
 
     def look(self) -> None:
-        """Take some connections where there are any as there were at the last look."""
+        """Take some connections from queues that have some now and had some at the last poll."""
         if not self._acceptors:
             return
         before, self._waiting = self._waiting, {}

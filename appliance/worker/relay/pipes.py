@@ -1,7 +1,8 @@
 """Pipes that carry spliced bytes, lent to the directions of sessions that move much at a time.
 
-splice moves pages between sockets and a pipe without copying them to the process and back: half the processor
-time for each byte. It needs a pipe between the two sockets, which is two descriptors and kernel memory.
+splice moves pages between sockets and a pipe without copying them into the process and out: half the
+processor time per byte. It needs a pipe between the two sockets, which costs two descriptors and kernel
+memory.
 """
 
 import contextlib
@@ -10,7 +11,7 @@ import os
 from typing import Final, Self
 
 PIPE_SIZE: Final = 1 << 18
-"""Bytes that a pipe is asked to hold, four times the kernel's default: fewer system calls for each byte."""
+"""Bytes that a pipe should hold, four times the kernel's default: fewer system calls per byte."""
 
 
 class Pipe:
@@ -21,14 +22,13 @@ class Pipe:
     def __init__(self) -> None:
         self.reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.held = 0
-        # Past /proc/sys/fs/pipe-user-pages-soft the kernel refuses, and the pipe works with the size that it
-        # has.
+        # Past /proc/sys/fs/pipe-user-pages-soft the kernel refuses, and the pipe works with its present size.
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
     @classmethod
     def of(cls, reader: int, writer: int, *, held: int) -> Self:
-        """Return the pipe of two descriptors that came from another process."""
+        """Return the pipe of two descriptors that another process sent."""
         pipe = cls.__new__(cls)
         pipe.reader, pipe.writer, pipe.held = reader, writer, held
         return pipe
@@ -40,7 +40,7 @@ class Pipe:
 
 
 class Pipes:
-    """At most `limit` pipes; those that come back empty are lent again, and `spare` of them are kept."""
+    """At most `limit` pipes; pipes returned empty are lent again, and `spare` of them are kept."""
 
     def __init__(self, limit: int, *, spare: int = 16) -> None:
         self.lent = 0
@@ -49,7 +49,7 @@ class Pipes:
         self._idle: list[Pipe] = []
 
     def take(self) -> Pipe | None:
-        """Return a pipe, None where all are lent or the process is out of descriptors."""
+        """Return a pipe, None if all are lent or the process is out of descriptors."""
         if self.lent >= self._limit:
             return None
         try:
@@ -60,12 +60,12 @@ class Pipes:
         return pipe
 
     def adopt(self, pipe: Pipe) -> Pipe:
-        """Count a pipe that came with its session as lent, beyond the limit too."""
+        """Count a pipe that came with its session as lent, even beyond the limit."""
         self.lent += 1
         return pipe
 
     def give(self, pipe: Pipe) -> None:
-        """Take a pipe back; one that still holds bytes is closed: no other session may read them."""
+        """Take a pipe back; close one that still holds bytes: no other session may read them."""
         self.lent -= 1
         if pipe.held or len(self._idle) >= self._spare:
             pipe.close()

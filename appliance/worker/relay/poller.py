@@ -1,13 +1,14 @@
 """One epoll set for all sessions and listeners of a worker.
 
-Edge-triggered, and each connection is registered once for its whole life: HAProxy's `epoll_ctl` calls for a
-connection are three, libev's were five. Nothing is armed and disarmed: who cannot go on remembers what is
-left to do, and the kernel says when that has changed (epoll(7), "Level-triggered and edge-triggered").
+It is edge-triggered, and each connection is registered once for its whole life: HAProxy makes three
+`epoll_ctl` calls for a connection, libev made five. Nothing is armed and disarmed: a side that cannot
+continue remembers what is left to do, and the kernel reports the change (epoll(7), "Level-triggered and
+edge-triggered").
 
-It begins behind a watcher of gevent's hub. After `lead` it is the other way round: the process sleeps in
-`wait`, and gevent's loop is one of the descriptors. That is a system call less for each wake-up, and only so
-does the kernel wake one worker for a connection: to an epoll set that is watched by another one
-EPOLLEXCLUSIVE means nothing (ep_poll_callback).
+It begins behind a watcher of gevent's hub. `lead` reverses that: the process sleeps in `wait`, and gevent's
+loop is one of the descriptors. This saves a system call per wake-up, and is the only way to make the kernel
+wake just one worker for a connection: EPOLLEXCLUSIVE has no effect in an epoll set that another one watches
+(ep_poll_callback).
 """
 
 import select
@@ -20,11 +21,11 @@ from gevent import get_hub
 from appliance.worker.relay.poll_events import ALL, READABLE
 
 _BATCH: Final = 256
-"""Events taken at a time: what was put off, and the rest of the process, come between."""
+"""Events taken at a time: delayed work, and the rest of the process, run in between."""
 
 
 class Pollable:
-    """What a descriptor belongs to. `turn` is the poller's when it was registered."""
+    """The owner of a descriptor. `turn` is the poller's when it was registered."""
 
     __slots__ = ("turn",)
 
@@ -35,7 +36,7 @@ class Pollable:
         raise NotImplementedError
 
     def go_on(self) -> None:
-        """Do what `later` was asked for; raises nothing."""
+        """Do the work requested by `later`; raises nothing."""
         raise NotImplementedError
 
 
@@ -54,11 +55,11 @@ class _Hub(Pollable):
 
 
 class Poller:
-    """Tells sides and acceptors of the events of their descriptors.
+    """Passes events to the sides and acceptors that own the descriptors.
 
-    A connection that is closed leaves the epoll set by itself. Its number may come back in the same turn,
-    with an event of the former one still to be told: `turn` shows that the new one was not there yet when
-    the kernel was asked.
+    A closed connection leaves the epoll set automatically. Its number may be reused in the same turn, while
+    an event of the former connection is still pending: `turn` shows that the new one did not exist when the
+    kernel was asked.
     """
 
     __slots__ = ("_asked", "_busy", "_epoll", "_hub", "_leads", "_sides", "_soon", "_watcher", "loop", "turn")
@@ -77,7 +78,7 @@ class Poller:
         self._watcher.start(self._turn)
 
     def register(self, fd: int, side: Pollable, events: int = ALL) -> None:
-        """Tell `side` of the events of a descriptor from now on, first of the state that it has."""
+        """Pass the events of a descriptor to `side` from now on, beginning with its present state."""
         sides = self._sides
         if fd >= len(sides):
             sides.extend([None] * (fd + 1 - len(sides)))
@@ -86,20 +87,20 @@ class Poller:
         self._epoll.register(fd, events)
 
     def change(self, fd: int, events: int) -> None:
-        """Tell of other events of a descriptor from now on, first of the state that it has."""
+        """Ask for other events of a descriptor from now on, beginning with its present state."""
         self._epoll.modify(fd, events)
 
     def forget(self, fd: int) -> None:
-        """Tell nobody of a connection that is about to be closed."""
+        """Drop the pending events of a connection that is about to be closed."""
         self._sides[fd] = None
 
     def unregister(self, fd: int) -> None:
-        """Watch a descriptor no more that stays open, here or in another process."""
+        """Stop watching a descriptor that stays open, here or in another process."""
         self._sides[fd] = None
         self._epoll.unregister(fd)
 
     def later(self, side: Pollable) -> None:
-        """Let a side go on when the others have had their turn."""
+        """Let a side continue when the others have had their turn."""
         self._busy.append(side)
         self._ask()
 
@@ -109,10 +110,10 @@ class Poller:
         self._ask()
 
     def lead(self) -> None:
-        """Look at gevent's loop from now on, where it has looked at this set until now.
+        """Watch gevent's loop from now on, which has watched this set until now.
 
-        Nothing may be registered yet. With another set: libev leaves a descriptor in its own one until it
-        hears of it, and two sets that look at each other are refused (ELOOP).
+        Nothing may be registered yet. It uses a new set: libev removes a descriptor from its own set only
+        when it gets an event of it, and two sets that watch each other are refused (ELOOP).
         """
         self.close()
         self._epoll = select.epoll()
@@ -120,14 +121,15 @@ class Poller:
         self.register(self.loop.fileno(), self._hub, READABLE)
 
     def wait(self, until: float) -> bool:
-        """Tell of events, and do what was put off, until gevent's loop has something to do, or this moment.
+        """Pass on events, and do delayed work, until gevent's loop has something to do, or this moment.
 
-        Only after `lead`. The moment is of the monotonic clock. Returns whether gevent's loop has something.
+        Only after `lead`. The moment is of the monotonic clock. Return whether gevent's loop has something.
         """
         hub, left, found = self._hub, until - monotonic(), False
         hub.ready = False
         while True:
-            # More has often come meanwhile, and to fall asleep and be woken costs more than a look.
+            # More events have often arrived meanwhile, and sleeping and waking up costs more than asking for
+            # them.
             found = self._turn(0.0 if found or self._asked else max(0.0, left))
             if self._asked:
                 self._go_on()
@@ -136,7 +138,7 @@ class Poller:
                 return hub.ready
 
     def close(self) -> None:
-        """Close the set; no descriptor of a session is left."""
+        """Close the set; no session has a descriptor any more."""
         self._watcher.close()
         self._epoll.close()
 
@@ -147,7 +149,7 @@ class Poller:
                 self.loop.run_callback(self._go_on)
 
     def _turn(self, seconds: float = 0.0) -> bool:
-        """Tell of the events of so many seconds; return whether there were any."""
+        """Pass on the events of so many seconds; return whether there were any."""
         self.turn = turn = self.turn + 1
         sides = self._sides
         ready = self._epoll.poll(seconds, _BATCH)

@@ -1,8 +1,9 @@
-"""Socket calls of each connection, on raw descriptors: accept, connect, options, and how to end.
+"""The socket calls of each connection, on raw descriptors: accept, connect, options, and close.
 
-The standard library can only make them on socket objects, and making one of those for a descriptor costs a
-`getsockname` each time. `accept4` with SOCK_NONBLOCK saves a call more, and the address stays as the kernel
-wrote it until its text is asked for. None of them blocks. A failure is a negative number, no exception.
+The standard library can only make them on socket objects, and creating such an object for a descriptor costs
+a `getsockname` each time. `accept4` with SOCK_NONBLOCK saves another call, and the address stays in the
+kernel's format until its text is needed. None of them blocks. A failure is a negative number, not an
+exception.
 
 `raw_sockets.pyx` is this module compiled, with direct system calls.
 """
@@ -19,12 +20,12 @@ from typing import Final
 from appliance.wire.sockaddr import SIZE
 
 STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-"""Type of a socket that is made non-blocking."""
+"""Type of a new socket that is non-blocking."""
 
 Option = tuple[int, int, int]
 """Arguments of setsockopt."""
 
-# PyDLL and not CDLL: these calls never block, and to release and take the interpreter's lock costs more than
+# PyDLL and not CDLL: these calls never block, and releasing and taking the interpreter's lock costs more than
 # they do. The copy of errno that `use_errno` makes costs something too, so only accept has it.
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
@@ -52,7 +53,7 @@ def accept(listener: int) -> int:
 
 
 def peer() -> bytes:
-    """Return the address of the connection that `accept` returned last, as a raw `wire.sockaddr`."""
+    """Return the peer's address of the last `accept`, as a raw `wire.sockaddr`."""
     return _PEER.raw
 
 
@@ -69,17 +70,17 @@ def connect(address: tuple[str, int], options: Iterable[Option]) -> int:
     if code not in (EINPROGRESS, 0):
         connection.close()
         return -code
-    # A raw descriptor from here on: `detach` makes the object forget it without a close.
+    # A raw descriptor from here on: `detach` makes the object forget it without closing it.
     return connection.detach()
 
 
 def shutdown_write(descriptor: int) -> None:
-    """Send a FIN; where the connection has ended already the next read reports it."""
+    """Send a FIN; if the connection has ended already, the next read reports it."""
     _shutdown(descriptor, _SHUT_WR)
 
 
 def close(descriptor: int) -> None:
-    """Close with a FIN, or with a RST where received bytes were not read."""
+    """Close with a FIN, or with a RST if received bytes were not read."""
     os.close(descriptor)
 
 
@@ -90,6 +91,6 @@ def reset(descriptor: int) -> None:
 
 
 def set_on_connection(descriptor: int, wanted: Iterable[Option]) -> None:
-    """Set options on a connection; where it has ended already the next read reports it."""
+    """Set options on a connection; if it has ended already, the next read reports it."""
     for level, option, value in wanted:
         _setsockopt(descriptor, level, option, _INT.pack(value), _INT.size)

@@ -1,7 +1,8 @@
-"""Endpoints that a worker answers itself, so that a 200 proves what it says: it accepts and it lives.
+"""Endpoints that a worker answers itself: a 200 proves that the worker runs and accepts.
 
 HAProxy's `monitor-uri`: GET or HEAD of one path is answered 200, or 503 while the pool that it needs has no
-server up; the connection closes after the answer. A client that is slow or sends garbage ends at a deadline.
+server up; the connection is closed after the answer. A client that is slow or sends garbage is closed at a
+deadline.
 """
 
 import os
@@ -72,12 +73,12 @@ class Responder(Pollable):
             self.end(EndReason.INTERNAL)
 
     def expire(self, now: float) -> None:
-        """End it where the client is too slow with its request, or to close after the answer."""
+        """End it if the client is too slow to send its request, or to close after the answer."""
         if now >= self.deadline:
             self.end(EndReason.CLIENT_TIMEOUT if self.received is not None else EndReason.RESPONDED)
 
     def end(self, reason: EndReason) -> None:
-        """Close; harmless where it has ended already."""
+        """Close; harmless if it has ended already."""
         if self.fd < 0:
             return
         fd, self.fd = self.fd, -1
@@ -138,7 +139,7 @@ class Responder(Pollable):
     def _answer(self, response: bytes) -> None:
         """Write the answer, which fits an empty socket buffer, and wait until the client closes.
 
-        To close at once with bytes of the client unread would be a RST, which may cost it the answer.
+        Closing at once with bytes of the client unread would send a RST, which may cost it the answer.
         """
         self.received = None
         self.deadline = self.traffic.now + 1.0

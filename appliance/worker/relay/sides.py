@@ -1,14 +1,15 @@
 """The two sides of a session: what is read from one socket is written to the other.
 
-A direction copies what it reads at once. Once it proves to move much, it goes on with splice through a lent
-pipe, which costs half the processor time for each byte, and more system calls where there is little to move.
-What the other side does not take stops the reading, so that a direction holds at most one chunk or one pipe.
+A direction copies what it reads at once. Once it proves to move much, it continues with splice through a lent
+pipe, which halves the processor time per byte, but costs more system calls if there is little to move.
+Reading stops while the other side does not take the bytes, so a direction holds at most one chunk or one
+pipe.
 
-Events come once, when something has changed: `readable` remembers that there may be more to read. A read of
-less than was asked for has emptied the socket, and what comes later is a new event (epoll(7)).
+Each change is reported once: `readable` remembers that there may be more to read. A short read has emptied
+the socket, and later bytes cause a new event (epoll(7)).
 
-This is the code that runs most often of all: attributes are read once into locals, and nothing is called that
-need not be. Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
+This code runs most often of all: attributes are read once into locals, and nothing is called needlessly.
+Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
 
 from typing import Final, Protocol
@@ -22,13 +23,13 @@ from appliance.worker.relay.tcp import IN_LINE, NO_DELAY, unacknowledged
 from appliance.worker.relay.traffic import Expiring, Traffic
 from appliance.worker.relay.transfer import AGAIN, CHUNK, Transfer
 
-_COMPLETED: Final = EndReason.COMPLETED  # to look a member of an enumeration up costs a call
+_COMPLETED: Final = EndReason.COMPLETED  # looking up a member of an enumeration costs a call
 
 _BULK: Final = 2
-"""Full reads in a row after which a direction is spliced: one alone is a usual answer of a few records."""
+"""Full reads in a row after which a direction is spliced: a single one is a usual answer of a few records."""
 
 _IN_A_ROW: Final = 4
-"""Reads in a row after which the other sessions have their turn first: four chunks, or four times a pipe."""
+"""Reads in a row after which the other sessions get their turn: four chunks, or four times a pipe."""
 
 
 class SideOwner(Expiring, Protocol):
@@ -37,7 +38,7 @@ class SideOwner(Expiring, Protocol):
     traffic: Traffic
 
     def on_side_events(self, side: "Side", events: int) -> None:
-        """Take events of `side` before both sides are connected."""
+        """Handle events of `side` before both sides are connected."""
         ...
 
     def side_failed(self, side: "Side") -> None:
@@ -45,19 +46,19 @@ class SideOwner(Expiring, Protocol):
         ...
 
     def fail(self, error: Exception) -> None:
-        """Report a bug of ours, and end."""
+        """Report a bug, and end."""
         ...
 
 
 class Side(Pollable):
     """One socket of a session, and the direction that begins there: read here, written to `other`.
 
-    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` says
-    that both sides are connected, `readable` that a read may find something, `fin` that the peer's FIN has
-    arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a
-    short read proves nothing, `in_line` that urgent data is read in line. `shut` says that a FIN was sent
-    here, `eof` that one was read, `fd` -1 that the session has ended. `copied` says that another process may
-    hold the socket, too. `count` is bytes read, `active_at` the time when something last moved here.
+    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` is
+    true if both sides are connected, `readable` if a read may find something, `fin` if the peer's FIN has
+    arrived behind the bytes to read, `uncertain` if there may be a reset or urgent data, so that a short read
+    proves nothing, `in_line` if urgent data is read in line. `shut` is true if a FIN was sent here, `eof` if
+    one was read, `copied` if another process may hold the socket too; `fd` is -1 after the session's end.
+    `count` is bytes read, `active_at` the time when something last moved here.
     """
 
     __slots__ = (
@@ -110,20 +111,20 @@ class Side(Pollable):
         self.unacknowledged = 0
 
     def watch(self) -> None:
-        """Ask for events from now on; the first one tells what there is already."""
+        """Ask for events from now on; the first one reports the present state."""
         if not self.registered:
             self.registered = True
             self.hears_room = not self.relays or self.other.held() > 0
             self.traffic.poller.register(self.fd, self, ALL if self.hears_room else INCOMING)
 
     def watch_writable(self) -> None:
-        """Ask for an event when there is room for what is held for this side; most never need one."""
+        """Ask for an event when there is room for the bytes held for this side; most sides never need one."""
         if self.registered and not self.hears_room:
             self.hears_room = True
             self.traffic.poller.change(self.fd, ALL)
 
     def pause(self) -> None:
-        """Hear of no more events until `watch`, which tells first what there is then."""
+        """Receive no more events until `watch`, which first reports the state then."""
         if self.registered:
             self.registered = False
             self.traffic.poller.unregister(self.fd)
@@ -147,7 +148,7 @@ class Side(Pollable):
             self.session.fail(error)
 
     def note(self, events: int) -> None:
-        """Remember what may be read now."""
+        """Note that the socket may be readable now."""
         self.readable = True
         if events & (URGENT | ERROR):
             self.uncertain = True
@@ -158,8 +159,8 @@ class Side(Pollable):
     def read_in_line(self) -> None:
         """Leave urgent data where it is in the stream, from the next read on.
 
-        Most connections are spared the call: a read stops before urgent data, and one that begins there comes
-        after an event that says so, or after a full read.
+        Most connections are spared the call: a read stops before urgent data, and a read that begins there
+        follows an event that reports it, or a full read.
         """
         if not self.in_line:
             self.in_line = True
@@ -174,7 +175,7 @@ class Side(Pollable):
             self.session.fail(error)
 
     def on_readable(self) -> None:
-        """Move what has arrived to the other side, up to a bound."""
+        """Move the received bytes to the other side, up to a bound."""
         if self.first:
             self.move_first()
             return
@@ -189,10 +190,10 @@ class Side(Pollable):
         self.traffic.poller.later(self)
 
     def move_first(self) -> None:
-        """Move what comes first after the connect, and let no later write to the server wait.
+        """Move the first bytes after the connect, and let no later write to the server wait.
 
         Nagle's algorithm (RFC 896) holds back a small write while an earlier one is not acknowledged. The
-        first write to a connection never waits, and many a client sends no more: it is spared the system
+        first write to a connection never waits, and many clients send no more: they are spared the system
         call.
         """
         self.first = False
@@ -201,7 +202,7 @@ class Side(Pollable):
             set_on_connection(self.other.fd, NO_DELAY)
 
     def copy(self) -> None:
-        """Read a chunk and write it at once: mostly the other side takes all, without a wait for that."""
+        """Read a chunk and write it at once: usually the other side takes all without waiting."""
         transfer: Transfer = self.traffic.transfer
         size = transfer.receive(self.fd)
         if size <= 0:
@@ -233,7 +234,7 @@ class Side(Pollable):
             self.session.side_failed(other)
 
     def read_nothing(self, result: int) -> None:
-        """Take the end of the peer's stream, nothing to read, or an error."""
+        """Handle the end of the peer's stream, nothing to read, or an error."""
         if result == 0:
             self.finish()
         elif result == AGAIN:
@@ -242,11 +243,11 @@ class Side(Pollable):
             self.session.side_failed(self)
 
     def fill(self, pipe: Pipe) -> None:
-        """Splice what has arrived into the pipe, and on.
+        """Splice the received bytes into the pipe, and on to the other side.
 
         Before urgent data splice stops as if there were nothing to read, or, with the peer's FIN behind it,
-        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, until somebody reads. Only read
-        can tell what it is. A splice of less than was asked for proves nothing: pipes have few places.
+        as if the FIN had come (tcp_read_sock). It does so with SO_OOBINLINE too, until the data is read. Only
+        a read can distinguish these cases. A short splice proves nothing: pipes have few slots.
         """
         size = self.traffic.transfer.splice(self.fd, pipe.writer, PIPE_SIZE)
         if size == AGAIN and not self.uncertain and not self.fin:
@@ -288,7 +289,7 @@ class Side(Pollable):
         self.other.watch_writable()
 
     def on_writable(self) -> None:
-        """Give the other side what is held, and read again once it has taken all."""
+        """Write the held bytes to the other side, and read again once it has taken all."""
         before = self.held()
         if self.pipe is not None:
             self.empty(self.pipe)
@@ -298,12 +299,12 @@ class Side(Pollable):
             return
         left = self.held()
         if left == 0:
-            # The time that it was not read does not count as this peer's silence.
+            # The time in which it was not read does not count as this peer's silence.
             self.active_at = self.traffic.now
             if self.readable and not self.eof:
                 self.on_readable()
         elif left == before:
-            # Without memory for TCP a write fails though the socket is writable, and no event may follow.
+            # If TCP is out of memory a write fails though the socket is writable, and no event may follow.
             self.traffic.resting.append(self)
 
     def flush(self, backlog: memoryview) -> None:
@@ -317,9 +318,9 @@ class Side(Pollable):
         self.backlog = backlog[sent:] if sent < len(backlog) else None
 
     def finish(self) -> None:
-        """Pass the end of this direction on as a FIN; when both have ended, so has the session.
+        """Pass the end of this direction on as a FIN; when both directions have ended, so has the session.
 
-        The other direction stays open: a client that has sent its request and its end waits for the answer.
+        The other direction stays open: a client that has sent its request and its FIN waits for the answer.
         """
         self.eof = True
         other = self.other
@@ -335,13 +336,13 @@ class Side(Pollable):
         self.traffic.every_tick.add(self.session)
 
     def return_pipe(self, pipe: Pipe) -> None:
-        """Give the pipe back, and copy from now on: what comes now is small."""
+        """Give the pipe back, and copy from now on: little arrives now."""
         self.traffic.pipes.give(pipe)
         self.pipe = None
         self.full_reads = 0
 
     def resume(self) -> None:
-        """Try again to give the other side what is held."""
+        """Try again to write the held bytes to the other side."""
         try:
             if self.fd >= 0 and self.held():
                 self.on_writable()
@@ -349,7 +350,7 @@ class Side(Pollable):
             self.session.fail(error)
 
     def blocked(self) -> bool:
-        """Return whether this side may not be read, because the other one has not taken what came before."""
+        """Return whether this side may not be read, because the other one has not taken earlier bytes."""
         return self.held() > 0
 
     def held(self) -> int:
@@ -359,7 +360,7 @@ class Side(Pollable):
         return self.pipe.held if self.pipe is not None else 0
 
     def acknowledges(self) -> bool:
-        """Return whether the peer has acknowledged some of what was sent to it since this was asked last.
+        """Return whether the peer has acknowledged sent bytes since the last call.
 
         More than 1 is data: the FIN alone counts as 1.
         """
@@ -367,17 +368,17 @@ class Side(Pollable):
         return self.unacknowledged > 1 and self.unacknowledged != before
 
     def release(self) -> int:
-        """Give the pipe back and hear of no more events; return the descriptor, the caller's to close."""
+        """Give the pipe back and receive no more events; return the descriptor, the caller's to close."""
         if self.copied and self.registered:
-            # A descriptor leaves the epoll set by its close only where no copy of it is open (epoll(7)).
+            # Closing a descriptor removes it from the epoll set only if no copy of it is open (epoll(7)).
             self.traffic.poller.unregister(self.fd)
         elif self.registered:
             self.traffic.poller.forget(self.fd)
         if self.pipe is not None:
             self.return_pipe(self.pipe)
         self.backlog = None
-        # These refer back to this object. Without the circle it is freed at once, and not by a collection
-        # that stops all the traffic.
+        # These refer back to this object. Without the cycle it is freed at once, and not by a collection that
+        # stops all the traffic.
         del self.session, self.other
         fd, self.fd = self.fd, -1
         return fd

@@ -1,4 +1,4 @@
-"""The socket options that the data path sets, and what it asks of a socket now and then."""
+"""The socket options that the data path sets, and its occasional queries of a socket."""
 
 import fcntl
 import socket
@@ -14,24 +14,21 @@ NO_OPTIONS: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
 )
-"""Options that take back those of an earlier configuration."""
+"""Options that undo those of an earlier configuration."""
 
 IN_LINE: Final = ((socket.SOL_SOCKET, socket.SO_OOBINLINE, 1),)
-"""Urgent data stays where it is in the stream, as RFC 6093 section 6 asks for.
-
-Without it a read that begins at the byte that the urgent pointer names leaves that out, and the stream would
-lose it here.
+"""Urgent data stays in its place in the stream, as RFC 6093 section 6 demands. Without this option a read
+that begins at the byte that the urgent pointer names skips that byte, and the stream would lose it.
 """
 
 NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 """No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
-
-To set it sends at once what waits already.
+Setting it sends waiting bytes at once.
 """
 
 
 class OptionsRefused(Exception):  # noqa: N818  # reads as what happened
-    """The kernel does not take socket options of a configuration."""
+    """The kernel refuses socket options of a configuration."""
 
 
 def unacknowledged(descriptor: int) -> int:
@@ -56,11 +53,11 @@ def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Op
 
 
 def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
-    """Return those options that a connection has from its first byte on.
+    """Return the options that a connection has from its first byte on.
 
-    TCP_USER_TIMEOUT (RFC 5482) is milliseconds for the kernel. It ends a connection whose peer acknowledges
-    nothing for so long, where the kernel would retransmit for a quarter of an hour. That includes a peer that
-    keeps its window at zero, however often it answers the probes (tcp_probe_timer).
+    TCP_USER_TIMEOUT (RFC 5482) is in milliseconds for the kernel. It ends a connection whose peer
+    acknowledges nothing for so long; without it the kernel retransmits for a quarter of an hour. It also ends
+    one whose peer keeps its window at zero, however often it answers the probes (tcp_probe_timer).
     """
     if user_timeout is None:
         return ()
@@ -68,9 +65,9 @@ def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
 
 
 def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
-    """Return those options that find out that the peer of an idle connection is gone.
+    """Return the options that detect that the peer of an idle connection is gone.
 
-    SO_KEEPALIVE is last: it starts the timer, with the times that are set then.
+    SO_KEEPALIVE is last: it starts the timer, with the times set by then.
     """
     if keepalive is None:
         return ()
@@ -89,20 +86,20 @@ def refused(wanted: Iterable[Option]) -> dict[Option, str]:
         for option in wanted:
             try:
                 trial.setsockopt(*option)
-            except (OSError, TypeError) as error:  # TypeError: more than a C int, taken for a buffer then
+            except (OSError, TypeError) as error:  # TypeError: more than a C int, so it is taken for a buffer
                 found[option] = str(error)
     return found
 
 
 def accepted(wanted: Iterable[Option]) -> tuple[Option, ...]:
-    """Return the options that the kernel accepts: one that it refuses must not cost every connection."""
+    """Return the options that the kernel accepts: a refused one must not cost every connection."""
     given = tuple(wanted)
     without = refused(given)
     return tuple(option for option in given if option not in without)
 
 
 def set_options(descriptor: int, wanted: Iterable[Option]) -> None:
-    """Set options on a listener; on Linux each connection that it accepts inherits them, without a call."""
+    """Set options on a listener; on Linux accepted connections inherit them without a call."""
     borrowed = socket.socket(fileno=descriptor)
     try:
         for level, option, value in wanted:

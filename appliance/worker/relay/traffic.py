@@ -1,10 +1,10 @@
-"""What all sessions of a worker share: the clock, the look-out for timeouts, the pipes and the counters.
+"""What all sessions of a worker share: the clock, the sweep for timeouts, the pipes and the counters.
 
-No session has a timer: each of libev's costs memory, and every read would have to set it anew. The worker
-ticks a few times a second instead. Sessions in a phase that ends soon (connecting, queued, half-closed) are
-looked at on each tick, the others once a second, in slices.
+No session has a timer: a libev timer costs memory, and every read would have to restart it. Instead the
+worker ticks a few times a second. Sessions in a phase that ends soon (connecting, queued, half-closed) are
+examined on each tick, the others once a second, in slices.
 
-The clock is read once a tick, and not for each read and write: timeouts of sessions are as exact as a tick.
+The clock is read once a tick, not for each read and write: timeouts of sessions are as exact as a tick.
 """
 
 import math
@@ -29,26 +29,25 @@ TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
 
 HUB_TICKS: Final = 4
-"""Ticks from one look of gevent's loop at its timers to the next, while nothing else happens there.
-
-Such a look takes many times as long as the rest of a tick, and meanwhile the traffic waits.
+"""Ticks between two checks of gevent's timers, while nothing else happens in its loop. Such a check takes
+many times as long as the rest of a tick, and the traffic waits meanwhile.
 """
 
 _HUB_LIVELY: Final = 1.0
-"""Seconds after something has happened in gevent's loop in which it looks at its timers on each tick."""
+"""Seconds after activity in gevent's loop in which it checks its timers on each tick."""
 
 _SWEEP_EVERY: Final = 1.0
-"""Seconds from one look at every session to the next."""
+"""Seconds between two sweeps over all sessions."""
 
 _SLICE: Final = 500
-"""Sessions that a sweep looks at in one tick, so that the traffic does not wait for tens of thousands."""
+"""Sessions examined in one tick of a sweep, so that the traffic does not wait for tens of thousands."""
 
 
 class Expiring(Protocol):
     """A connection of a worker: a session, or one that the worker answers itself."""
 
     def expire(self, now: float) -> None:
-        """End it, or a wait of it, where `now` is past its deadline."""
+        """End it, or its wait, if `now` is past its deadline."""
         ...
 
     def end(self, reason: EndReason) -> None:
@@ -67,13 +66,13 @@ class Resting(Protocol):
 class Traffic:
     """The connections of a worker. `limit` of them fit the process's descriptors.
 
-    `live` are all, `every_tick` those to look at on each tick, `resting` sides that try again at the
-    next one. `now` is the monotonic time of the last tick.
+    `live` are all, `every_tick` those examined on each tick, `resting` sides that try again at the next one.
+    `now` is the monotonic time of the last tick.
 
-    The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
-    session that ends by `report`, with the reason. `pause_full` is called when a limit is reached,
-    `make_room` when a session ends while accepting is `paused`. `failing_servers` holds servers that failed
-    clients, until `health` has been told. `hub_ticks` is how often gevent's loop looks at its timers.
+    `fault` reports a bug to the worker, `accept_failed` the errno of a failed accept, and `report` every
+    session that ends, with the reason. `pause_full` is called when a limit is reached, `make_room` when a
+    session ends while accepting is `paused`. `failing_servers` holds servers that failed clients, until they
+    are reported to `health`. `hub_ticks` is how often gevent's loop checks its timers.
     """
 
     __slots__ = (
@@ -146,8 +145,8 @@ class Traffic:
     def run_until(self, done: Callable[[], bool], *, on_tick: Callable[[], None]) -> None:
         """Move connections until `done`, as the outermost loop of the process; `on_tick` calls `tick`.
 
-        What is gevent's, the control socket above all, has its turn when it has something to do. Its timers,
-        and a thread that calls back into its loop, may be late by a few ticks.
+        gevent's work, above all the control socket, runs when its loop has something to do. Its timers, and a
+        thread that calls back into its loop, may be late by a few ticks.
         """
         poller, ticks, visit = self.poller, 0, HubVisit()
         poller.lead()
@@ -169,16 +168,16 @@ class Traffic:
                 visit.make()
 
     def keep_lively(self) -> None:
-        """Let gevent's loop look at its timers on each tick for a while: a greenlet has much to do."""
+        """Let gevent's loop check its timers on each tick for a while: a greenlet has much to do."""
         self._lively_until = time.monotonic() + _HUB_LIVELY
 
     def rest(self, seconds: float) -> None:
-        """Block a greenlet for so long, while connections are moved; no tick is waited for."""
+        """Block a greenlet for so long, while connections are moved; it need not wait for a tick."""
         self._hub_at = min(self._hub_at, time.monotonic() + seconds)
         gevent.sleep(seconds)
 
     def tick(self) -> None:
-        """Move the clock on and end what has waited too long."""
+        """Advance the clock and end what has waited too long."""
         now = self.now = time.monotonic()
         if self.resting:
             self.wake()
@@ -192,13 +191,13 @@ class Traffic:
             each.expire(now)
 
     def wake(self) -> None:
-        """Let what rests try again."""
+        """Let resting sides try again."""
         resting, self.resting = self.resting, []
         for each in resting:
             each.resume()
 
     def wake_queued(self, waiter: Waiter | None) -> None:
-        """Let the session that the pool has taken out of its queue, if any, have the place that is free."""
+        """Give the free place to the session that the pool has taken out of its queue, if any."""
         if waiter is not None:
             waiter.place_free()
 

@@ -1,7 +1,7 @@
 """Reads, writes and splices on raw descriptors, through one buffer that all sessions of a process share.
 
-A failure is a negative number and not an exception: EAGAIN is how every second call ends. `transfer.pyx` is
-this module compiled, with direct system calls and no object for what is moved; Python prefers it where
+A failure is a negative number, not an exception: every second call ends with EAGAIN. `transfer.pyx` is this
+module compiled, with direct system calls and no object for the moved bytes; Python prefers it if
 `hatch_build.py` has built it.
 """
 
@@ -12,20 +12,21 @@ from errno import EAGAIN
 from typing import Final
 
 CHUNK: Final = 16384
-"""Bytes read at a time, a full TLS record; full reads in a row are the sign of bulk."""
+"""Bytes read at a time, a full TLS record; full reads in a row indicate bulk."""
 
 AGAIN: Final = -EAGAIN
 """There is nothing to read now, or no room to write."""
 
 COMPILED: Final = False
 
-# PyDLL and not CDLL: it never blocks, and to release and take the interpreter's lock costs more than it does.
+# PyDLL and not CDLL: it never blocks, and releasing and taking the interpreter's lock costs more than the
+# call.
 _send: Final = ctypes.PyDLL(None, use_errno=True).send
 _LAST: Final = socket.MSG_NOSIGNAL | socket.MSG_MORE
 
 
 class Transfer:
-    """The buffer: what `receive` has read last."""
+    """The buffer: the bytes that `receive` read last."""
 
     __slots__ = ("_data", "_sent")
 
@@ -44,11 +45,11 @@ class Transfer:
         return len(data)
 
     def put(self, data: bytes) -> None:
-        """Write this with the next `send`: at most two chunks and a PROXY header."""
+        """Queue these bytes for the next `send`: at most two chunks and a PROXY header."""
         self._data, self._sent = data, 0
 
     def send(self, target: int) -> int:
-        """Write what was read last; return how much was taken, or minus the errno."""
+        """Write the bytes read last; return how many were taken, or minus the errno."""
         try:
             self._sent = os.write(target, self._data)
         except OSError as error:
@@ -56,7 +57,7 @@ class Transfer:
         return self._sent
 
     def send_last(self, target: int) -> int:
-        """Write what was read last, and a FIN that the caller sends next goes with it; see `send`."""
+        """Write the bytes read last, with a FIN that the caller sends next; see `send`."""
         sent: int = _send(target, self._data, len(self._data), _LAST)
         if sent < 0:
             return -ctypes.get_errno()
@@ -64,15 +65,15 @@ class Transfer:
         return sent
 
     def left(self) -> int:
-        """Return how many bytes of what was read last are not yet written."""
+        """Return how many of the bytes read last are not yet written."""
         return len(self._data) - self._sent
 
     def rest(self) -> memoryview:
-        """Return what was read last and not yet written."""
+        """Return the bytes read last and not yet written."""
         return memoryview(self._data)[self._sent :]
 
     def write(self, target: int, data: memoryview) -> int:
-        """Write this; return how much was taken, or minus the errno."""
+        """Write these bytes; return how many were taken, or minus the errno."""
         try:
             return os.write(target, data)
         except OSError as error:

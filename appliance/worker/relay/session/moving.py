@@ -1,8 +1,8 @@
-"""A session that goes to another process: held still, handed over or kept, and gone on with there.
+"""Moves a session to another process: it is held still, handed over or kept, and continued there.
 
 Its descriptors are copied to the other process (SCM_RIGHTS, unix(7)), so that for a moment both have them.
-Only one of them touches the sockets: the former one until it says `take`, the new one from then on. Whoever
-does not go on with a session closes its copies, which the peers do not notice.
+Only one process touches the sockets: the former one until it sends `take`, the new one afterwards. The
+process that does not continue a session closes its copies, which the peers do not notice.
 """
 
 import os
@@ -33,7 +33,7 @@ Stage = tuple[int, Side | None, PoolMember | None]
 
 
 def can_move(session: Session) -> bool:
-    """Say whether a session may be held still now: it relays, and no side of it waits for a tick."""
+    """Return whether a session may be held still now: it relays, and neither side waits for a tick."""
     server = session.server
     if session.phase != OPEN or session.member is None or server is None:
         return False
@@ -42,46 +42,46 @@ def can_move(session: Session) -> bool:
 
 
 def waits(session: Session) -> bool:
-    """Say whether a session waits for a server or its connect, and may be held still."""
+    """Return whether a session waits for a server or its connect, and may be held still."""
     return session.phase in _WAITING and (session.phase != CONNECTING or session.server is not None)
 
 
 def stage(session: Session) -> Stage:
-    """Return how far a session has come. One that waits may go on while it is held still, by a deadline."""
+    """Return how far a session has come. While held still, a waiting one may continue at a deadline."""
     return session.phase, session.server, session.member
 
 
 def hold_still(session: Session) -> None:
-    """Stop reading and writing: what arrives stays in the kernel. It may still be ended."""
+    """Stop reading and writing: what arrives stays in the kernel. The session may still be ended."""
     session.count_bytes()
     for side in _sides(session):
         side.pause()
 
 
 def go_on(session: Session) -> None:
-    """Read and write again, where it has not been ended meanwhile."""
+    """Read and write again, unless the session has since ended."""
     try:
         for side in _watched(session):
             side.watch()
-    except OSError as error:  # the kernel watches no more descriptors: this session ends, and no other
+    except OSError as error:  # the kernel watches no more descriptors: only this session ends
         session.fail(error)
 
 
 def try_again(session: Session) -> None:
-    """Look for a place, where it waits for one: those that have left made room, and nobody else says so."""
+    """Look for a place if the session waits for one: departed sessions made room without an event."""
     if session.phase == QUEUED:
         session.backend.pool.dequeue(session)
         session.place_free()
 
 
 def note_copies(session: Session) -> None:
-    """Note that another process may have copies of the descriptors of a session that goes on here."""
+    """Note that another process may have copies of the descriptors of a session that continues here."""
     for side in _sides(session):
         side.copied = True
 
 
 def leave(session: Session) -> None:
-    """Forget a session that another process goes on with; its peers notice nothing."""
+    """Forget a session that another process continues; its peers notice nothing."""
     if session.phase == CLOSED:
         return
     session.backend.pool.dequeue(session)
@@ -101,7 +101,7 @@ def leave(session: Session) -> None:
 
 
 def description(session: Session, name: str) -> MovingSession:
-    """Return what the other process has to know of a session that is held still; `name` is its id."""
+    """Return what the other process must know of a session held still; `name` is its id."""
     member, server, now = session.member, session.server, session.traffic.now
     return MovingSession(
         id=name,
@@ -137,7 +137,7 @@ def _waiting(session: Session, now: float) -> Waiting | None:
 
 
 def descriptors(session: Session) -> list[int]:
-    """Return the descriptors of a session, in their order beside an offer."""
+    """Return the descriptors of a session, in the order in which they accompany an offer."""
     sides = _sides(session)
     found = [side.fd for side in sides]
     for side in sides:
@@ -147,7 +147,7 @@ def descriptors(session: Session) -> list[int]:
 
 
 def held_in_memory(session: Session) -> int:
-    """Return how many bytes of a session stand beside its descriptors."""
+    """Return how many bytes of a session accompany its descriptors."""
     backlogs = sum(len(each.backlog) for each in _sides(session) if each.backlog is not None)
     return backlogs + len(session.early or b"")
 
@@ -159,9 +159,9 @@ def arrive(
     moving: MovingSession,
     owned: Sequence[int],
 ) -> Session:
-    """Go on with a session of another process; `owned` are its descriptors, which are the session's now.
+    """Continue a session of another process; `owned` are its descriptors, now the session's.
 
-    A bug, or a kernel that watches no more descriptors, ends it: nobody else would.
+    A bug, or a kernel that watches no more descriptors, ends it: nothing else would.
     """
     session = Session(traffic, frontend, backend, owned[0], moving.address)
     frontend.current += 1
@@ -193,7 +193,7 @@ def _settle(session: Session, moving: MovingSession, pipes: Sequence[int]) -> No
 
 
 def _relay(session: Session, server: Side, told: tuple[MovingSide, MovingSide], pipes: Sequence[int]) -> None:
-    """Go on with a session that relays."""
+    """Continue a session that relays."""
     traffic, client, ends = session.traffic, session.client, iter(pipes)
     session.phase = OPEN
     for side, each in zip((client, server), told, strict=True):
@@ -209,7 +209,7 @@ def _relay(session: Session, server: Side, told: tuple[MovingSide, MovingSide], 
 
 
 def _wait_on(session: Session, told: Waiting) -> None:
-    """Go on with a session that has no connection to a server yet; what it waits for keeps its deadline."""
+    """Continue a session that has no connection to a server yet; its wait keeps its deadline."""
     backend, now = session.backend, session.traffic.now
     known = {each.name: each for each in backend.pool.counted}
     session.tried = tuple(known[name] for name in told.tried if name in known)
@@ -226,7 +226,7 @@ def _wait_on(session: Session, told: Waiting) -> None:
 
 
 def _queue_again(session: Session) -> None:
-    """Take a place if there is one here, else wait; no bound of the queue turns it away, as it was in one."""
+    """Take a place if there is one here, else wait; a full queue does not refuse it, as it was in one."""
     pool = session.backend.pool
     decision = pool.place(session.key, avoid=session.tried)
     if not isinstance(decision, MustWait):
@@ -238,7 +238,7 @@ def _queue_again(session: Session) -> None:
 
 
 def _max_age_at(session: Session, moving: MovingSession, now: float) -> float:
-    """Keep the end that its worker has drawn, unless max_age came or went with the configuration."""
+    """Keep the max_age time that its worker chose, unless max_age came or went with the configuration."""
     frontend = session.frontend
     if frontend.max_age <= 0.0:
         return 0.0
@@ -252,7 +252,7 @@ def _sides(session: Session) -> tuple[Side, ...]:
 
 
 def _watched(session: Session) -> tuple[Side, ...]:
-    """Return the sides of which events are wanted, as the table of `session_phases` says."""
+    """Return the sides whose events are wanted, as the table of `session_phases` says."""
     if session.phase == OPEN:
         return _sides(session)
     if session.phase == QUEUED:

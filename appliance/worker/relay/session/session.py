@@ -1,9 +1,9 @@
 """A connection from a client to a server: a state object that the events of its two sockets drive.
 
-No greenlet, no timer and no buffer of its own: a greenlet for each connection costs three to four times the
-processor time. Everything works on raw non-blocking descriptors: a socket object costs a getsockname.
-This module is a session's way to a server. `session_state` holds what it counts and how it ends, `sides`
-moves its bytes, and `session_phases` says what may happen when.
+It has no greenlet, no timer and no buffer: a greenlet per connection costs three to four times the processor
+time. Everything works on raw non-blocking descriptors: a socket object costs a getsockname. This module
+covers a session's way to a server. `session_state` holds what it counts and how it ends, `sides` moves its
+bytes, and `session_phases` defines which events may happen when.
 
 Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
 """
@@ -33,13 +33,13 @@ from appliance.worker.relay.sides import Side
 from appliance.worker.relay.transfer import AGAIN, CHUNK
 
 _FAR: Final = 64
-"""Connects that wait for their end after one that had not ended at once."""
+"""Connects that wait for an event after one that did not finish at once."""
 
 
 class Session(SessionState):
     """A client's connection to a server: placed by its pool, queued, connected, and tried again.
 
-    Not a part of its own beside the state: a second object for each connection would cost its making.
+    It is no object separate from the state: creating a second object per connection would cost time.
     """
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class Session(SessionState):
             self.fail(error)
 
     def act_on(self, decision: PoolMember | MustWait | EndReason) -> None:
-        """Do what the pool has decided: connect, wait, or end."""
+        """Apply the pool's decision: connect, wait, or end."""
         if isinstance(decision, PoolMember):
             self.assign(decision)
             if decision in self.tried:
@@ -72,7 +72,7 @@ class Session(SessionState):
     def assign(self, member: PoolMember) -> None:
         """Note that the pool counts this session at a member; after a failed connect it is a retry.
 
-        HAProxy counts likewise: `wretr` for the same server again, `wredis` for another one.
+        HAProxy counts the same way: `wretr` for the same server again, `wredis` for another one.
         """
         self.member = member
         if self.tried:
@@ -85,7 +85,7 @@ class Session(SessionState):
             self.traffic.reasons[EndReason.RETRIED if again else EndReason.REDISPATCHED] += 1
 
     def enqueue(self) -> None:
-        """Wait in the pool's queue, and watch the client: one that leaves frees its place."""
+        """Wait in the pool's queue, and watch the client: if it leaves, its place becomes free."""
         refused = self.backend.pool.enqueue(self, self.key, avoid=self.tried)
         if refused is not None:
             self.end(refused)
@@ -99,18 +99,18 @@ class Session(SessionState):
                 self.on_early()
 
     def delay(self, seconds: float) -> None:
-        """Keep the place at the member, and connect in so many seconds."""
+        """Keep the place at the member, and connect after so many seconds."""
         self.phase = DELAYED
         self.deadline = self.traffic.now + seconds
 
     def on_side_events(self, side: Side, events: int) -> None:
-        """Take an event of a side before the relay: the client sends, or the server's connect has ended."""
+        """Handle an event before the relay: the client sends, or the server's connect has ended."""
         if side is not self.client:
             self.on_connected(events)
             return
         if events & ~WRITABLE:
             side.note(events)
-            if self.phase in (QUEUED, DELAYED):  # else it is read with the first write
+            if self.phase in (QUEUED, DELAYED):  # otherwise it is read with the first write
                 self.on_early()
 
     def on_early(self) -> None:
@@ -131,8 +131,8 @@ class Session(SessionState):
     def keep_early(self, data: bytes) -> None:
         """Keep at most two chunks; no data is the client's FIN.
 
-        A client that has sent something before its FIN wants the answer: the FIN is read again when there is
-        a server, as a read after it returns nothing each time. One that has sent nothing has left.
+        A client that sent something before its FIN wants the answer: the FIN is read again when there is a
+        server, as every read after it returns nothing. A client that sent nothing has left.
         """
         if not data:
             if self.early is None:
@@ -144,9 +144,9 @@ class Session(SessionState):
     def place_free(self) -> None:
         """Take the place that another session has left; the pool has just removed this one from its queue.
 
-        The place is taken now, before anybody else can, but connecting waits for the next turn of the loop:
-        the caller is a session that ends, and a connect that fails at once would wake the next one in the
-        queue from in here, and so on through a long queue.
+        The place is taken now, before another session can, but the connect waits for the next turn of the
+        loop: the caller is a session that ends, and a connect that fails at once would wake the next one in
+        the queue from in here, and so on through a long queue.
         """
         try:
             if self.phase != QUEUED:
@@ -163,14 +163,14 @@ class Session(SessionState):
             self.fail(error)
 
     def on_delay_over(self) -> None:
-        """Connect to the server that was waited for, unless the session has gone on meanwhile."""
+        """Connect to the server that was waited for, unless the session has since moved on."""
         try:
             _ON_DELAY_OVER[self.phase](self)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
     def connect(self, member: PoolMember) -> None:
-        """Begin to connect to a member that this session has a place at."""
+        """Begin to connect to a member at which this session has a place."""
         if self.phase != CONNECTING:
             self.phase = CONNECTING  # what the client sends now is read with the first write
         backend = self.backend
@@ -195,10 +195,10 @@ class Session(SessionState):
             self.write_at_once(server)
 
     def write_at_once(self, server: Side) -> None:
-        """Write without waiting for the connect's end, where the client has sent something.
+        """Write without waiting for the connect's event, if the client has sent something.
 
-        To a server on this machine the handshake is over when connect(2) returns: the event that would tell
-        so is saved, and what the client does not wait for comes after the write.
+        To a server on this machine the handshake is over when connect(2) returns: this saves the event that
+        would report that, and work that the client does not wait for comes after the write.
         """
         if self.early is None:
             size = self.receive_first(self.client)
@@ -210,7 +210,7 @@ class Session(SessionState):
         self.write_first(server)
 
     def on_connected(self, events: int) -> None:
-        """Learn by the first write whether the connection was made, and relay; the connect has ended."""
+        """Find out by the first write whether the connection was made, and relay; the connect has ended."""
         server = self.server
         if server is None:
             self.report_unexpected(SessionEvent.CONNECTED)
@@ -220,7 +220,7 @@ class Session(SessionState):
             server.go_on()
 
     def send_first(self, server: Side) -> bool:
-        """Read what the client has sent so far, and write it; tell whether the session relays now."""
+        """Read what the client has sent so far, and write it; return whether the session relays now."""
         if self.early is None:
             size = self.receive_first(self.client)
             if size < 0 and size != AGAIN:
@@ -228,10 +228,10 @@ class Session(SessionState):
         return self.write_first(server)
 
     def write_first(self, server: Side) -> bool:
-        """Write the first bytes: PROXY header and what was read of the client; tell whether it relays now.
+        """Write the first bytes: PROXY header and what the client sent; return whether it relays now.
 
-        A socket is writable when its connect has ended, well or not. A write to a connection that was not
-        made says why, even one of no bytes at all: that saves a getsockopt of SO_ERROR.
+        A socket is writable when its connect has succeeded or failed. After a failure a write, even one of no
+        bytes, returns the reason: that saves a getsockopt of SO_ERROR.
         """
         client, transfer = self.client, self.traffic.transfer
         early = self.early
@@ -242,7 +242,7 @@ class Session(SessionState):
             transfer.put(early)
         sent = transfer.send(server.fd)
         if sent < 0:
-            # Kept for the next server, without the header: the next connect makes one anew.
+            # Kept for the next server, without the header: the next connect builds a new one.
             self.early = (bytes(transfer.rest()) if early is None else early) or None
             if sent == AGAIN and not server.registered:
                 self.backend.far = _FAR
@@ -297,16 +297,16 @@ class Session(SessionState):
         self.backend.count_connect(seconds)
 
     def connect_failed(self, code: int) -> None:
-        """Go on after a connect that failed with this errno."""
+        """Continue after a connect that failed with this errno."""
         self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
 
     def retry(self, reason: EndReason) -> None:
-        """Try another server, the same one after a while, or end: the connect has failed."""
+        """After a failed connect, try another server, the same one after a while, or end."""
         server, member, pool, traffic = self.server, self.member, self.backend.pool, self.traffic
         if server is not None:
             self.server = None
             close(server.release())
-        if member is None:  # cannot be: who connects has a place
+        if member is None:  # cannot happen: a session that connects has a place
             self.end(reason)
             return
         self.member = None
@@ -315,8 +315,8 @@ class Session(SessionState):
         if reason in SERVERS_FAULT and member.address is not None:
             self.count_server_error(member)
         traffic.wake_queued(pool.release(member))
-        # One that accepts and resets before the first byte may be about to stop: others can still serve this
-        # client, but to come back to it would only multiply its load.
+        # A server that accepts and resets before the first byte may be about to stop: others can still serve
+        # this client, but retrying it would only multiply its load.
         alone = reason is EndReason.SERVER_ABORT and not pool.has_others(self.tried)
         if alone or self.attempts >= self.backend.retries:
             member.given_up += 1
@@ -328,14 +328,14 @@ class Session(SessionState):
         self.act_on(decision)
 
     def server_down(self) -> None:
-        """End, or connect elsewhere where there is no connection yet: the server has gone down."""
+        """End, or connect elsewhere if there is no connection yet: the server has gone down."""
         try:
             _ON_SERVER_DOWN[self.phase](self)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
     def expire(self, now: float) -> None:
-        """End what has lasted too long; `traffic` calls it at ticks."""
+        """End a session that has lasted too long; `traffic` calls this at ticks."""
         try:
             if self.server is not None and self.phase == OPEN:
                 self.expire_open(self.server, now)
@@ -345,14 +345,14 @@ class Session(SessionState):
             self.fail(error)
 
     def connect_after_delay(self) -> None:
-        """Connect to the server that this session has a place at."""
+        """Connect to the server at which this session has a place."""
         if self.member is None:
             raise UnexpectedEventError("delayed, and no server")
         self.connect(self.member)
 
 
 def _ignore(_: Session) -> None:
-    """Do nothing: a tick or a callback comes when the session has gone on or ended already."""
+    """Do nothing: a tick or a callback is late, and the session has already moved on or ended."""
 
 
 _ON_DELAY_OVER: Final = by_phase(
@@ -374,7 +374,7 @@ _ON_DEADLINE: Final = by_phase(
         CLOSED: _ignore,
     },
 )
-"""OPEN is not here: `expire` asks for it first, as nearly every session that is looked at is open."""
+"""OPEN is not here: `expire` tests it first, as nearly every examined session is open."""
 
 _ON_SERVER_DOWN: Final = by_phase(
     SessionEvent.SERVER_DOWN,

@@ -1,4 +1,4 @@
-"""The end of a session: what a failed connect means, and what end each of the two peers sees."""
+"""The end of a session: the meaning of a failed connect, and the end that each of the two peers sees."""
 
 from errno import EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EMFILE, ENFILE, EPIPE, ETIMEDOUT
 from typing import Final
@@ -11,14 +11,14 @@ CONNECT_REASONS: Final = {
     ECONNREFUSED: EndReason.CONNECT_REFUSED,
     ETIMEDOUT: EndReason.CONNECT_TIMEOUT,
     EADDRNOTAVAIL: EndReason.NO_PORTS,
-    # The server has accepted and reset before we wrote. The kernel's tcp_reset makes EPIPE of a RST that
-    # follows a FIN, ECONNRESET of any other one after the handshake.
+    # The server accepted and reset before we wrote. The kernel's tcp_reset turns a RST that follows a FIN
+    # into EPIPE, any other one after the handshake into ECONNRESET.
     ECONNRESET: EndReason.SERVER_ABORT,
     EPIPE: EndReason.SERVER_ABORT,
     EMFILE: EndReason.NO_DESCRIPTORS,
     ENFILE: EndReason.NO_DESCRIPTORS,
 }
-"""What the errno of a connect means; any other one is CONNECT_FAILED."""
+"""The meaning of a connect's errno; any other one is CONNECT_FAILED."""
 
 SERVERS_FAULT: Final = frozenset(
     {EndReason.CONNECT_REFUSED, EndReason.CONNECT_TIMEOUT, EndReason.CONNECT_FAILED, EndReason.SERVER_ABORT}
@@ -35,24 +35,24 @@ _CLEAN: Final = frozenset(
         EndReason.MAX_AGE,
     }
 )
-"""Ends that a peer sees as a FIN; after any other one it must not take what it got for the whole."""
+"""Ends that a peer sees as a FIN; after any other end it must not take the data for complete."""
 
 
 def close_sides(client: Side, server: Side | None, reason: EndReason) -> None:
     """Close both descriptors; each peer sees a FIN or a RST.
 
-    As in HAProxy silence and age end with a FIN, and with a RST where bytes for that peer are dropped: it
-    would take a FIN for the end of a complete stream. The kernel makes a RST of any close that leaves
-    received bytes unread (RFC 2525 section 2.17), whatever is asked for here.
+    As in HAProxy, silence and age end with a FIN, or with a RST if bytes for that peer are dropped: it would
+    take a FIN for the end of a complete stream. The kernel sends a RST for any close that leaves received
+    bytes unread (RFC 2525 section 2.17), whatever is chosen here.
 
-    A server that no FIN came from or went to is reset in any case. Whoever sends the first FIN keeps the
-    connection in TIME_WAIT for a minute; towards clients the peer mostly does, towards servers it would be
-    us, with one of the ports that we connect from for each.
+    A server that neither sent nor received a FIN is reset in any case. The end that sends the first FIN keeps
+    the connection in TIME_WAIT for a minute: with clients mostly the peer, with servers it would be us, at
+    the cost of one local port each.
     """
     clean = reason in _CLEAN
     whole = clean and (server is None or not server.blocked())
     if server is not None:
-        # No choice between the two functions: called by their names they are C functions once compiled.
+        # No table of the two functions: called by name they are C calls once compiled.
         if clean and (server.eof or server.shut) and not client.blocked():
             close(server.release())
         else:

@@ -8,8 +8,8 @@
     open        moves bytes                                      both sides
     closed      has ended                                        nothing
 
-A session begins as `connecting`. For each event, and the phase that it comes in, the phases in which the
-session may be after it, by their first letter (closed is `x`); `-` is what cannot happen:
+A session begins as `connecting`. The table shows, for each event and the phase that it comes in, the possible
+phases after it, by their first letter (closed is `x`); `-` means that it cannot happen:
 
     event         queued  delayed  connecting  open   closed
     ------------  ------  -------  ----------  -----  ------
@@ -23,11 +23,11 @@ session may be after it, by their first letter (closed is `x`); `-` is what cann
     server-down   -       qdcox    qdcox       x      -
     end           x       x        x           x      x
 
-The events of the data path (`client-sends`, `server-sends`, `connected`) are those of its two sockets, and
-`on_side_events` and the sides themselves say what one means in a phase.
-`place-free`, `delay-over`, `deadline` and `server-down` come from outside. `session` runs them through a
-table of handlers, and reports one that cannot happen as a fault of ours. `delay-over` is a callback that
-cannot be taken back: in other phases than `delayed` it is late, and changes nothing.
+The events of the data path (`client-sends`, `server-sends`, `connected`) come from its two sockets;
+`on_side_events` and the sides themselves interpret them by phase. `place-free`, `delay-over`, `deadline` and
+`server-down` come from outside. `session` runs them through a table of handlers, and reports an impossible
+one as a bug. `delay-over` is a callback that cannot be cancelled: in phases other than `delayed` it is late,
+and changes nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,10 +39,10 @@ DELAYED: Final = 1
 CONNECTING: Final = 2
 OPEN: Final = 3
 CLOSED: Final = 4
-# Numbers and no Enum: a member of an Enum would be an object in a compiled session, this is a C int.
+# Numbers and no Enum: in a compiled session a member of an Enum would be an object, this is a C int.
 
 PHASES: Final = ("queued", "delayed", "connecting", "open", "closed")
-"""Names of the phases, as operators read them in `appliance sessions`."""
+"""Names of the phases, as shown to operators in `appliance sessions`."""
 
 
 class SessionEvent(StrEnum):
@@ -60,9 +60,8 @@ class SessionEvent(StrEnum):
 
 
 _PLACED_ANEW: Final = frozenset({QUEUED, DELAYED, CONNECTING, OPEN, CLOSED})
-"""After a connect that failed: another server, the same one after a while, a wait for one, or the end.
-
-Open where the server is on this machine: its connect ends at once.
+"""The phases after a failed connect: another server, the same one after a while, a wait, or the end. Open if
+the server is on this machine: its connect finishes at once.
 """
 
 TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
@@ -96,7 +95,7 @@ TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
 
 
 class UnexpectedEventError(Exception):
-    """An event came in a phase in which it cannot happen: a mistake of ours."""
+    """An event came in a phase in which it cannot happen: a bug."""
 
 
 class _Reporting(Protocol):
@@ -109,7 +108,7 @@ _Session = TypeVar("_Session", bound=_Reporting)
 def by_phase(
     event: SessionEvent, handlers: Mapping[int, Callable[[_Session], None]]
 ) -> tuple[Callable[[_Session], None], ...]:
-    """Return an event's handlers by the number of the phase; where it has none it is reported."""
+    """Return an event's handlers by the number of the phase; a missing one reports the event."""
 
     def report(session: _Session) -> None:
         session.report_unexpected(event)

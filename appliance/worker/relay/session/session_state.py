@@ -1,4 +1,4 @@
-"""What a session has and counts, its timeouts once it is open, and its end."""
+"""The state and counters of a session, its timeouts once it is open, and its end."""
 
 from typing import Final
 
@@ -20,20 +20,20 @@ from appliance.worker.relay.session.session_timeouts import overdue
 from appliance.worker.relay.sides import Side
 from appliance.worker.relay.traffic import Traffic
 
-_COMPLETED: Final = EndReason.COMPLETED  # to look a member of an enumeration up costs a call
+_COMPLETED: Final = EndReason.COMPLETED  # looking up a member of an enumeration costs a call
 
 _BRIEF: Final = 1.0
-"""Age from which a connection to a server gets TCP keepalive, seconds; probes come after many more."""
+"""Age from which a connection to a server gets TCP keepalive, seconds; probes start much later."""
 
 
 class SessionState:
     """A client's connection; `session.Session` is the only kind, and adds the way to a server.
 
-    `member` is the server that it has a place at, `tried` those that it could not connect to, `early` what
-    the client has sent before there was a server. `counted_in` and `counted_out` are the bytes that the
-    counters know already. Times are monotonic seconds, 0.0 for what is not reached: `deadline` ends a phase
-    before `open`, `max_age_at` the session; `connect_at` is the first connect, `ready_at` the last one's end,
-    `dialled_at` the last one's beginning, by the clock itself and not by the tick.
+    `member` is the server at which it has a place, `tried` those that it could not connect to, `early` what
+    the client sent before there was a server. `counted_in` and `counted_out` are the bytes that are in the
+    counters already. Times are monotonic seconds, 0.0 if not reached: `deadline` ends a phase before `open`,
+    `max_age_at` the session; `connect_at` is the first connect, `ready_at` the last one's end, `dialled_at`
+    the last one's beginning, by the clock itself, not by the tick.
     """
 
     # Slots save a dictionary for each of many thousand sessions, and are fields of a C struct when compiled.
@@ -96,20 +96,20 @@ class SessionState:
         raise NotImplementedError
 
     def on_side_events(self, side: Side, events: int) -> None:
-        """Take an event of a side before the relay; see `session`."""
+        """Handle an event of a side before the relay; see `session`."""
         raise NotImplementedError
 
     def expire(self, now: float) -> None:
-        """End what has lasted too long; see `session`."""
+        """End a session that has lasted too long; see `session`."""
         raise NotImplementedError
 
     def expire_open(self, server: Side, now: float) -> None:
-        """Count the bytes, and end where a side is silent for too long, or the session too old."""
+        """Count the bytes, and end if a side is silent for too long, or the session too old."""
         client, backend = self.client, self.backend
         self.count_bytes()
         if not self.keepalive_set and now - self.ready_at >= _BRIEF:
-            # The client's side has it from its listener; here each option is a system call, which a brief
-            # connection is spared.
+            # The client's side has it from its listener; here each option is a system call, which brief
+            # connections are spared.
             self.keepalive_set = True
             set_on_connection(server.fd, backend.keepalive)
         reason = overdue(client, server, frontend=self.frontend, backend=backend, now=now)
@@ -119,9 +119,9 @@ class SessionState:
             self.end(reason)
 
     def count_bytes(self) -> None:
-        """Add what was moved since the last time to the counters of frontend and server.
+        """Add the bytes moved since the last call to the counters of frontend and server.
 
-        Once a second and at the end, and not with each read: that would be the most frequent code of all.
+        Done once a second and at the end, not with each read, which is the most frequent code of all.
         """
         member, server = self.member, self.server
         if member is None or server is None:
@@ -137,16 +137,16 @@ class SessionState:
         member.bytes_in += received
         member.bytes_out += sent
         if sent > 0:
-            member.errors = 0  # error_limit counts errors in a row, and this server has answered
+            member.errors = 0  # error_limit counts errors in a row, and this server has just answered
         self.traffic.changed = True
 
     def count_server_error(self, member: PoolMember) -> None:
-        """Count an error of a server; at its error limit `health` is told to check it now."""
+        """Count an error of a server; at its error limit `health` is asked to check it now."""
         if member.count_error():
             self.traffic.failing_servers.add(member)
 
     def count_abort(self, member: PoolMember, reason: EndReason) -> None:
-        """Count at the server who has broken the connection, where one of the two has."""
+        """Count at the server which side has broken the connection, if one has."""
         if reason is EndReason.CLIENT_ABORT:
             member.client_aborts += 1
         elif reason is EndReason.SERVER_ABORT:
@@ -155,7 +155,7 @@ class SessionState:
     def side_failed(self, side: Side) -> None:
         """End: the connection of a side was reset or has broken.
 
-        A server that resets before it has sent a byte has refused the connection as well as with a RST to the
+        A server that resets before it has sent a byte has refused the connection just as with a RST to the
         SYN, and it counts as an error of the server.
         """
         if side is self.client:
@@ -166,22 +166,22 @@ class SessionState:
         self.end(EndReason.SERVER_ABORT)
 
     def report_unexpected(self, event: SessionEvent) -> None:
-        """Report an event that cannot happen in this phase; nothing is done about it."""
+        """Report an event that cannot happen in this phase, and do nothing else."""
         self.traffic.fault(UnexpectedEventError(f"session {self.number}: {event} while {PHASES[self.phase]}"))
 
     def fail(self, error: Exception) -> None:
-        """Report a bug of ours, and end."""
+        """Report a bug, and end."""
         self.traffic.fault(error)
         self.end(EndReason.INTERNAL)
 
     def waits(self) -> tuple[float, float]:
-        """Return the seconds until the first connect, and from there on; -1.0 for what was not reached."""
+        """Return the seconds until the first connect, and from there on; -1.0 if not reached."""
         queued = self.connect_at - self.started if self.connect_at else -1.0
         connected = self.ready_at - self.connect_at if self.ready_at else -1.0
         return queued, connected
 
     def end(self, reason: EndReason) -> None:
-        """Close both sides, count, and let the next one in; harmless where it has ended already."""
+        """Close both sides, count, and let the next one in; harmless if it has ended already."""
         phase, traffic, member = self.phase, self.traffic, self.member
         if phase == CLOSED:
             return
@@ -208,7 +208,7 @@ class SessionState:
             traffic.make_room()
 
     def report(self, reason: EndReason) -> None:
-        """Log the end; a bug there costs the line, and must not keep the session from its end."""
+        """Log the end; a bug there costs only the line, and must not prevent the session's end."""
         report = self.traffic.report
         if report is None:
             return

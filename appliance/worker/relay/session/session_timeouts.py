@@ -1,4 +1,4 @@
-"""The timeouts of a session that is open: HAProxy's `timeout client`, `client-fin` and so on."""
+"""The timeouts of an open session: HAProxy's `timeout client`, `client-fin` and so on."""
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
@@ -9,9 +9,9 @@ from appliance.worker.relay.sides import Side
 def overdue(
     client: Side, server: Side, *, frontend: FrontendState, backend: Backend, now: float
 ) -> EndReason | None:
-    """Return why the session ends, where a side has been silent for too long; else None.
+    """Return why the session ends if a side has been silent for too long; else None.
 
-    The shorter `fin` timeouts count from the moment that a FIN was sent to that side.
+    The shorter `fin` timeouts count from the FIN sent to that side.
     """
     if now - client.active_at >= (
         frontend.timeout_client_fin if client.shut else frontend.timeout_client
@@ -25,13 +25,14 @@ def overdue(
 
 
 def _is_silent(side: Side) -> bool:
-    """Whether it is this side that lets the session wait, and not the other one or the network."""
+    """Return whether this side delays the session, and not the other one or the network."""
     if side.blocked() and not side.other.blocked():
-        # It is not read, because the other side does not take what came before: its silence is our doing.
+        # It is not read, because the other side does not take earlier bytes: its silence is our doing.
         return False
     if side.shut and side.acknowledges():
         # We have sent a FIN, but the kernel still holds bytes before it, and the peer has acknowledged some
-        # since the last look: a slow download ends after its last byte, and not so long after our last write.
+        # since the last check: the timeout of a slow download runs from its last byte, not from our last
+        # write.
         side.active_at = side.traffic.now
         return False
     return True
