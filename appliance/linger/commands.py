@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from appliance.linger.address_sets import address_sets
 from appliance.linger.lingerer import Lingerer
-from appliance.linger.places import places
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
@@ -81,4 +81,4 @@ class LingerCommands:
 
 def _used(snapshot: Snapshot | None) -> object:
     """Return the part of a snapshot that this program uses."""
-    return None if snapshot is None else (snapshot.linger, tuple(places(snapshot)))
+    return None if snapshot is None else (snapshot.linger, tuple(address_sets(snapshot)))

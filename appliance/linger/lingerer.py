@@ -22,9 +22,9 @@ from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.core.linger.unheard import Elsewhere, unheard
+from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
-from appliance.linger.places import Place, entrances, indexes, places
 from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
 from appliance.linger.vrrp_view import VrrpView
@@ -66,7 +66,7 @@ class Lingerer:
         self.reports: Reports | None = None
         self.segments = Segments()
         self._vrrp = VrrpView(paths)
-        self._places: tuple[Place, ...] = ()
+        self._sets: tuple[AddressSet, ...] = ()
         self._settings: Linger | None = None
         self._kept = KeptAddresses()
         self._connections = OpenConnections(paths)
@@ -93,9 +93,9 @@ class Lingerer:
         """Change to the virtual addresses of a snapshot; addresses that stay keep their state."""
         first = self.snapshot is None
         self.log = logs.obey(LINGER, snapshot.log)
-        wanted = tuple(places(snapshot)) if snapshot.linger else ()
-        changed = (wanted, snapshot.linger) != (self._places, self._settings)
-        self.snapshot, self._places, self._settings = snapshot, wanted, snapshot.linger
+        wanted = tuple(address_sets(snapshot)) if snapshot.linger else ()
+        changed = (wanted, snapshot.linger) != (self._sets, self._settings)
+        self.snapshot, self._sets, self._settings = snapshot, wanted, snapshot.linger
         self.routers = {address: name for place in wanted for address, name in place.routers.items()}
         if changed:
             self._close_reports()
@@ -120,11 +120,11 @@ class Lingerer:
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return the connections that the other nodes have of our addresses."""
-        return self.nodes.keepers(indexes(self._places), time.monotonic())
+        return self.nodes.keepers(indexes(self._sets), time.monotonic())
 
     def followers(self, address: str) -> tuple[str, ...]:
         """Return the nodes that would forward packets of an address here, if they served it."""
-        index = indexes(self._places).get(address)
+        index = indexes(self._sets).get(address)
         macs = set(self.reports.macs.values()) if self.reports else set[bytes]()
         family = 6 if ":" in address else 4
         known = self.nodes.neighbours(index or 0, family=family, now=time.monotonic())
@@ -137,7 +137,7 @@ class Lingerer:
         self._tried_at = now
         try:
             self.reports = Reports(
-                self._places,
+                self._sets,
                 port=settings.port,
                 secrets=tuple(hmac_keys.secrets(settings.keys).values()),
                 nodes=self.nodes,
@@ -182,7 +182,7 @@ class Lingerer:
 
     def _look(self, now: float) -> None:
         self._room.look(self.log, now)
-        interfaces, before = indexes(self._places), self.served
+        interfaces, before = indexes(self._sets), self.served
         active = self._active()
         self._expire_dead_nodes(active)
         keepers = self.nodes.keepers(interfaces, now)
@@ -217,7 +217,7 @@ class Lingerer:
         self, keepers: tuple[Keeper, ...], interfaces: Mapping[str, int], now: float
     ) -> Iterator[str]:
         """Yield the other nodes that do not understand this one, or that it does not understand."""
-        for place in self._places:
+        for place in self._sets:
             index = next((interfaces[each] for each in place.routers if each in interfaces), 0)
             listening = self.reports.listening(place, index, now) if self.reports else None
             if listening is None:
@@ -317,8 +317,8 @@ class Lingerer:
         settled = self._settled.at(now, keepers=keepers, ours=self.served.values())
         away = {each.address for each in keepers if not each.active}
         away |= {each.address for each in self.served.values() if not each.active}
-        for family in sorted({each.family for each in self._places}):
-            here = [each for each in self._places if each.family == family]
+        for family in sorted({each.family for each in self._sets}):
+            here = [each for each in self._sets if each.family == family]
             addresses = tuple(address for place in here for address in place.routers)
             mine = [each for each in keepers if each.address in addresses]
             led &= self._led.lead(

@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.nodes import SILENT, Nodes, put_last
 from appliance.core.linger.unheard import Listening
-from appliance.linger.places import Place
+from appliance.linger.address_sets import AddressSet
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
@@ -51,7 +51,7 @@ class Reports:
 
     def __init__(
         self,
-        places: Iterable[Place],
+        address_sets: Iterable[AddressSet],
         *,
         port: int,
         secrets: Sequence[bytes],
@@ -62,7 +62,7 @@ class Reports:
         self.drops: Counter[ReportDrop] = Counter()
         self.macs: dict[int, bytes] = {}
         self._talking: dict[tuple[str, int], float] = {}
-        self._places = tuple(places)
+        self._sets = tuple(address_sets)
         self._port = port
         self._secrets = secrets
         self._nodes = nodes
@@ -76,7 +76,7 @@ class Reports:
         self._receivers: dict[int, ReportReceiver] = {}
         self._greenlets: list[Greenlet] = []
         try:
-            for family in sorted({each.family for each in self._places}):
+            for family in sorted({each.family for each in self._sets}):
                 self._receivers[family] = ReportReceiver(family, port)
         except OSError:
             self.close()
@@ -91,7 +91,7 @@ class Reports:
     def send(self, reported: Callable[[str], ReportedAddress | None]) -> None:
         """Send the other nodes what `reported` returns for each of our addresses; None is left out."""
         self._awaited = False
-        for place in self._places:
+        for place in self._sets:
             addresses = tuple(each for address in place.routers if (each := reported(address)) is not None)
             try:
                 index = socket.if_nametoindex(place.interface)
@@ -113,10 +113,10 @@ class Reports:
 
     def talking(self) -> dict[str, float]:
         """Return since when reports of each address are exchanged."""
-        since = ((place, self._talking.get((place.interface, place.family))) for place in self._places)
+        since = ((place, self._talking.get((place.interface, place.family))) for place in self._sets)
         return {address: at for place, at in since if at is not None for address in place.routers}
 
-    def listening(self, place: Place, index: int, now: float) -> Listening | None:
+    def listening(self, place: AddressSet, index: int, now: float) -> Listening | None:
         """Return how this node takes part at a place, on the interface `index`; None if it cannot send."""
         since = self._talking.get((place.interface, place.family))
         if since is None:
@@ -140,7 +140,7 @@ class Reports:
 
     def _send(
         self,
-        place: Place,
+        place: AddressSet,
         index: int,
         mac: bytes,
         peer: str | None,

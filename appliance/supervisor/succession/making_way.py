@@ -9,7 +9,7 @@ from appliance.net.files.lock_files import KeptLock
 from appliance.supervisor.succession.dialogue import Dialogue, refuse
 from appliance.supervisor.succession.incumbent import UNSEEN
 from appliance.supervisor.succession.line_connection import LineConnection
-from appliance.supervisor.succession.place import Phase, Place, Supervised, ourselves
+from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState, ourselves
 from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import (
     ControlError,
@@ -34,7 +34,7 @@ class MakingWay:
 
     def __init__(
         self,
-        place: Place,
+        state: TakeOverState,
         *,
         telling: Telling,
         lock: KeptLock,
@@ -43,7 +43,7 @@ class MakingWay:
         relieved: Callable[[], None],
         resumed: Callable[[str], None],
     ) -> None:
-        self._place, self._telling, self._lock = place, telling, lock
+        self._state, self._telling, self._lock = state, telling, lock
         self._supervised, self._dialogue = supervised, dialogue
         self._relieved, self._resumed = relieved, resumed
 
@@ -59,9 +59,9 @@ class MakingWay:
         if reason:
             refuse(connection, reason)
             return
-        place = self._place
-        place.phase, place.deadline = Phase.STANDING_BY, now + _DONE_WITHIN
-        place.other_pid, place.other = pid, theirs
+        state = self._state
+        state.phase, state.deadline = Phase.STANDING_BY, now + _DONE_WITHIN
+        state.other_pid, state.other = pid, theirs
         self._telling.standing_by()
         self._supervised.stand_by()
         self._dialogue.begin(connection, said=self._said, gone=self._gone)
@@ -71,18 +71,18 @@ class MakingWay:
 
     def refusal(self) -> str:
         """Return why we cannot be taken over now, "" if we can."""
-        if self._place.phase is Phase.STANDING_BY:
-            return f"process {self._place.other_pid} takes over from it at this moment"
-        if self._place.phase is not Phase.SERVING:
+        if self._state.phase is Phase.STANDING_BY:
+            return f"process {self._state.other_pid} takes over from it at this moment"
+        if self._state.phase is not Phase.SERVING:
             return "it takes over from another one itself at this moment"
         return self._supervised.refusal()
 
     def look(self, now: float) -> None:
         """Resume if the new appliance takes too long; called at each turn while we stand by."""
-        if now > self._place.deadline:
+        if now > self._state.deadline:
             reason = f"not done within {_DONE_WITHIN:g} s"
             self._dialogue.say(encode_answer(bad(reason)))
-            _kill(self._place.other_pid)
+            _kill(self._state.other_pid)
             self._resume(reason)
 
     def told_to_end(self) -> None:
@@ -104,8 +104,8 @@ class MakingWay:
         self._dialogue.say(encode_answer(good()))
         self._dialogue.hang_up()
         self._lock.leave()
-        place = self._place
-        place.phase, place.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
+        state = self._state
+        state.phase, state.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
         self._telling.relieved()
 
     def _gone(self, _: float) -> None:
@@ -113,8 +113,8 @@ class MakingWay:
 
     def _resume(self, reason: str) -> None:
         self._dialogue.hang_up()
-        self._place.phase = Phase.SERVING
-        self._supervised.resume(former=self._place.other.instance)
+        self._state.phase = Phase.SERVING
+        self._supervised.resume(former=self._state.other.instance)
         self._telling.resumed(reason)
         self._resumed(reason)
 

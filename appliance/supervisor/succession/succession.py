@@ -21,7 +21,7 @@ from appliance.supervisor.succession.dialogue import Dialogue, Due, refuse
 from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
 from appliance.supervisor.succession.listener import SuccessionListener
 from appliance.supervisor.succession.making_way import MakingWay
-from appliance.supervisor.succession.place import Phase, Supervised
+from appliance.supervisor.succession.take_over_state import Phase, Supervised
 from appliance.supervisor.succession.taking_over import TakingOver
 from appliance.supervisor.succession.telling import Telling
 from appliance.supervisor.succession.upgrade import Starter, Upgrade
@@ -45,10 +45,10 @@ class Succession:
     ) -> None:
         self._paths, self._telling, self._map = paths, telling, socket_map
         self._predecessor = predecessor
-        self._place, self._due = telling.place, Due()
+        self._state, self._due = telling.state, Due()
         dialogue = Dialogue(self._due)
         self._making_way = MakingWay(
-            self._place,
+            self._state,
             telling=telling,
             lock=lock,
             supervised=supervised,
@@ -57,7 +57,7 @@ class Succession:
             resumed=self._resumed,
         )
         self._taking_over = TakingOver(
-            self._place,
+            self._state,
             paths,
             telling=telling,
             lock=lock,
@@ -65,28 +65,28 @@ class Succession:
             dialogue=dialogue,
             in_charge=self._listen,
         )
-        self._upgrade = Upgrade(self._place, due=self._due, telling=telling, starter=starter)
+        self._upgrade = Upgrade(self._state, due=self._due, telling=telling, starter=starter)
         self._listener: SuccessionListener | None = None
 
     @property
     def relieved(self) -> bool:
         """Return whether the other supervisord is in charge, for the first time or again."""
-        return self._place.phase is Phase.RELIEVED
+        return self._state.phase is Phase.RELIEVED
 
     @property
     def failed(self) -> bool:
         """Return whether we could not take over."""
-        return self._place.failed
+        return self._state.failed
 
     @property
     def busy(self) -> bool:
         """Return whether a take-over is under way, and the loop must check often."""
-        return self._place.phase is not Phase.SERVING or self._upgrade.busy
+        return self._state.phase is not Phase.SERVING or self._upgrade.busy
 
     @property
     def in_charge(self) -> bool:
         """Return whether we run the service: not before the former one is relieved, nor after we are."""
-        return self._place.phase in (Phase.SERVING, Phase.STANDING_BY)
+        return self._state.phase in (Phase.SERVING, Phase.STANDING_BY)
 
     def begin(self, now: float) -> None:
         """Listen, or continue with the appliance that stands by for us."""
@@ -104,23 +104,23 @@ class Succession:
         if self._listener:
             self._listener.keep(now)
         self._upgrade.look(now)
-        if self._place.phase is Phase.TAKING_OVER:
+        if self._state.phase is Phase.TAKING_OVER:
             self._taking_over.look(now)
-        elif self._place.phase is Phase.STANDING_BY:
+        elif self._state.phase is Phase.STANDING_BY:
             self._making_way.look(now)
         if not self.relieved:
             return False
-        return now > self._place.deadline or not subreaper.children() - {self._place.other_pid}
+        return now > self._state.deadline or not subreaper.children() - {self._state.other_pid}
 
     def told_to_end(self) -> bool:
         """Return whether nothing is left to be stopped, as the other supervisord is in charge."""
         self._upgrade.abandon()
-        if self._place.phase is Phase.STANDING_BY:
+        if self._state.phase is Phase.STANDING_BY:
             self._making_way.told_to_end()
-        elif self._place.phase is Phase.TAKING_OVER:
+        elif self._state.phase is Phase.TAKING_OVER:
             self._taking_over.told_to_end(time.monotonic())
         elif self.relieved:
-            self._place.deadline = 0.0
+            self._state.deadline = 0.0
         return self.relieved
 
     def upgrade(self) -> None:
@@ -134,11 +134,11 @@ class Succession:
             self._listener = None
 
     def _relieved(self) -> None:
-        self._upgrade.relieved(self._place.other_pid)
+        self._upgrade.relieved(self._state.other_pid)
         self.close()
 
     def _resumed(self, reason: str) -> None:
-        self._upgrade.resumed(self._place.other_pid, reason)
+        self._upgrade.resumed(self._state.other_pid, reason)
 
     def _listen(self) -> None:
         try:

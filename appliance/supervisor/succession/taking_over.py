@@ -7,8 +7,8 @@ from appliance.model.paths import Paths
 from appliance.net.files.lock_files import KeptLock
 from appliance.supervisor.succession.dialogue import Dialogue
 from appliance.supervisor.succession.line_connection import LineConnection
-from appliance.supervisor.succession.place import Phase, Place, Supervised
 from appliance.supervisor.succession.readiness import NotReady, not_ready
+from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState
 from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, decode_answer, encode_question
 from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
@@ -23,7 +23,7 @@ class TakingOver:
 
     def __init__(  # what it connects
         self,
-        place: Place,
+        state: TakeOverState,
         paths: Paths,
         *,
         telling: Telling,
@@ -32,16 +32,16 @@ class TakingOver:
         dialogue: Dialogue,
         in_charge: Callable[[], None],
     ) -> None:
-        self._place, self._paths, self._telling, self._lock = place, paths, telling, lock
+        self._state, self._paths, self._telling, self._lock = state, paths, telling, lock
         self._supervised, self._dialogue, self._in_charge = supervised, dialogue, in_charge
         self._failing_since, self._said_done = 0.0, False
 
     def begin(self, found: Predecessor, connection: LineConnection, now: float) -> None:
         """Take over from the appliance that `run` found, which stands by at the other end of a connection."""
-        place = self._place
-        place.phase, place.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
-        place.other_pid = found.pid
-        place.other = Party(version=found.version, instance=found.instance)
+        state = self._state
+        state.phase, state.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
+        state.other_pid = found.pid
+        state.other = Party(version=found.version, instance=found.instance)
         self._dialogue.begin(connection, said=self._said, gone=self._gone)
 
     def look(self, now: float) -> None:
@@ -60,7 +60,7 @@ class TakingOver:
             self._dialogue.say(encode_question(Question(command=DONE)))
         elif given_up := self._supervised.given_up():
             self._give_back(given_up, now)
-        elif now > self._place.deadline or now > self._failing_since + _FAILS_FOR:
+        elif now > self._state.deadline or now > self._failing_since + _FAILS_FOR:
             self._give_back("; ".join(f"{each.program}: {each.reason}" for each in waits), now)
 
     def told_to_end(self, now: float) -> None:
@@ -83,7 +83,7 @@ class TakingOver:
 
     def _begin_alone(self) -> None:
         self._dialogue.hang_up()
-        self._place.phase = Phase.SERVING
+        self._state.phase = Phase.SERVING
         self._in_charge()
         self._telling.in_charge()
 
@@ -96,8 +96,8 @@ class TakingOver:
         self._dialogue.hang_up()
         self._supervised.stand_by()
         self._lock.leave()
-        self._place.phase, self._place.failed = Phase.RELIEVED, True
-        self._place.deadline = now + _GIVEN_BACK_WITHIN
+        self._state.phase, self._state.failed = Phase.RELIEVED, True
+        self._state.deadline = now + _GIVEN_BACK_WITHIN
 
 
 def _words(answer: Answer) -> str:

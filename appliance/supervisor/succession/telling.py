@@ -11,27 +11,27 @@ from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.paths import Paths
 from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.net.files import take_over_note
-from appliance.supervisor.succession.place import Place
+from appliance.supervisor.succession.take_over_state import TakeOverState
 
 
 class Telling:
-    """Reports the take-overs of one supervisord; the other one is in its `place`."""
+    """Reports the take-overs of one supervisord; the other one is in its `state`."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger, tell: Tell) -> None:
-        self.place = Place()
+        self.state = TakeOverState()
         self._paths, self._log, self._tell = paths, log, tell
 
     def standing_by(self) -> None:
         """Report that the other one takes over now."""
-        self._log.warning("standing-by", version=self.place.other.version, pid=self.place.other_pid)
+        self._log.warning("standing-by", version=self.state.other.version, pid=self.state.other_pid)
 
     def relieved(self) -> None:
         """Report that the other one is in charge."""
-        self._log.warning("relieved", version=self.place.other.version, pid=self.place.other_pid)
+        self._log.warning("relieved", version=self.state.other.version, pid=self.state.other_pid)
 
     def in_charge(self) -> None:
         """Report that we are in charge."""
-        version, pid = self.place.other.version, self.place.other_pid
+        version, pid = self.state.other.version, self.state.other_pid
         done = TakenOver(when=time.time(), version=version, pid=pid, by=__version__)
         self._note(take_over_note.read(self._paths).with_done(done))
         self._log.warning("appliance-taken-over", version=version, pid=pid)
@@ -39,7 +39,7 @@ class Telling:
 
     def resumed(self, reason: str) -> None:
         """Report that the other one could not take over, and why."""
-        version, pid = self.place.other.version, self.place.other_pid
+        version, pid = self.state.other.version, self.state.other_pid
         self._note_failed(version=version, pid=pid, reason=reason)
         self._log.error("take-over-failed", version=version, pid=pid, reason=reason)
         self._event(EventKind.TAKE_OVER_FAILED, f"version {version}, process {pid}: {reason}")

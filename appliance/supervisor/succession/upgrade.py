@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from appliance.supervisor.succession.dialogue import Due, refuse
 from appliance.supervisor.succession.line_connection import LineConnection
-from appliance.supervisor.succession.place import Phase, Place
+from appliance.supervisor.succession.take_over_state import Phase, TakeOverState
 from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import Question, bad, encode_answer, good
 from appliance.wire.lines.succession import COMMAND, SuccessionError, decode_command, wanted_command
@@ -59,8 +59,8 @@ class _Started:
 class Upgrade:
     """The one release at a time that we have started to replace us."""
 
-    def __init__(self, place: Place, *, due: Due, telling: Telling, starter: Starter) -> None:
-        self._place, self._due, self._telling, self._starter = place, due, telling, starter
+    def __init__(self, state: TakeOverState, *, due: Due, telling: Telling, starter: Starter) -> None:
+        self._state, self._due, self._telling, self._starter = state, due, telling, starter
         self._started: _Started | None = None
 
     @property
@@ -94,7 +94,7 @@ class Upgrade:
         started = self._started
         if started is None:
             return
-        if self._place.phase is not Phase.SERVING and self._place.other_pid == started.pid:
+        if self._state.phase is not Phase.SERVING and self._state.other_pid == started.pid:
             started.asked = True
         elif not started.asked and now > started.deadline:
             started.deadline = now + _ASKS_WITHIN
@@ -104,7 +104,7 @@ class Upgrade:
         """Notify the service manager and the operator, if the started release is in charge now."""
         if self._started and self._started.pid == pid:
             self._starter.main_process(pid)
-            other = self._place.other
+            other = self._state.other
             self._answer(encode_answer(good(version=other.version, pid=pid)))
 
     def resumed(self, pid: int, reason: str) -> None:

@@ -24,7 +24,7 @@ from appliance.translation.haproxy.directives.statement import Handler, changed,
 from appliance.translation.haproxy.text.line import Line
 
 
-class Place(Flag):
+class AllowedIn(Flag):
     """Sections in which a directive is allowed."""
 
     DEFAULTS = auto()
@@ -36,14 +36,14 @@ class Place(Flag):
 
     def includes(self, kind: Kind) -> bool:
         """Return whether a section of this kind is among them."""
-        return bool(self & _PLACES[kind])
+        return bool(self & _KINDS[kind])
 
 
-_PLACES: Final[Mapping[Kind, Place]] = {
-    Kind.DEFAULTS: Place.DEFAULTS,
-    Kind.FRONTEND: Place.CLIENTS,
-    Kind.BACKEND: Place.SERVERS,
-    Kind.LISTEN: Place.CLIENTS | Place.SERVERS,
+_KINDS: Final[Mapping[Kind, AllowedIn]] = {
+    Kind.DEFAULTS: AllowedIn.DEFAULTS,
+    Kind.FRONTEND: AllowedIn.CLIENTS,
+    Kind.BACKEND: AllowedIn.SERVERS,
+    Kind.LISTEN: AllowedIn.CLIENTS | AllowedIn.SERVERS,
 }
 
 
@@ -52,12 +52,12 @@ class Directive:
     """The effect of a directive, and where it is allowed; `negatable` is whether `no` may precede it."""
 
     handle: Handler
-    place: Place
+    place: AllowedIn
     negatable: bool = False
 
 
 def _directives(
-    place: Place, found: Mapping[str, Handler], *, negatable: bool = False
+    place: AllowedIn, found: Mapping[str, Handler], *, negatable: bool = False
 ) -> dict[str, Directive]:
     return {
         name: Directive(handle=handle, place=place, negatable=negatable) for name, handle in found.items()
@@ -83,7 +83,7 @@ _PERSIST: Final = ignored("there are no cookies to be persistent by")
 
 PROXY: Final[Mapping[str, Directive]] = {
     **_directives(
-        Place.ALL,
+        AllowedIn.ALL,
         {
             "mode": settings.mode,
             "disabled": settings.disabled,
@@ -133,7 +133,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
     ),
     **_directives(
-        Place.ALL,
+        AllowedIn.ALL,
         {
             "log": _LOG,
             "option tcpka": settings.flag("tcpka"),
@@ -152,7 +152,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         negatable=True,
     ),
     **_directives(
-        Place.CLIENTS,
+        AllowedIn.CLIENTS,
         {
             "bind": binds.bind,
             "monitor fail": rules.monitor_fail,
@@ -160,7 +160,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
     ),
     **_directives(
-        Place.FRONTENDS,
+        AllowedIn.FRONTENDS,
         {
             "maxconn": settings.connections,
             "backlog": _BUFFERS,
@@ -176,7 +176,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
     ),
     **_directives(
-        Place.FRONTENDS,
+        AllowedIn.FRONTENDS,
         {
             "option clitcpka": settings.flag("clitcpka"),
             **_each(
@@ -196,7 +196,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         negatable=True,
     ),
     **_directives(
-        Place.SERVERS,
+        AllowedIn.SERVERS,
         {
             "server": servers.server,
             "server-template": servers.server_template,
@@ -206,7 +206,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
     ),
     **_directives(
-        Place.BACKENDS,
+        AllowedIn.BACKENDS,
         {
             "balance": balancing.balance,
             "default-server": servers.default_server,
@@ -263,7 +263,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
     ),
     **_directives(
-        Place.BACKENDS,
+        AllowedIn.BACKENDS,
         {
             "option redispatch": settings.redispatch,
             "redispatch": settings.redispatch,
@@ -285,7 +285,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
         negatable=True,
     ),
-    "guid": Directive(handle=ignored("sections have names with us"), place=Place.ALL),
+    "guid": Directive(handle=ignored("sections have names with us"), place=AllowedIn.ALL),
 }
 """The directives of proxy sections, by their name of one or two words."""
 

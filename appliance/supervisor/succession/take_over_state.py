@@ -20,7 +20,7 @@ class Phase(Enum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Place:
+class TakeOverState:
     """Our phase, its deadline, and the other supervisord; `failed` if we could not take over ourselves."""
 
     phase: Phase = Phase.SERVING

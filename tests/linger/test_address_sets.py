@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.linger.places import Place, entrances, indexes, places
+from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes
 
 pytestmark = pytest.mark.pure
 
@@ -31,8 +31,8 @@ def test_one_place_for_each_interface_and_family():
         virtual_router("n", interface="eth5", addresses=(), peers=()),
         virtual_router("c", interface="eth0", addresses=("fd00:0::100/64",), family=6, peers=("fd00::2",)),
     ]
-    assert list(places(snapshot(groups=[], pools=[], virtual_routers=routers))) == [
-        Place(
+    assert list(address_sets(snapshot(groups=[], pools=[], virtual_routers=routers))) == [
+        AddressSet(
             interface="eth0",
             family=4,
             routers={"192.0.2.100": "a", "192.0.2.102": "m", "192.0.2.101": "b"},
@@ -40,14 +40,16 @@ def test_one_place_for_each_interface_and_family():
             multicast=True,
             virtual_macs=(42,),
         ),
-        Place(interface="eth0", family=6, routers={"fd00::100": "c"}, peers=("fd00::2",), multicast=False),
+        AddressSet(
+            interface="eth0", family=6, routers={"fd00::100": "c"}, peers=("fd00::2",), multicast=False
+        ),
     ]
 
 
 def test_by_which_interfaces_packets_come_in():
     """Those for a virtual MAC by its macvlan too, which is there while it is needed."""
     routers = {"192.0.2.1": "a"}
-    here = Place(interface="lo", family=4, routers=routers, peers=(), multicast=True, virtual_macs=(42,))
+    here = AddressSet(interface="lo", family=4, routers=routers, peers=(), multicast=True, virtual_macs=(42,))
     gone = replace(here, interface="lb-none0")
     index = socket.if_nametoindex("lo")
     assert entrances([here, gone]) == (("lo", "lo"), (f"vrrp4.{index}.42", "lo"), ("lb-none0", "lb-none0"))

@@ -1,4 +1,4 @@
-"""The places of the virtual addresses of a snapshot: interface, family, and the nodes to report to."""
+"""The sets of the virtual addresses of a snapshot: interface, family, and the nodes to report to."""
 
 import contextlib
 import socket
@@ -12,7 +12,7 @@ from appliance.net.netlink import virtual_mac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AddressSet:
     """The virtual addresses of one family on one interface, without their prefix lengths.
 
     `routers` has the virtual router of each. Reports go to each of the `peers`, and to all nodes on the
@@ -27,12 +27,12 @@ class Place:
     virtual_macs: tuple[int, ...] = ()
 
 
-def places(snapshot: Snapshot) -> Iterator[Place]:
-    """Yield the places of a snapshot, in the order of their interfaces."""
+def address_sets(snapshot: Snapshot) -> Iterator[AddressSet]:
+    """Yield the sets of a snapshot, in the order of their interfaces."""
     routers = [each for each in snapshot.virtual_routers if each.here]
     for interface, family in sorted({(each.interface, each.family) for each in routers}):
         here = [each for each in routers if (each.interface, each.family) == (interface, family)]
-        yield Place(
+        yield AddressSet(
             interface=interface,
             family=family,
             routers={str(ip_interface(address).ip): each.name for each in here for address in each.here},
@@ -42,13 +42,13 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
         )
 
 
-def indexes(where: Iterable[Place]) -> dict[str, int]:
+def indexes(where: Iterable[AddressSet]) -> dict[str, int]:
     """Return the index of the interface of each address, without interfaces that do not exist now."""
     known = ((place, _index(place.interface)) for place in where)
     return {address: index for place, index in known if index is not None for address in place.routers}
 
 
-def entrances(where: Iterable[Place]) -> tuple[tuple[str, str], ...]:
+def entrances(where: Iterable[AddressSet]) -> tuple[tuple[str, str], ...]:
     """Return the interfaces at which packets of clients arrive, each with the one that reaches other nodes.
 
     Packets for a virtual MAC arrive at its macvlan, and leave by the interface below it.
