@@ -40,7 +40,7 @@ class AnnouncementTimes:
         self._refresh = self._next_refresh(now)
 
     def plan_refresh(self, now: float) -> None:
-        """Plan the announcements after a start that announces nothing: switches and neighbours are up to date."""
+        """Plan announcements after a start that announces nothing: switches and neighbours are up to date."""
         self._planned = True
         self._refresh = self._next_refresh(now)
 

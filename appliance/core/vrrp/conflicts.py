@@ -168,7 +168,7 @@ class Conflicts:
         return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
 
     def valid(self, peer: str, *, interval: float, now: float) -> None:
-        """Store a valid advertisement: there is an active router, which rightly answers ARP for the addresses.
+        """Store a valid advertisement: its sender is active, and rightly answers ARP for the addresses.
 
         Earlier conflicts with this sender are shown only as long as they last: its settings may have been
         corrected.

@@ -8,7 +8,7 @@ from typing import Final
 from appliance.core.vrrp.timers import SHORTEST_ADVERT
 
 ANNOUNCEMENT_PAUSE: Final = 1.0
-"""Seconds between two announcements while another active stays: one that cannot receive ours may never stop."""
+"""Seconds between two announcements against another active: one that cannot receive ours may never stop."""
 
 MOST_PEERS: Final = 32
 """How many other actives are told apart at a time."""
