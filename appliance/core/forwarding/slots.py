@@ -32,7 +32,7 @@ def _hashed(members: Sequence[PoolMember]) -> tuple[str, ...]:
 
 
 def _interleaved(members: Sequence[PoolMember]) -> tuple[str, ...]:
-    """Give the slots in turn, by stride scheduling, so that one after the other is a weighted round robin."""
+    """Give the slots in turn, by stride scheduling, so that they are a weighted round robin."""
     turns = [(0.5 / member.weight, position) for position, member in enumerate(members)]
     heapq.heapify(turns)
     found = []

@@ -1,7 +1,7 @@
-"""The rules of nftables that redirect: from what is wanted to one transaction.
+"""The nftables rules that redirect: from the wanted redirects to one transaction.
 
-They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with two
-conditions more:
+They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with two more
+conditions:
 
     prerouting, priority -100:
     ip daddr VIP tcp dport 6443 fib daddr type local tcp dport set 9445 socket transparent 0 dnat to VIP:9445
@@ -9,18 +9,17 @@ conditions more:
     output, priority -100:
     ip daddr VIP tcp dport 6443 oifname "lo" redirect to :9445
 
-Packets from outside are sent to the virtual IP itself: Cilium drops them after a `redirect`. `fib` passes
-over those that this node, as a router of its pods, only forwards to the node that holds the virtual IP: it
-knows better whether its own frontend serves. `socket` asks the kernel whether anybody listens at the address
-that the packet has at that moment, so the packet gets our port first. Where nobody listens, the second rule
-puts the old port back, and the API server takes the connection: however fast our processes die, nobody is
-refused. In the output hook a packet carries the socket of the client that sends it, so that this question
-cannot be asked there.
+Packets from outside go to the virtual IP itself: Cilium drops them after a `redirect`. `fib` skips packets
+that this node, as a router of its pods, only forwards to the node that holds the virtual IP: that node knows
+better whether its own frontend serves. `socket` asks the kernel for a listener at the packet's present
+address, so the packet gets our port first. Without a listener, the second rule restores the old port, and the
+API server takes the connection: however fast our processes die, no client is refused. In the output hook a
+packet carries the socket of the client that sends it, so this condition is not possible there.
 
-A NAT chain sees the first packet of a connection only, and connections keep what it decided, as long as the
-kernel tracks them. It does so only while some rule wants it to, and on a machine without other NAT these are
-the only ones. So a second table, which does not vanish with us, holds a rule that does nothing but want it;
-by the comments of its other rules the next run sees what was on.
+A NAT chain sees only the first packet of a connection, and connections keep its decision as long as the
+kernel tracks them. It does so only while some rule requires it, and on a machine without other NAT these are
+the only ones. So a second table, which does not vanish with us, holds a rule that only requires tracking. The
+comments of its other rules show the next run which redirects were on.
 """
 
 from collections.abc import Iterable, Iterator
