@@ -36,7 +36,7 @@ TABLE: Final = "lb_redirect"
 """The table of the rules, one of this name in each family."""
 
 FLOWS_TABLE: Final = "lb_redirect_flows"
-"""The table that has the kernel go on with connections that were redirected, once TABLE is gone."""
+"""The table that keeps the kernel tracking redirected connections once TABLE is gone."""
 
 PREROUTING: Final = "prerouting"
 """The chain of TABLE for connections from outside, and the only one of FLOWS_TABLE."""
@@ -56,7 +56,7 @@ _NAT_CHAIN: Final = f"{{ type nat hook %s priority {_DSTNAT}; policy accept; }}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirection:
-    """One address whose connections go to another place; `port_only` where that is any address of ours."""
+    """One address whose connections are redirected; `port_only`: the target is any address of ours."""
 
     name: str
     family: Family
@@ -66,12 +66,12 @@ class Redirection:
 
 
 def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
-    """Yield what the redirect of a frontend means, address by address."""
+    """Yield the redirections of a frontend, address by address."""
     for source in switch.redirect.sources:
         family = Family.IPV6 if ":" in source.host else Family.IPV4
         version = _VERSIONS[family]
         bind = target(switch.frontend.binds, version)
-        if bind is None:  # the rules refuse it; an accepted file of another version may have it
+        if bind is None:  # the rules refuse it; a file that another version accepted may have it
             continue
         every = is_every_address(bind, version)
         place = Bind(host=source.host, port=bind.port) if every else bind
@@ -81,9 +81,9 @@ def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
 
 
 def script(families: Iterable[Family], wanted: Iterable[Redirection], *, guarded: bool) -> str:
-    """Return what leads from any state to the wanted one in these families (nft(8)); TABLE has to be there.
+    """Return the script (nft(8)) from any state to the wanted one in these families; TABLE must exist.
 
-    Without `guarded` the question whether anybody listens is left out, for kernels that cannot ask it.
+    Without `guarded` the condition on a listener is omitted, for kernels that do not support it.
     """
     all_wanted = tuple(wanted)
     lines: list[str] = []
@@ -99,7 +99,7 @@ def script(families: Iterable[Family], wanted: Iterable[Redirection], *, guarded
 
 
 def _empty_chain(family: Family, table: str, chain: str) -> Iterator[str]:
-    """Make a chain that sees the first packet of each connection; one that is there loses its rules."""
+    """Make a chain that sees the first packet of each connection; an existing one loses its rules."""
     yield f"add chain {family.value} {table} {chain} {_NAT_CHAIN % chain}"
     yield f"flush chain {family.value} {table} {chain}"
 
@@ -112,7 +112,7 @@ def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[str]:
 
 
 def _from_outside(each: Redirection) -> Iterator[str]:
-    """Give the packet our port, and our address if that is another one, before the question for a socket."""
+    """Give the packet our port, and our address if that differs, before the lookup of a socket."""
     family, here, there = each.family.value, each.source, each.target
     moves = there.host != here.host
     to_us = f"tcp dport set {there.port}" + f" {family} daddr set {there.host}" * moves
@@ -138,7 +138,7 @@ def _rule(each: Redirection, chain: str, to: Bind, statements: str) -> str:
 
 
 def is_monitors(objects: Iterable[NftablesObject]) -> bool:
-    """Say whether OpenShift's monitor has rules among these objects of its table."""
+    """Return whether OpenShift's monitor has rules among these objects of its table."""
     return any(each.kind == "rule" and each.comment == _MONITOR_COMMENT for each in objects)
 
 
