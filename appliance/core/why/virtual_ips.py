@@ -212,7 +212,7 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
 
 
 def _missing(part: PriorityPartStatus) -> int:
-    """Return what a track would add to the priority if it were well."""
+    """Return what a track would add to the priority if it were up."""
     if part.added < 0:
         return -part.added
     return max(part.weight or 0, 0) if part.up is not True else 0
