@@ -99,7 +99,7 @@ def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> _F
 
 
 def _disagreeing(running: RouterStatus) -> tuple[str, ...]:
-    """Return the others that use the router id or an address, and whose advertisements are dropped here."""
+    """Return other routers that use the router id or an address; their advertisements are dropped here."""
     return tuple(each.peer or "another machine" for each in running.conflicts if not each.obeyed)
 
 
