@@ -1,4 +1,4 @@
-"""How one check of a server ended."""
+"""Result of one check of a server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,9 +30,9 @@ class CheckOutcome:
 
     @property
     def unreachable(self) -> bool:
-        """Whether the check failed because nothing answered, not because of what was answered."""
+        """Whether the check failed because nothing answered, not because of the answer."""
         return self.result in UNREACHABLE
 
 
 UNCHECKED: Final = CheckOutcome(result=CheckResult.UNCHECKED)
-"""Stands for the last outcome until the first check has ended."""
+"""Used as the last outcome until the first check has ended."""

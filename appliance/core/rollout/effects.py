@@ -115,7 +115,7 @@ class WorkerStuck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRefused:
-    """A worker did not apply a snapshot. It is told again in `delay` seconds; None: another replaces it."""
+    """A worker did not apply a snapshot. The order repeats in `delay` seconds; None: another replaces it."""
 
     worker: WorkerId
     reason: str

@@ -64,7 +64,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Go on with the newest generation that was taken over and accepts, as that of the accepted snapshot."""
+    """Continue with the newest accepting generation that was taken over, as that of the accepted snapshot."""
 
     snapshot: int
     drain_settings: DrainSettings

@@ -30,7 +30,7 @@ def _fixed_part(frontend: Frontend) -> object:
 
 
 def is_fixed(path: tuple[str, ...]) -> bool:
-    """Say whether a change at a path of a snapshot's tree (`model.snapshot.diff`) needs a new generation."""
+    """Return whether a change at this path of a snapshot (`model.snapshot.diff`) needs a new generation."""
     match path:
         case ("groups", name) | ("groups", name, "workers"):
             return name != ORDER

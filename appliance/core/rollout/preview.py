@@ -61,7 +61,7 @@ class Preview:
 
 
 def preview(old: Snapshot, new: Snapshot, document: Document) -> Preview:
-    """Return what going from one snapshot to the other does; `document` is what the new one was made of."""
+    """Return the effect of a change between two snapshots; `document` is the source of the new one."""
     programs = plan(old, new)
     going = frozenset({*programs.start, *programs.stop})
     seen = [(each, _takes(each, going)) for each in diff(old, new)]

@@ -126,7 +126,7 @@ class Rollout:
                 assert_never(event)
 
     def tick(self, *, now: float) -> list[Effect]:
-        """Do what is due: tell workers again that refused a snapshot, and end what has taken too long."""
+        """Do what is due: repeat orders after refused snapshots, and end what has taken too long."""
         workers = self._generations.workers()
         again = [each for each in workers if each.retry_at is not None and each.retry_at <= now]
         due = [each.id for each in workers if each.deadline is not None and each.deadline <= now]

@@ -147,8 +147,8 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 class PoolStatus:
     """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use without any.
 
-    `downs` is how often it lost its last server, `down_seconds` how long it had none until it had one again,
-    and `down_since` since when it has none now, Unix seconds.
+    `downs` is how often it lost its last server, `down_seconds` the sum of these outages without the present
+    one, and `down_since` when the present one began, Unix seconds.
     """
 
     name: str
