@@ -1,4 +1,4 @@
-"""The virtual IPs of the guest properties: which addresses can be one, and which are left out."""
+"""The virtual IPs of the guest properties: which addresses are usable, and which are left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ SERVERS: Final = {"api": "masters", "ingress": "routers"}
 class GuestVip:
     """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
 
-    `group` is the sync group of two families that move together, None for a lone one; `serves` are the
+    `group` is the sync group of two families that move together, None for a single one; `serves` are the
     roles whose connections come to it, of those that have servers.
     """
 
@@ -84,7 +84,7 @@ def usable(
 
 
 def taken(of: GuestMachine) -> dict[str, str]:
-    """Return the addresses that cannot be a virtual IP, each with what has it already."""
+    """Return the addresses that cannot be a virtual IP, each with its present use."""
     own = (each.partition("/")[0] for each in of.addresses)
     return {
         **dict.fromkeys(of.resolvers, "one of the DNS servers"),
