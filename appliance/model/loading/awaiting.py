@@ -1,4 +1,4 @@
-"""What is obeyed while the first configuration is still to come: how to log, and where to listen for it."""
+"""The settings used until the first configuration comes: how to log, and where to listen for it."""
 
 from dataclasses import replace
 
