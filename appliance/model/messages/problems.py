@@ -90,7 +90,7 @@ class FaultyPaths:
         self._above = frozenset(path[:depth] for path in self._paths for depth in range(len(path) + 1))
 
     def concern(self, finding: Finding) -> bool:
-        """Tell whether a finding depends on one: it is within it, or touches it, its parents or its parts."""
+        """Return whether a finding depends on one: is within it, or touches it, its parents or its parts."""
         return self._within(finding.path) or any(
             touch in self._above or self._within(touch) for touch in finding.touches
         )

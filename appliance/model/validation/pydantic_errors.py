@@ -54,7 +54,7 @@ def _faulty(details: ErrorDetails) -> Path:
 
 
 def _is_consequence(details: ErrorDetails) -> bool:
-    """Tell whether a list is too short only because pydantic has dropped its wrong items, which are told."""
+    """Return whether a list is too short only because pydantic dropped wrong items, reported already."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
