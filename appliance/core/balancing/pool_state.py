@@ -209,7 +209,7 @@ class PoolState:
             self._removed.pop(member.name, None)
 
     def dequeue_all(self) -> list[Waiter]:
-        """Take from the queue, in order, the connections that may retry `place` after a change of members."""
+        """Return who may try `place` again after a change of members, taken out of the queue, in order."""
         if not self._eligible and self._checking:
             return []
         return self._queue.take_all()

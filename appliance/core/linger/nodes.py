@@ -69,7 +69,7 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Greeting:
-    """A node whose report has the key, accepted or not: its MAC, and the challenge that it wants answered."""
+    """A node whose report has the key, accepted or not: its MAC, and its challenge, to be answered."""
 
     mac: bytes
     session: bytes

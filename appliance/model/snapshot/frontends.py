@@ -28,7 +28,7 @@ class Forward(StrEnum):
 class Masquerade(StrEnum):
     """Which connections that the kernel forwards get an address of this node, as a proxy's do.
 
-    AUTO also includes those from the servers' networks: answers to them would bypass this node.
+    AUTO: only if they come from this node or from the servers' networks, as answers would bypass this node.
     """
 
     ALWAYS = "always"
