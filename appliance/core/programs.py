@@ -42,7 +42,7 @@ LONGEST_HAND_OVER: Final = 60
 class Child:
     """A process that a program starts, not supervisord: its module, and the prefix of its heartbeats' names.
 
-    `outlives`: it continues when its program was killed.
+    `outlives`: it continues if its program is killed.
     """
 
     module: str

@@ -22,7 +22,7 @@ class Shortage:
 
 
 def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
-    """Return which files a worker of the group lacks, None if it may open all that it can need.
+    """Return the shortage of open files of a worker, None if it may open all that it can need.
 
     Only frontends with a pool count: sessions that the worker answers itself are over in a moment.
     """

@@ -112,7 +112,7 @@ class Election:
 
     @property
     def waits_to_be_informed(self) -> bool:
-        """Whether `informed` matters, now or later: then it must be set as soon as that is so."""
+        """Whether `informed` matters, now or later: then set it as soon as it becomes true."""
         return self.settings.informed_within > 0 and not self.informed
 
     def uninformed_for(self, now: float) -> float:

@@ -146,7 +146,7 @@ def _is_usable(reader: PropertyReader, each: GuestVip, servers: Mapping[str, tup
 
 
 def _with_length(address: str, own: Iterable[str]) -> str:
-    """Return an address with the prefix length of the machine's own network, otherwise without one."""
+    """Return an address with the prefix length of the machine's own network, otherwise as a single host."""
     if "/" in address:
         return address
     wanted = ip_address(address)
