@@ -3,7 +3,7 @@
 A packet from a client goes to the node that serves the address, otherwise to the one that left it last. A
 packet that another node has steered here goes only to a node that left the address earlier than this one, and
 never back. So it travels from node to node backwards through the times of their service, and never in a
-circle, even while a node has not yet received that another one serves the address now.
+circle, even while a node does not know yet that another one serves the address.
 """
 
 from collections.abc import Iterable, Mapping

@@ -144,7 +144,7 @@ class Nodes:
         return frozenset(each.report.mac for _, _, each in self._living(now))
 
     def neighbours(self, interface: int, *, family: int, now: float) -> tuple[Neighbour, ...]:
-        """Return the accepted nodes on one interface, by version of IP."""
+        """Return the accepted nodes on one interface, of one version of IP."""
         return tuple(
             Neighbour(node=node, since=each.since, heard=each.believed)
             for node, where, each in self._living(now)
@@ -152,7 +152,7 @@ class Nodes:
         )
 
     def answered(self, interface: int, *, family: int, now: float) -> tuple[AnsweredNode, ...]:
-        """Return the nodes on one interface, by version of IP, first those that wait to be accepted."""
+        """Return the nodes on one interface, of one version of IP; those not accepted yet come first."""
         believed = {(node, where): each.report.session for node, where, each in self._living(now)}
         here = [
             AnsweredNode(
