@@ -1,8 +1,8 @@
-"""How many lines of one kind are logged: what repeats without end is counted, and not written.
+"""How many lines of one kind are logged: endless repetitions are counted, and not written.
 
-A kind is an event's name with the names of what it is about: two servers that go down are two kinds. What a
-stranger chooses (its address, what it sent) is no part of a kind, or a stranger could make as many kinds as
-it likes and fill the disk.
+A kind is an event's name with the names of its subjects: two servers that go down are two kinds. Values that
+a stranger chooses (its address, what it sent) are not part of a kind, or a stranger could make any number of
+kinds and fill the disk.
 """
 
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 BURST: Final = 20
-"""Lines of one kind that are written in one interval: a server that flaps as fast as it can has fewer."""
+"""Lines of one kind that are written per interval: a server that flaps as fast as it can has fewer."""
 
 INTERVAL: Final = 60.0
 """Seconds until a kind that was over its burst is written again."""
 
 MOST_KINDS: Final = 16_384
-"""Kinds that are told apart. When there are as many, all further ones of the same event count as one."""
+"""Kinds that are told apart. Beyond that number, all further ones of the same event count as one."""
 
-_NAMES: Final = (  # of what a configuration or a file system holds: nobody outside can make more of them
+_NAMES: Final = (  # names from a configuration or a file system: nobody outside can add to them
     "name",
     "router",
     "pool",
@@ -35,7 +35,7 @@ _NAMES: Final = (  # of what a configuration or a file system holds: nobody outs
     "config",
     "board",
     "of",
-    # Of a few words each, by which an operator tells two troubles of the same thing apart.
+    # A few words each, by which an operator tells two problems of the same subject apart.
     "state",
     "kind",
     "cause",
@@ -48,7 +48,7 @@ Kind = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OmittedLines:
-    """Lines of one kind that were not written: what they had in common, and how many."""
+    """Lines of one kind that were not written: their common fields, and how many."""
 
     kind: Kind
     count: int
@@ -62,7 +62,7 @@ class _Interval:
 
 
 class LogRateLimit:
-    """Decides for each line whether it is written; `now` is in seconds of one clock that only goes forward.
+    """Decides for each line whether it is written; `now` is in seconds of one monotonic clock.
 
     `burst` is how many lines of a kind are written in `interval` seconds, `kinds` how many kinds are told
     apart.
@@ -70,7 +70,7 @@ class LogRateLimit:
 
     def __init__(self, *, burst: int = BURST, interval: float = INTERVAL, kinds: int = MOST_KINDS) -> None:
         self.deadline: float | None = None
-        """When `due` has something to return for the first time; None while no line was left out."""
+        """When `due` first has something to return; None while no line was left out."""
         self._burst = burst
         self._interval = interval
         self._most = kinds
@@ -79,7 +79,7 @@ class LogRateLimit:
     def admits(self, event: str, fields: Mapping[str, object], now: float) -> bool:
         """Return whether a line may be written; one that may not is counted.
 
-        To be called after `due` with the same `now`: an interval that is over must not swallow another line.
+        Call `due` with the same `now` before: an interval that is over must not swallow another line.
         """
         found = self._interval_of(event, fields, now)
         if found.written < self._burst:
@@ -90,7 +90,7 @@ class LogRateLimit:
         return False
 
     def due(self, now: float) -> list[OmittedLines]:
-        """Return the lines that were left out in intervals that are over now, and forget those intervals."""
+        """Return the lines left out in intervals that are now over, and forget those intervals."""
         omitted = []
         while self._intervals:
             kind, first = next(iter(self._intervals.items()))

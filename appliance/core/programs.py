@@ -1,7 +1,8 @@
 """The table of programs: all that the appliance runs as processes of supervisord.
 
-Whatever lists programs is made of it: what a configuration needs, the order of commits, capabilities, the end
-of what a dead supervisord has left, the readers of their status, and config/supervisord.conf (`make pages`).
+Every list of programs derives from it: what a configuration needs, the order of commits, capabilities, the
+end of what a dead supervisord has left, the readers of their status, and config/supervisord.conf (`make
+pages`).
 """
 
 import math
@@ -24,24 +25,24 @@ from appliance.model.program_names import (
     VRRP,
 )
 
-if TYPE_CHECKING:  # what has capabilities and little to load imports this table, and no configuration
+if TYPE_CHECKING:  # programs with capabilities and little to load import this table, and no configuration
     from appliance.model.snapshot.snapshot import Snapshot
 
 STOP_SECONDS: Final = 10
-"""Seconds that a program may take to stop where that does not depend on the configuration."""
+"""Seconds that a program may take to stop if that does not depend on the configuration."""
 
 STOP_MARGIN: Final = 5
-"""Seconds that a program has beyond the time it needs to stop before supervisord kills it."""
+"""Seconds that supervisord adds to the time a program needs to stop before it kills it."""
 
 LONGEST_HAND_OVER: Final = 60
-"""Seconds that the hand-over of a virtual IP takes at most (`hand_over`)."""
+"""Most seconds that the hand-over of a virtual IP takes (`hand_over`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """A process that a program starts, not supervisord: its module, and how names of its heartbeats begin.
+    """A process that a program starts, not supervisord: its module, and the prefix of its heartbeats' names.
 
-    `outlives` is whether it goes on where its program was killed.
+    `outlives`: it continues if its program is killed.
     """
 
     module: str
@@ -51,17 +52,15 @@ class Child:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One program.
+    """One program. `needed` is whether a configuration has work for it.
 
-    `needed` is whether a configuration has something to do for it. supervisord runs `module` with `arguments`
-    and gives it `capabilities`. `status` is the type of what it answers to `status` on its control socket;
-    it is named, as every program imports this table and few read an answer.
-
-    Where all stop, those with the highest `stop_priority` stop first. `stop_seconds` is what a program may
-    take then by a configuration, and `stop_alone` what it may take where only it stops, if that differs;
-    `why_then` is for readers of supervisord.conf. `hangs_after` is after how many seconds it is killed where
-    the watchdog's period is longer. `leftovers` is a module whose `remove_all` removes from the kernel what
-    an earlier run has left there, where the configuration does not need the program any more.
+    supervisord runs `module` with `arguments` and gives it `capabilities`. `status` is the type of its answer
+    to `status` on its control socket; it is given by name, as every program imports this table and few read
+    an answer. When all stop, those with the highest `stop_priority` stop first. `stop_seconds` is how long a
+    program may then take by a configuration, and `stop_alone` how long if only it stops, if that differs;
+    `why_then` is for readers of supervisord.conf. `hangs_after` is after how many seconds it is killed if the
+    watchdog's period is longer. `leftovers` is a module whose `remove_all` removes from the kernel what an
+    earlier run has left there, if the configuration no longer needs the program.
     """
 
     name: str
@@ -111,8 +110,8 @@ PROGRAMS: Final = (
         name=RELOAD,
         needed=lambda _: True,
         module="appliance.programs.reload",
-        # The operator's file may be root's alone, and is to be read at each reload.
-        # It tries the binds of a group that is new before it accepts it.
+        # The operator's file may be root's alone, and is read at each reload.
+        # It tries the binds of a new group before it accepts it.
         capabilities=frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
         status="appliance.wire.lines.status_answer:ReloadStatus",
         stop_priority=10,
@@ -137,7 +136,8 @@ PROGRAMS: Final = (
         name=FORWARD,
         needed=lambda snapshot: bool(snapshot.forwarded),
         module="appliance.programs.forward",
-        # Rules and conntrack; and packets that have the ends of a lost connection speak, so that it is reset.
+        # Rules and conntrack; and packets that make the ends of a lost connection answer, so that it is
+        # reset.
         capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW}),
         status="appliance.wire.lines.forward_status:ForwardStatus",
         stop_priority=30,
@@ -171,7 +171,7 @@ PROGRAMS: Final = (
         why_then="After the proxies: what they still serve of a virtual IP that has moved needs its address"
         " until they have drained.",
         # A node that sends no reports for `core.linger.nodes.SILENT` seconds is gone for the others, and two
-        # of these are needed to see that it hangs, to kill it and to start it.
+        # of these are needed to find that it hangs, to kill it and to start it.
         hangs_after=3.0,
         leftovers="appliance.linger.linger_leftovers",
     ),
@@ -198,22 +198,22 @@ PROGRAMS: Final = (
         leftovers="appliance.net.netlink.vrrp_leftovers",
     ),
 )
-"""All of them, in the order of commits.
+"""All programs, in the order of commits.
 
-`reload` leads them. `health` comes first of the others, so that a new generation finds its servers' verdicts.
-`redirect` is next: its rules are gone before a proxy closes what they lead to, and new ones come when workers
-accept. `forward` follows: the kernel has a frontend's connections before a proxy closes it. `vrrp` is last:
-it attracts clients, and what serves them has to be there.
+`reload` leads them. `health` is the first of the others, so that a new generation finds its servers'
+verdicts. `redirect` is next: its rules are gone before a proxy closes their targets, and new ones come when
+workers accept. `forward` follows: the kernel has a frontend's connections before a proxy closes it. `vrrp` is
+last: it attracts clients, and the programs that serve them must be there.
 """
 
 BY_NAME: Final = {each.name: each for each in PROGRAMS}
 
 CONFIGURED: Final = tuple(each.name for each in PROGRAMS if each.name != RELOAD)
-"""The names of those that a configuration may need or not, in the order of commits; `reload` always runs."""
+"""The names of the optional programs, in the order of commits; `reload` always runs."""
 
 
 def needed(snapshot: "Snapshot") -> tuple[str, ...]:
-    """Return the programs that have something to do, in the order of commits."""
+    """Return the programs that have work, in the order of commits."""
     return tuple(each for each in CONFIGURED if BY_NAME[each].needed(snapshot))
 
 
@@ -223,6 +223,6 @@ def variable(what: str, program: str) -> str:
 
 
 def stop_seconds(snapshot: "Snapshot", program: str) -> int | None:
-    """Return the seconds that a program may take when all stop; None where that is not the snapshot's."""
+    """Return the seconds that a program may take when all stop; None if the snapshot does not set them."""
     reckoned = BY_NAME[program].stop_seconds if program in BY_NAME else None
     return reckoned(snapshot) if reckoned else None

@@ -1,11 +1,11 @@
 """Which processes hang: their heartbeat has not moved for a period of the watchdog's own time.
 
-A heartbeat is a number that moves while the main loop of its process goes round. Only whether it has moved
-counts, by the watchdog's monotonic clock, so that no other process's clock can be wrong.
+A heartbeat is a number that moves while the main loop of its process runs. Only whether it has moved counts,
+by the watchdog's monotonic clock, so no other process's clock can be wrong.
 
 Time in which the watchdog itself did not run says nothing about the others: the machine was suspended, or
-gave it no processor. All processes begin a new period then. They do so too, once, where all are late
-together: that is the machine, and not each of them.
+gave it no processor. Then all processes begin a new period. They also do so, once, if all are late together:
+the cause is the machine, and not each of them.
 """
 
 from collections.abc import Collection
@@ -18,21 +18,21 @@ LOOK: Final = 1.0
 """Seconds from one look at the heartbeats to the next."""
 
 START: Final = 60.0
-"""Seconds that a process may take from its start to its first beat, where the period is shorter."""
+"""Seconds that a process may take from its start to its first beat, if the period is shorter."""
 
 SOONER: Final = {each.name: each.hangs_after for each in PROGRAMS if each.hangs_after is not None}
-"""Seconds for which a program may hang where the period is longer: others wait no longer for it."""
+"""Seconds for which a program may hang if the period is longer: others cannot wait longer for it."""
 
 _LATE: Final = 3.0
-"""Seconds from one look to the next from which on the watchdog itself was late."""
+"""Seconds between two looks from which on the watchdog itself was late."""
 
 _TOGETHER: Final = 0.5
-"""Part of the period: who has been silent for so long when another one is found to hang is late with it."""
+"""Part of the period: a process that was silent that long when another one hangs is late with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatReading:
-    """What the heartbeat of a process says at one look.
+    """The heartbeat of a process at one look.
 
     `beat` moves from one look to the next while the process is well. `begun` is whether there was a first
     beat: before it the process is still starting.
@@ -71,12 +71,12 @@ class Watchdog:
         self._watched: dict[str, _WatchedProcess] = {}
         self._looked_at: float | None = None
         self._all_spared = False
-        """Whether all were late together once, and none of them has been seen to go on since."""
+        """Whether all were late together once, and none of them has continued since."""
 
     def look(
         self, readings: Collection[HeartbeatReading], *, now: float, period: float
     ) -> tuple[HungProcess, ...]:
-        """Return the processes that hang at `now`, in monotonic seconds; each begins a new period by that.
+        """Return the processes that hang at `now`, in monotonic seconds; each thereby begins a new period.
 
         `period` is the seconds for which a heartbeat may stand still (the option `watchdog`).
         """
@@ -107,7 +107,7 @@ class Watchdog:
                 self._watched[reading.name] = known
                 continue
             self._watched[reading.name] = _WatchedProcess(reading)
-            # A process that was known goes on: the machine works again, and may be late again another day.
+            # A known process continues: the machine works again, and may be late again another day.
             self._all_spared = self._all_spared and known is None
 
     def _all_late(self, period: float) -> bool:

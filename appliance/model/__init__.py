@@ -1,1 +1,1 @@
-"""What the operator wants: configuration, its errors, its differences."""
+"""The operator's configuration, its errors, its differences."""

@@ -1,19 +1,19 @@
-"""What a worker may expect of an accept queue that it takes connections from."""
+"""A worker's claims to accept queues."""
 
 from enum import StrEnum
 
 
 class AcceptClaim(StrEnum):
-    """A worker's claim to what waits in a queue."""
+    """A worker's claim to the connections that wait in a queue."""
 
     SOLE = "sole"
-    """Nobody else takes connections from it."""
+    """No other worker takes connections from it."""
 
     FIRST = "first"
-    """Others take what this worker leaves."""
+    """Others take the connections that this worker leaves."""
 
     EQUAL = "equal"
     """Several workers have the same claim."""
 
     SPARE = "spare"
-    """This worker takes what another one leaves."""
+    """This worker takes the connections that another one leaves."""

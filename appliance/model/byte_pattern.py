@@ -1,9 +1,9 @@
 """Regular expressions that a check looks for in an answer (`expect_rstring`; HAProxy's `rstring`), as states.
 
 The language is the part of PCRE's that can be searched for in one pass, in a time that grows with the answer
-and not with what a server makes of it: the server chooses the bytes, and one process checks all servers. So
-there are no back references, no looking around, and no word boundaries. As in HAProxy bytes are compared, the
-case counts, and `.` is everything but a line break.
+and not with its content: the server chooses the bytes, and one process checks all servers. So there are no
+back references, no lookaround, and no word boundaries. As in HAProxy bytes are compared, case matters, and
+`.` is everything but a line break.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 
 LONGEST: Final = 256
-"""Bytes of an expression, at the most."""
+"""Most bytes of an expression."""
 
 _MOST_STATES: Final = 2000
 _MOST_WORK: Final = 20_000
@@ -47,7 +47,7 @@ _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyz")
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Takes a byte whose bit is set in `bytes`, and goes on at `then`."""
+    """Takes a byte whose bit is set in `bytes`, and continues at `then`."""
 
     bytes: int
     then: int
@@ -55,21 +55,21 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Goes on at each of these without a byte."""
+    """Continues at each of these without a byte."""
 
     ways: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AtStart:
-    """Goes on at `then` where nothing was taken yet (`^`)."""
+    """Continues at `then` if no byte was taken yet (`^`)."""
 
     then: int
 
 
 @dataclass(frozen=True, slots=True)
 class AtEnd:
-    """Goes on at `then` where nothing comes any more, or a last line break alone (`$`)."""
+    """Continues at `then` if nothing follows, or only a last line break (`$`)."""
 
     then: int
 
@@ -84,14 +84,14 @@ State = OneOf | Fork | AtStart | AtEnd | Found
 
 @dataclass(frozen=True, slots=True)
 class BytePattern:
-    """An expression as states, of which `first` is the one to begin with."""
+    """An expression as states, of which `first` is the initial one."""
 
     states: tuple[State, ...]
     first: int
 
 
 def byte_pattern(text: str, *, no_case: bool = False) -> BytePattern:
-    """Return an expression's program; raises ValueError with what cannot be said in it.
+    """Return an expression's program; raises ValueError naming what it cannot contain.
 
     `no_case` compares letters as `(?i)` at the beginning does.
     """
@@ -109,7 +109,7 @@ class _PatternError(Exception):
 
 
 _Emit = Callable[["_Compiler", int], int]
-"""Appends the states of a part of the expression that goes on at a state, and returns its first state."""
+"""Appends the states of a part of the expression that leads to a state, and returns its first state."""
 
 
 class _Parser:
@@ -288,7 +288,7 @@ def _repetition(atom: _Emit, low: int, high: int | None) -> _Emit:
 
 
 class _Compiler:
-    """Gathers the states, from the last one to the first."""
+    """Collects the states, from the last one to the first."""
 
     def __init__(self, whole: _Emit) -> None:
         self._states: list[State] = [Found()]
@@ -311,7 +311,7 @@ class _Compiler:
         return len(self._states) - 1
 
     def loop(self, part: _Emit, then: int) -> int:
-        """Append a part that may be taken again and again before it goes on."""
+        """Append a part that may repeat before it continues."""
         at = self.append(Fork(()))
         self._states[at] = Fork((self.emit(part, at), then))
         return at

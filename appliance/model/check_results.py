@@ -7,9 +7,9 @@ from typing import Final
 class CheckResult(StrEnum):
     """How a check ended (HAProxy's management.txt, `check_status`): the layer that decided, and its finding.
 
-    OK is an answer as wanted, TOUT none in time, CON no connection, RSP an answer that breaks the protocol
-    or whose body lacks the wanted text, STS an HTTP status that is not wanted. The board of the prober stores
-    positions in this list: new ones are added at its end.
+    OK is an answer as expected, TOUT none in time, CON no connection, RSP an answer that breaks the protocol
+    or whose body lacks the expected text, STS an unexpected HTTP status. The board of the prober stores
+    positions in this list: add new ones at its end.
     """
 
     UNCHECKED = "UNK"

@@ -1,6 +1,6 @@
 """Why a connection of a client ended.
 
-A board of a worker counts by position in this list, so that a new reason changes the layout of the board.
+A board of a worker counts by position in this list, so a new reason changes the layout of the board.
 """
 
 from enum import StrEnum

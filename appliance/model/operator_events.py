@@ -1,7 +1,7 @@
-"""What happens to the appliance that an operator wants to hear of, in the words that all who tell it share.
+"""Events of the appliance that operators want to be notified of, in words that all programs share.
 
-A program tells an event at the moment at which it happens, with its cause: nobody has to guess it from two
-looks at a status.
+A program reports an event when it happens, with its cause: no one has to guess it from two readings of a
+status.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class EventSeverity(StrEnum):
-    """How much an event matters: INFO is good or expected, CRITICAL is that clients are not served."""
+    """How much an event matters: INFO is good or expected, CRITICAL: clients are not served."""
 
     INFO = "info"
     WARNING = "warning"
@@ -19,9 +19,10 @@ class EventSeverity(StrEnum):
 
 
 class EventKind(StrEnum):
-    """What happened. The subject of an event is the server, pool, frontend, virtual IP or program.
+    """What happened.
 
-    VIP_* are the states of our part in a virtual router: VIP_ACTIVE says that its addresses are here now.
+    The subject of an event is the server, pool, frontend, virtual IP or program. VIP_* are the states of our
+    part in a virtual router: VIP_ACTIVE means that its addresses are here now.
     """
 
     SERVER_UP = "server-up"
@@ -82,11 +83,11 @@ _WARNING: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorEvent:
-    """One event. `when` is Unix seconds, `program` who told it, `subject` whom it is about: `pool/server`.
+    """One event. `when` is Unix seconds, `program` its reporter, `subject` what it is about: `pool/server`.
 
-    `before` and `after` are states, "" where there is none; `cause` is a word of an enumeration (a check's
-    result, why a router changed its state), `detail` a sentence for people. `id` is unique on this machine,
-    "" until the event was told.
+    `before` and `after` are states, "" if there is none; `cause` is a word of an enumeration (a check's
+    result, why a router changed its state), `detail` a sentence for readers. `id` is unique on this machine,
+    "" until the event was reported.
     """
 
     when: float
@@ -101,7 +102,7 @@ class OperatorEvent:
 
 
 Tell = Callable[[OperatorEvent], None]
-"""Whoever is told of events. It never waits, and never raises."""
+"""A sink of events. It never waits, and never raises."""
 
 
 def tell_nobody(_: OperatorEvent) -> None:

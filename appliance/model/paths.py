@@ -18,9 +18,9 @@ RELOAD_SOCKETS_VARIABLE: Final = "APPLIANCE_RELOAD_SOCKETS"
 class Paths:
     """The operator's files, the runtime directory (gone at reboot) and the state directory (kept).
 
-    `haproxy` and `keepalived` are files of theirs that are obeyed beside `config`, which may then be missing;
-    they win over its `source`. `reload_sockets` take the line `reload` from the first moment on, before there
-    is a configuration.
+    `haproxy` and `keepalived` are their configuration files, used alongside `config`, which may then be
+    missing; they win over its `source`. `reload_sockets` accept the line `reload` from the start on, before
+    there is a configuration.
     """
 
     config: Path = Path("/etc/appliance/appliance.yaml")
@@ -32,7 +32,7 @@ class Paths:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Paths":
-        """Return the places that APPLIANCE_CONFIG, _RUNTIME_DIR, _STATE_DIR and the others give."""
+        """Return the paths that APPLIANCE_CONFIG, _RUNTIME_DIR, _STATE_DIR and the others give."""
         given = {
             "config": environment.get(CONFIG_VARIABLE),
             "runtime": environment.get(RUNTIME_VARIABLE),
@@ -47,7 +47,7 @@ class Paths:
         )
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that give a child these places; "" is for one that there is not."""
+        """Return the variables that give a child these paths; "" for an absent one."""
         return {
             CONFIG_VARIABLE: str(self.config),
             RUNTIME_VARIABLE: str(self.runtime),
@@ -58,7 +58,7 @@ class Paths:
         }
 
     def absolute(self) -> "Paths":
-        """Return the same places for a process with another working directory."""
+        """Return the same paths for a process with another working directory."""
         return Paths(
             config=self.config.absolute(),
             runtime=self.runtime.absolute(),
@@ -70,12 +70,12 @@ class Paths:
 
     @property
     def operators_files(self) -> tuple[Path, ...]:
-        """What the operator writes, as far as it is named outside of our YAML."""
+        """The operator's files that are named outside of our YAML."""
         return (self.config, *self.haproxy, *([self.keepalived] if self.keepalived else []))
 
     @property
     def reload_socket(self) -> Path:
-        """Socket that takes the line `reload`."""
+        """Socket that accepts the line `reload`."""
         return self.runtime / "reload.sock"
 
     @property
@@ -85,7 +85,7 @@ class Paths:
 
     @property
     def supervisorctl(self) -> str:
-        """The command that speaks with our supervisord: an operator can paste it."""
+        """The command for our supervisord, ready to paste."""
         return f"supervisorctl -s unix://{self.absolute().supervisor_socket}"
 
     @property
@@ -95,7 +95,7 @@ class Paths:
 
     @property
     def health_connect_failures(self) -> Path:
-        """Socket of `health`, to which workers send the servers that clients could not connect to."""
+        """Socket of `health`, to which workers report the servers that clients could not connect to."""
         return self.runtime / "health.doubts"
 
     @property
@@ -110,7 +110,7 @@ class Paths:
 
     @property
     def take_overs(self) -> Path:
-        """File that says what became of take-overs; there is none where nobody has tried one."""
+        """File with the results of take-overs; it does not exist before the first try."""
         return self.runtime / "take-overs.json"
 
     @property
@@ -130,7 +130,7 @@ class Paths:
 
     @property
     def history(self) -> Path:
-        """What the last hours were like, minute by minute, kept by `stats`."""
+        """Figures of the last hours, minute by minute, kept by `stats`."""
         return self.state / "history.ring"
 
     @property
@@ -155,7 +155,7 @@ class Paths:
 
     @property
     def events(self) -> Path:
-        """Events of the whole appliance that are kept, as JSON lines; the older part ends with .1."""
+        """Kept events of the whole appliance, as JSON lines; the older part ends with .1."""
         return self.state / "events.jsonl"
 
     @property
@@ -165,7 +165,7 @@ class Paths:
 
     @property
     def linger_lock(self) -> Path:
-        """Lock of `linger`, which is there from its first start on: then it may have left something."""
+        """Lock of `linger`, which exists from its first start on: then it may have left something."""
         return self.runtime / "linger.lock"
 
     @property
@@ -175,7 +175,7 @@ class Paths:
 
     @property
     def found_servers(self) -> Path:
-        """Servers that `discover` has found in the cluster, as `reload` is to use them."""
+        """Servers that `discover` has found in the cluster, for `reload`."""
         return self.runtime / "found-servers.json"
 
     @property
@@ -189,7 +189,7 @@ class Paths:
         return self.runtime / "guest.json"
 
     def below(self, root: Path) -> "Paths":
-        """Return the same three places in a file system that lies below `root`."""
+        """Return the same three places in a file system below `root`."""
         moved = (root / each.relative_to(each.anchor) for each in (self.config, self.runtime, self.state))
         config, runtime, state = moved
         return Paths(config=config, runtime=runtime, state=state)
@@ -199,7 +199,7 @@ class Paths:
         return self.runtime / f"{program}.control"
 
     def event_board(self, program: str) -> Path:
-        """Return the board on which a program tells its events."""
+        """Return the board with the events of a program."""
         return self.runtime / f"{program}.events"
 
     def heartbeat(self, program: str) -> Path:
@@ -211,7 +211,7 @@ class Paths:
         return self.runtime / "snapshots" / f"{number}.json"
 
     def ended_workers(self, program: str) -> Path:
-        """Return the file with what the workers of a proxy counted that have ended."""
+        """Return the file with the counters of a proxy's ended workers."""
         return self.runtime / f"{program}.ended-workers.json"
 
     def worker_control(self, program: str, generation: int, index: int) -> Path:
@@ -223,7 +223,7 @@ class Paths:
         return self.runtime / f"worker-{program}-{generation}-{index}.board"
 
     def worker_events(self, program: str, generation: int, index: int) -> Path:
-        """Return the board on which one worker tells its events."""
+        """Return the board with the events of one worker."""
         return self.runtime / f"worker-{program}-{generation}-{index}.events"
 
     def worker_heartbeat(self, program: str, generation: int, index: int) -> Path:

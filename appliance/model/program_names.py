@@ -1,18 +1,18 @@
 """The names of the programs: of their control sockets, heartbeats, locks and logs, and in supervisord.
 
-`core.programs` is the table with all else that differs between them.
+`core.programs` is the table with all other differences.
 """
 
 from typing import Final
 
 RELOAD: Final = "reload"
-"""The program that has the others obey a new configuration."""
+"""The program that has the others apply a new configuration."""
 
 HEALTH: Final = "health"
 """The program that checks the servers."""
 
 REDIRECT: Final = "redirect"
-"""The program that leads connections for other programs' ports to frontends."""
+"""The program that redirects connections for other programs' ports to frontends."""
 
 FORWARD: Final = "forward"
 """The program that has the kernel forward the connections of frontends."""
@@ -27,10 +27,10 @@ STATS: Final = "stats"
 """The program that shows what the others do; no traffic depends on it."""
 
 LINGER: Final = "linger"
-"""The program that leads packets of connections to the node that has them, when a virtual IP has moved."""
+"""The program that steers packets of connections to their node when a virtual IP has moved."""
 
 VRRP: Final = "vrrp"
 """The program that serves the virtual IPs."""
 
 TRACKER: Final = "tracker"
-"""The child of `vrrp` that looks at what virtual IPs track."""
+"""The child of `vrrp` that checks the tracks of virtual IPs."""

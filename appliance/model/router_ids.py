@@ -1,6 +1,6 @@
 """Virtual router ids as OpenShift derives them from the cluster's name.
 
-Bit for bit what `runtimecfg vr-ids` prints (openshift/baremetal-runtimecfg, pkg/utils/utils.go and
+Bit for bit those that `runtimecfg vr-ids` prints (openshift/baremetal-runtimecfg, pkg/utils/utils.go and
 pkg/config/node.go), because a node that runs keepalived must find the same ids as one that runs us.
 """
 
@@ -29,14 +29,15 @@ def router_ids(cluster: str) -> RouterIds:
 
 
 def router_id(configured: int | None, name: str, *, cluster: str | None) -> int:
-    """Return the configured id, else the derived one; 0 where none can be derived."""
+    """Return the configured id, otherwise the derived one; 0 if none can be derived."""
     return configured or derived(name, cluster=cluster) or 0
 
 
 def derived(name: str, *, cluster: str | None) -> int | None:
-    """Return the id of a virtual IP by its name: `api` or `ingress`, or what begins so, as `api-v6`.
+    """Return the id of a virtual IP by its name: `api` or `ingress`, or a name that begins so, as `api-v6`.
 
-    None where the name or the cluster's says nothing. Both families may have the same id (RFC 9568 s.1.3).
+    None if the name or the cluster's name determines none. Both families may have the same id (RFC 9568
+    s.1.3).
     """
     role = name.partition("-")[0]
     if not cluster or role not in ("api", "ingress"):
@@ -48,7 +49,7 @@ def derived(name: str, *, cluster: str | None) -> int | None:
 def fletcher8(text: str) -> int:
     """Return the checksum that Go's uint8 arithmetic gives over the UTF-8 bytes, 0x00..0xEE."""
     low = high = 0
-    # A byte from the command line that is no UTF-8 arrives as a surrogate; Go would have taken it as it is.
+    # A byte from the command line that is not UTF-8 arrives as a surrogate; Go would have taken it as it is.
     for byte in text.encode(errors="surrogateescape"):
         low = ((low + byte) & 0xFF) % 15
         high = (high + low) % 15

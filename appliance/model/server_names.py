@@ -4,13 +4,13 @@ import hashlib
 import re
 from typing import Final
 
-_LONGEST: Final = 63  # of a name of ours: boards have records of fixed length
+_LONGEST: Final = 63  # maximum of our names: boards have records of fixed length
 _DIGEST: Final = 8
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]", re.ASCII)
 
 
 def server_name(node: str) -> str:
-    """Return the server's name: the Node's; of one that is too long the beginning, and digits of a hash."""
+    """Return the server's name: the Node's; if too long, its beginning and digits of a hash."""
     name = _FOREIGN.sub("-", node)
     if name and len(name) <= _LONGEST:
         return name

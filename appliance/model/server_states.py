@@ -1,14 +1,14 @@
-"""The states of a server, in HAProxy's words: what its checks say, what the operator says, and both together.
+"""The states of a server, in HAProxy's words: by its checks, by the operator, and both together.
 
 HAProxy calls the first the operational and the second the administrative state (management.txt, `show servers
-state`). The board of the prober stores the numbers, so that a number never changes its meaning.
+state`). The board of the prober stores the numbers, so a number never changes its meaning.
 """
 
 from enum import IntEnum, StrEnum
 
 
 class HealthVerdict(IntEnum):
-    """What the checks of a server say. UNKNOWN until its first check has ended."""
+    """The state of a server by its checks. UNKNOWN until its first check has ended."""
 
     UNKNOWN = 0
     UP = 1
@@ -16,7 +16,7 @@ class HealthVerdict(IntEnum):
 
 
 class AdminState(IntEnum):
-    """What the operator has ordered for a server (HAProxy's `set server state`).
+    """The operator's order for a server (HAProxy's `set server state`).
 
     DRAIN gives it no new connections, MAINT takes it out of service.
     """

@@ -7,34 +7,34 @@ MOST_WEIGHT: Final = 256
 """Largest weight of a server, as in HAProxy."""
 
 MOST_PERCENT: Final = 100 * MOST_WEIGHT
-"""Largest part of a weight, in percent: more says nothing else (HAProxy's own limit)."""
+"""Largest part of a weight, in percent: more has no further effect (HAProxy's own limit)."""
 
 _LONGEST: Final = 8
 
 
 class WeightError(ValueError):
-    """The text is not a weight; says what is."""
+    """The text is not a weight; the message describes one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorWeight:
-    """A weight as it was given: `value` is absolute, 0 to 256, or a part of the configured one in percent.
+    """An operator's weight: `value` is absolute, 0 to 256, or a part of the configured one in percent.
 
     A part stays a part when the configuration changes. It may be a fraction: half of a weight of 1 is a half,
-    where HAProxy rounds it down to 0 and takes the server out.
+    while HAProxy rounds it down to 0 and takes the server out.
     """
 
     value: int
     percent: bool
 
     def of(self, configured: int) -> float:
-        """Return the weight of a server that has this one in the configuration."""
+        """Return the weight of a server with this configured one."""
         if not self.percent:
             return float(self.value)
         return min(configured * self.value / 100, float(MOST_WEIGHT))
 
     def keeps(self, configured: int) -> bool:
-        """Return whether it asks for what the configuration says anyway."""
+        """Return whether it equals the configured weight anyway."""
         return self.value == (100 if self.percent else configured)
 
     def __str__(self) -> str:
@@ -56,5 +56,5 @@ def operator_weight(text: str) -> OperatorWeight:
 
 
 def asked_weight(configured: int, operators: OperatorWeight | None) -> float:
-    """Return the whole weight of a server, before slow start: the operator's where there is one."""
+    """Return the full weight of a server, before slow start: the operator's if there is one."""
     return float(configured) if operators is None else operators.of(configured)

@@ -1,4 +1,4 @@
-"""What became of take-overs by other appliances, since the runtime directory was begun."""
+"""Results of take-overs by other appliances, since the runtime directory was made."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
-    """One that went well: when (Unix seconds), and from which release and process by which release."""
+    """A successful one: when (Unix seconds), and from which release and process by which release."""
 
     when: float
     version: str
@@ -17,7 +17,7 @@ class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedTakeOver(msgspec.Struct, frozen=True, kw_only=True):
-    """One that did not: when (Unix seconds), the release and process that wanted to, and why it could not.
+    """A failed one: when (Unix seconds), the release and process that tried, and why it failed.
 
     `version` is "" and `pid` 0 for one that could not even ask.
     """
@@ -37,16 +37,16 @@ class TakeOvers(msgspec.Struct, frozen=True, kw_only=True):
     last_failed: FailedTakeOver | None = None
 
     def with_done(self, last: TakenOver) -> "TakeOvers":
-        """Return the same with one more that went well."""
+        """Return the same with one more success."""
         return msgspec.structs.replace(self, done=self.done + 1, last=last)
 
     def with_failed(self, last: FailedTakeOver) -> "TakeOvers":
-        """Return the same with one more that did not."""
+        """Return the same with one more failure."""
         return msgspec.structs.replace(self, failed=self.failed + 1, last_failed=last)
 
     @property
     def failure(self) -> FailedTakeOver | None:
-        """Return the last one that failed, None where one went well after it."""
+        """Return the last failure, None if one succeeded after it."""
         if self.last and self.last_failed and self.last.when > self.last_failed.when:
             return None
         return self.last_failed

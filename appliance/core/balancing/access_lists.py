@@ -1,4 +1,4 @@
-"""Who may connect: allow and deny lists of networks, looked up by the client's address."""
+"""Which clients may connect: allow and deny lists of networks, looked up by the client's address."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class NetworkSet:
 
 
 class AccessLists:
-    """Who may use a frontend: not the denied, and with an allow list only the allowed (deny wins)."""
+    """Which clients may use a frontend: an allow list admits only its networks, and deny wins."""
 
     def __init__(self, *, allow: Iterable[str], deny: Iterable[str]) -> None:
         self._allow = NetworkSet(allow) if (allow := tuple(allow)) else None

@@ -1,9 +1,9 @@
 """The balance algorithms: which of the eligible members takes a connection.
 
-The names are HAProxy's `balance` words. All keep their state in the members' `turn` (a virtual time that
-grows by 1/weight with each connection) or have none, so that members may come, go and change weight at any
-moment. A weight is the effective one that `health` publishes: the configured weight, less while a slow start
-lasts; `first` has no use for it.
+The names are HAProxy's `balance` words. Algorithms keep their state in the members' `turn` (a virtual time
+that grows by 1/weight with each connection) or have none, so members may come, go and change weight at any
+moment. A weight is the effective one that `health` publishes: the configured weight, less during a slow
+start; `first` does not use it.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from appliance.model.snapshot.pools import Balance
 
 _MASK: Final = (1 << 64) - 1
 _CACHE_SIZE: Final = 8192
-"""Keys whose member is remembered: one client makes many connections, and each score costs a logarithm."""
+"""Keys whose member is cached: one client makes many connections, and each score costs a logarithm."""
 
 
 class Balancer(Protocol):
     """Chooses a member; `members` is never empty and all weights are above 0."""
 
     sticky: bool
-    """Whether a key belongs to one member, so that it waits for that one when it is full."""
+    """Whether a key belongs to one member, so that it waits for that member when it is full."""
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:
         """Return the member that takes the next connection of `key`."""
@@ -35,15 +35,15 @@ class Balancer(Protocol):
         ...
 
     def members_changed(self) -> None:
-        """Note that other members are eligible now; the pool calls it after every change."""
+        """Store that other members are eligible now; the pool calls it after every change."""
         ...
 
 
 class RoundRobin:
-    """Stride scheduling (Waldspurger): the member with the first turn; a connection puts it off by 1/weight.
+    """Stride scheduling (Waldspurger): the member with the first turn; a connection delays it by 1/weight.
 
     The order is that of smooth weighted round robin, with weights that may be fractions and that change while
-    they are used, as they do in a slow start.
+    they are used, as in a slow start.
     """
 
     sticky = False
@@ -63,14 +63,14 @@ class RoundRobin:
         return chosen
 
     def postpone(self, chosen: PoolMember) -> None:
-        """Put the member's turn off by one connection."""
+        """Delay the member's turn by one connection."""
         step = 1.0 / chosen.weight
         turn = chosen.turn
         earliest = self._now - step * self._max_lag
         if turn > self._now:
             self._now = turn
         elif turn < earliest:
-            # It was down or full: it gets its share from now on. All that it has missed at once would be a
+            # It was down or full: it gets its share from now on. To make up for all it missed would be a
             # burst of connections to a server that has just come back.
             turn = earliest
         chosen.turn = turn + step
@@ -86,7 +86,7 @@ class RoundRobin:
 
 
 class LeastConnections(RoundRobin):
-    """The member with the fewest connections for its weight, in turn where several have as few."""
+    """The member with the fewest connections for its weight; in turn among equals."""
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the least loaded member."""
@@ -96,7 +96,7 @@ class LeastConnections(RoundRobin):
 
 
 class RandomOfTwo(RoundRobin):
-    """Two members drawn by weight, the less loaded one of them; in turn where both are as loaded.
+    """The less loaded of two members drawn by weight; in turn if they are equal.
 
     HAProxy's `random(2)`: several load balancers that each see only their own connections do not all choose
     the same server (Mitzenmacher, "The Power of Two Choices"). Short connections leave no load behind to
@@ -121,7 +121,7 @@ class RandomOfTwo(RoundRobin):
 
 
 class First(RoundRobin):
-    """The first member in the configuration's order: those that are full are not among the members.
+    """The first member in the configuration's order; full ones are not among the members.
 
     HAProxy's `first`: as few servers as possible are used, each up to its limit.
     """
@@ -134,7 +134,7 @@ class First(RoundRobin):
 class Rendezvous:
     """Weighted rendezvous hashing: each member has a score for a key, the highest takes it.
 
-    The scores depend on nothing but key, name and weight: they are the same in every worker, generation and
+    The scores depend only on key, name and weight: they are the same in every worker, generation and
     appliance, and a member that leaves moves only its own keys (HAProxy's `hash-type consistent`).
     """
 
@@ -175,12 +175,12 @@ def highest(members: Sequence[PoolMember], key: bytes) -> PoolMember:
 
 
 def seed(data: bytes) -> int:
-    """Return 64 bits that every process computes alike from `data`."""
+    """Return 64 bits of `data`, the same in every process."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
 
 
 def balancer(kind: Balance, *, random: Random) -> Balancer:
-    """Return the algorithm of that name; `random` is drawn from by `random` alone."""
+    """Return the algorithm of that name; `random` is used by the algorithm `random` alone."""
     match kind:
         case Balance.ROUNDROBIN:
             return RoundRobin()

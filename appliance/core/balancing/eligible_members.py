@@ -1,8 +1,8 @@
-"""Which members of a pool take new connections: those that are up, in a panic the others too, then backups.
+"""Which members of a pool take new connections: those that are up; in a panic the others too; then backups.
 
-Of several backups the first that is up takes all of them: two servers that both believe to be the one that is
-written to (Galera, Redis) would part for good. The words are HAProxy's (`backup`, `weight`,
-`option allbackups`) and Envoy's (`panic`, its panic threshold).
+Of several backups the first that is up takes all of them: two servers that both believe themselves to be the
+one to write to (Galera, Redis) would diverge for good. The words are HAProxy's (`backup`, `weight`, `option
+allbackups`) and Envoy's (`panic`, its panic threshold).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,7 +14,7 @@ from appliance.model.server_states import AdminState, ServerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EligibleMembers:
-    """The members that take new connections; `panic` says that their checks do not count."""
+    """The members that take new connections; `panic`: their checks do not count."""
 
     members: tuple[PoolMember, ...]
     panic: bool
@@ -29,10 +29,10 @@ def eligible_members(
 ) -> EligibleMembers:
     """Return which members take new connections; `members` are in the configuration's order.
 
-    `panic` is the part of the servers that have to be up. With fewer up it is more likely that the checks are
-    wrong than that so many servers are down, and those that are left could not carry the load of all.
-    `serving` are those that take connections so far: backups among them go on while a server before them is
-    checked for the first time, where others are not used before it is known that it is not up.
+    `panic` is the part of the servers that must be up. With fewer up it is more likely that the checks are
+    wrong than that so many servers are down, and the rest could not carry the load of all. `serving` are the
+    members that take connections so far: backups among them continue while a server before them has its first
+    check, but others are not used until that server is known to be down.
     """
     reachable = [member for member in members if member.address is not None]
     primaries = [member for member in reachable if not member.config.backup]
@@ -57,7 +57,7 @@ def _used_backups(
     all_backups: bool,
     serving: Collection[PoolMember],
 ) -> list[PoolMember]:
-    """Return the backups that stand in for the primaries: the first that is up, or all that are."""
+    """Return the backups that replace the primaries: the first that is up, or all that are."""
     up = [member for member in backups if is_up(member)]
     used = up if all_backups else up[:1]
     if used and used[0] in serving:
@@ -67,14 +67,14 @@ def _used_backups(
 
 
 def _may_come_up(member: PoolMember) -> bool:
-    """Whether the first check has not ended of a member that the operator wants."""
+    """Whether a member that the operator wants has not ended its first check."""
     return member.state is ServerState.CHECKING and _is_wanted(member)
 
 
 def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: float) -> bool:
-    """Return whether too few are up of those that the operator wants and the checks have judged.
+    """Return whether too few members are up of those that the operator wants and the checks have judged.
 
-    With none up the checks are waited for where they have not ended: the next one may be.
+    With none up, pending first checks are awaited: the next one may be up.
     """
     if not up and any(member.state is ServerState.CHECKING for member in primaries):
         return False

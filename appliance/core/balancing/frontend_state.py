@@ -1,4 +1,4 @@
-"""A frontend as one worker sees it: its configuration flattened for the data path, and its counters."""
+"""A frontend in one worker: its configuration flattened for the data path, and its counters."""
 
 from appliance.core.balancing.access_lists import AccessLists
 from appliance.core.balancing.sni_routes import SniRoutes
@@ -47,7 +47,7 @@ class FrontendState:
         return 0 < self.limit <= self.current
 
     def apply(self, config: Frontend, *, workers: int, index: int) -> None:
-        """Obey another configuration from the next connection, the next timeout and the next limit on."""
+        """Use another configuration from the next connection, timeout and limit on."""
         self.config = config
         self.limit = share(config.max_connections, workers=workers, index=index)
         self.timeout_client = config.timeout_client
@@ -62,13 +62,13 @@ class FrontendState:
     def expiry(self, now: float, *, chance: float) -> float:
         """Return when a connection that begins now is too old; `chance` is a random number from 0 to 1.
 
-        The jitter keeps connections that began together, after a reload of their clients, from ending
+        The jitter prevents connections that began together, after a reload of their clients, from ending
         together.
         """
         return now + self.max_age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))
 
     def counters(self) -> FrontendCounters:
-        """Return what the worker's board shows of this frontend."""
+        """Return the record of this frontend on the worker's board."""
         return FrontendCounters(
             name=self.name,
             current=self.current,

@@ -1,4 +1,4 @@
-"""One server of a pool as one worker sees it: what balancing decides by, and what it has counted."""
+"""One server of a pool in one worker: the values that balancing decides by, and its counters."""
 
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight, asked_weight
@@ -9,16 +9,14 @@ Address = tuple[str, int]
 
 
 class PoolMember:
-    """A server with its state and counters. `limit` is this worker's share of max_connections, 0 is none.
+    """A server with its state and counters. `limit` is this worker's share of max_connections, 0 for none.
 
     From the health board: `state` and `admin` (the operator's state), `weight` (the effective one: less than
-    the whole one in a slow start), `operator_weight` (None for the configured one),
-    `unreachable` (nothing answers at its address) and `address`, None while the server's name has not been
-    resolved.
-
-    `turn` and `seed` belong to the balance algorithms. `errors` counts connects in a row that failed at the
-    server (HAProxy's `observe layer4`), `queued` the connections that wait for it. What the others count is
-    said at `ServerCounters`. Bytes are as seen from the client: `bytes_in` came from it.
+    the full one in a slow start), `operator_weight` (None for the configured one), `unreachable` (nothing
+    answers at its address) and `address`, None while the server's name has not been resolved. `turn` and
+    `seed` belong to the balance algorithms. `errors` counts connects in a row that failed at the server
+    (HAProxy's `observe layer4`), `queued` the connections that wait for it. `ServerCounters` describes the
+    other counters. Bytes are as seen from the client: `bytes_in` came from it.
     """
 
     # A plain class: its attributes are fields of a C struct when compiled, which a dataclass's are not.
@@ -101,7 +99,7 @@ class PoolMember:
         return f"{self.pool}/{self.config.name}"
 
     def count_connect(self, queued: float, seconds: float) -> None:
-        """Count a connect that was made after so many seconds, and so many in the queue before."""
+        """Count a connect that took so many seconds, and so many in the queue before."""
         self.connected += 1
         self.queue_seconds += queued
         self.connect_seconds += seconds
@@ -109,15 +107,15 @@ class PoolMember:
         self.longest_connect = max(self.longest_connect, seconds)
 
     def count_end(self, seconds: float) -> None:
-        """Count the end of a session that had been connected; it was so many seconds long."""
+        """Count the end of a session that had been connected and lasted so many seconds."""
         self.ended += 1
         self.session_seconds += seconds
         self.longest_session = max(self.longest_session, seconds)
 
     def count_error(self) -> bool:
-        """Count an error of the server; return whether its `error_limit` is reached: `health` is told then.
+        """Count an error of the server; return whether `error_limit` is reached: `health` is then notified.
 
-        As with HAProxy's `error-limit`, counting begins anew then.
+        As with HAProxy's `error-limit`, the count then starts anew.
         """
         self.errors += 1
         limit = self.config.check.error_limit if self.config.check else 0
@@ -132,7 +130,7 @@ class PoolMember:
         return 0 < self.limit <= self.current
 
     def counters(self) -> ServerCounters:
-        """Return what the worker's board shows of this server."""
+        """Return the record of this server on the worker's board."""
         return ServerCounters(
             pool=self.pool,
             server=self.name,

@@ -1,7 +1,7 @@
 """The queue of a pool: connections that wait for a server with room, bounded by the pool's `max_queue`.
 
-HAProxy has a queue for each server and one for the backend. Here there is one, and each connection notes
-whether it waits for one server alone: so it keeps its place in the order when the servers change.
+HAProxy has a queue for each server and one for the backend. Here there is only one, and each connection
+stores whether it waits for one particular server: so it keeps its position when the servers change.
 """
 
 from collections.abc import Callable, Collection
@@ -10,7 +10,7 @@ from typing import Protocol
 from appliance.core.balancing.pool_member import PoolMember
 
 Wish = tuple[PoolMember | None, Collection[PoolMember]]
-"""The member that a connection counts as queued at, None for none, and the members that it avoids."""
+"""The member that a connection counts as queued at, or None, and the members that it avoids."""
 
 
 class Waiter(Protocol):
@@ -36,7 +36,7 @@ class PoolQueue:
             member.queued += 1
 
     def remove(self, waiter: Waiter) -> None:
-        """Take a connection out, wherever it stands; nothing happens where it does not wait."""
+        """Take a connection out, at any position; do nothing if it does not wait."""
         if waiter not in self.waiting:
             return
         member, _ = self.waiting.pop(waiter)
@@ -44,7 +44,7 @@ class PoolQueue:
             member.queued -= 1
 
     def take_first(self, suits: Callable[[Wish], bool]) -> Waiter | None:
-        """Take out the first connection whose wish suits, None where there is none."""
+        """Take out the first connection whose wish suits, None if there is none."""
         for waiter, wish in self.waiting.items():
             if suits(wish):
                 self.remove(waiter)

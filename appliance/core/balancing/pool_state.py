@@ -1,7 +1,7 @@
 """The balancing decision: which server takes a connection, whether it waits, or why it is refused.
 
-One `PoolState` for each pool of a worker. It moves no bytes and knows no socket: `place` decides, `release`
-says whose turn in the queue has come.
+One `PoolState` for each pool of a worker. It moves no bytes and uses no socket: `place` decides, `release`
+returns the next connection of the queue.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,7 +27,7 @@ Health = Mapping[tuple[str, str], ServerHealthRecord]
 
 _OUT_OF_SERVICE: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
 _APART: Final = 1e-6
-"""Distance of the first turns: it orders members of one weight, and is nothing against any 1/weight."""
+"""Distance of the first turns: it orders members of one weight, and is negligible against any 1/weight."""
 
 
 class MustWait(Enum):
@@ -45,11 +45,11 @@ WAIT: Final = MustWait.WAIT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostMembers:
-    """The members that a change has taken out of service, for the sessions that they have.
+    """The members that a change has taken out of service, for their sessions.
 
     `down` has just gone down or into maintenance: a session that is not connected there yet goes elsewhere.
-    `closing` are those whose connected sessions end too, by the pool's `on_down` (HAProxy's
-    `on-marked-down shutdown-sessions`).
+    `closing` are those whose connected sessions end too, by the pool's `on_down` (HAProxy's `on-marked-down
+    shutdown-sessions`).
     """
 
     down: tuple[PoolMember, ...]
@@ -57,9 +57,9 @@ class LostMembers:
 
 
 class PoolState:
-    """A pool as one of `workers` workers sees it; every limit is this worker's share.
+    """A pool in one of `workers` workers; every limit is this worker's share.
 
-    Each worker begins the round with another server, so that several of them together stay even.
+    Each worker begins the round with another server, so that several workers together stay even.
     """
 
     def __init__(self, config: Pool, *, workers: int, index: int, random: Random) -> None:
@@ -69,7 +69,7 @@ class PoolState:
         self._workers, self._index, self._random = workers, index, random
         self._health: Health = {}
         self._queue = PoolQueue()
-        self._waiting = self._queue.waiting  # the same dict: asked with every end, where a call would cost
+        self._waiting = self._queue.waiting  # the same dict: used at every end, where a call would cost
         self._eligible: tuple[PoolMember, ...] = ()
         self._checking = False
         self._has_up = False
@@ -78,7 +78,7 @@ class PoolState:
 
     @property
     def counted(self) -> tuple[PoolMember, ...]:
-        """Members, and those that were removed from the configuration and have sessions still."""
+        """Members, and those that were removed from the configuration and still have sessions."""
         return (*self.members, *self._removed.values())
 
     @property
@@ -88,7 +88,7 @@ class PoolState:
 
     @property
     def has_up(self) -> bool:
-        """Whether a server takes new connections that is up, and not only tried in a panic."""
+        """Whether a server that is up takes new connections, and not only one that is tried in a panic."""
         return self._has_up
 
     @property
@@ -97,9 +97,9 @@ class PoolState:
         return len(self._waiting)
 
     def apply(self, config: Pool) -> LostMembers:
-        """Obey another configuration; members that stay keep their counters and sessions.
+        """Use another configuration; members that stay keep their counters and sessions.
 
-        So does one that comes back while it has sessions still. Returns what `observe` does.
+        So does one that comes back while it still has sessions. Returns the result of `observe`.
         """
         replaced = config.balance is not self.config.balance
         self.config = config
@@ -118,7 +118,7 @@ class PoolState:
         return self.observe(self._health)
 
     def observe(self, health: Health) -> LostMembers:
-        """Apply the health board's states, weights and addresses; return the members that are lost by it."""
+        """Apply the health board's states, weights and addresses; return the members thereby lost."""
         self._health = health
         unreachable = [member for member in self.members if member.unreachable]
         down = [
@@ -139,10 +139,10 @@ class PoolState:
         return (member for member in self.members if member.unreachable and member not in unreachable)
 
     def place(self, key: bytes, avoid: Collection[PoolMember] = ()) -> PoolMember | MustWait | EndReason:
-        """Return the member that takes a connection, which now counts there, or what else happens to it.
+        """Return the member that takes a connection, which now counts there, or another decision.
 
-        `key` is what the algorithms `source` and `hash` look at. Members in `avoid` are used only where there
-        is no other one (HAProxy's `option redispatch`).
+        `key` is the input of the algorithms `source` and `hash`. Members in `avoid` are used only if there is
+        no other one (HAProxy's `option redispatch`).
         """
         eligible = self._without(avoid) if avoid else self._eligible
         if not eligible:
@@ -152,14 +152,14 @@ class PoolState:
         return _count(self._balancer.choose(eligible, key))
 
     def join(self, server: Server) -> PoolMember:
-        """Count a connection of another worker at its server, whatever the state of that is.
+        """Count a connection of another worker at its server, whatever the server's state.
 
-        A server that the configuration has no more is kept for as long as it has connections.
+        A server that is no longer configured is kept for as long as it has connections.
         """
         known = {member.name: member for member in self.counted}
         member = known.get(server.name)
         if member is None:
-            place = seed(server.name.encode())  # as it would be here, should the server come back
+            place = seed(server.name.encode())  # as it would be here, if the server comes back
             member = PoolMember(
                 pool=self.config.name, config=server, address=None, limit=0, seed=place, turn=0.0
             )
@@ -168,13 +168,13 @@ class PoolState:
         return member
 
     def has_others(self, avoid: Collection[PoolMember]) -> bool:
-        """Return whether a member takes new connections that is not to be avoided."""
+        """Return whether a member outside `avoid` takes new connections."""
         return any(member not in avoid for member in self._eligible)
 
     def enqueue(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> EndReason | None:
-        """Put a connection at the end of the queue; return the reason where `max_queue` already wait.
+        """Put a connection at the end of the queue; return the reason if `max_queue` already wait.
 
-        `avoid` are members that it does not wait for as long as there is another.
+        It does not wait for members in `avoid` as long as there is another.
         """
         if 0 < self._max_queue <= len(self._waiting):
             return EndReason.QUEUE_FULL
@@ -182,16 +182,16 @@ class PoolState:
         return None
 
     def wait(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> None:
-        """Put a connection at the end of the queue, however many wait: another worker had let it in."""
+        """Put a connection at the end of the queue, however many wait: another worker had accepted it."""
         member = self._wanted(key, avoid) if self._eligible else None
         self._queue.add(waiter, member, avoid=avoid)
 
     def dequeue(self, waiter: Waiter) -> None:
-        """Take a connection out of the queue; nothing happens where it does not wait."""
+        """Take a connection out of the queue; do nothing if it does not wait."""
         self._queue.remove(waiter)
 
     def release(self, member: PoolMember) -> Waiter | None:
-        """Count a connection off; return who may try `place` in its stead, taken out of the queue."""
+        """Count a connection off; return the one that may try `place` instead, taken out of the queue."""
         member.current -= 1
         if self._removed and not member.current:
             self._removed.pop(member.name, None)
@@ -203,7 +203,7 @@ class PoolState:
         return self._queue.take_first(lambda wish: self._suits(wish, member))
 
     def depart(self, member: PoolMember) -> None:
-        """Count a connection off that goes on in another worker: its server is as busy as before."""
+        """Count a connection off that continues in another worker: its server is as busy as before."""
         member.current -= 1
         if self._removed and not member.current:
             self._removed.pop(member.name, None)
@@ -218,7 +218,7 @@ class PoolState:
         return self._queue.take_all(but=but)
 
     def _place_limited(self, eligible: tuple[PoolMember, ...], key: bytes) -> PoolMember | MustWait:
-        """Pass over full members, except where the key belongs to one."""
+        """Skip full members, unless the key belongs to one."""
         if not self._balancer.sticky:
             eligible = tuple(member for member in eligible if not member.full)
             if not eligible:
@@ -227,13 +227,13 @@ class PoolState:
         return WAIT if chosen.full else _count(chosen)
 
     def _without(self, avoid: Collection[PoolMember]) -> tuple[PoolMember, ...]:
-        """Return the eligible members that are not to be avoided, or all where there are no others."""
+        """Return the eligible members outside `avoid`, or all if there are no others."""
         if not avoid:
             return self._eligible
         return tuple(member for member in self._eligible if member not in avoid) or self._eligible
 
     def _wanted(self, key: bytes, avoid: Collection[PoolMember]) -> PoolMember:
-        """Return whom a connection waits for; where any will do, they are shown to share the queue."""
+        """Return the member that a connection waits for; if any will do, the one with the fewest queued."""
         eligible = self._without(avoid)
         if self._balancer.sticky:
             return self._balancer.choose(eligible, key)
@@ -251,7 +251,7 @@ class PoolState:
         if known is not None:
             known.config, known.limit = server, limit
             if known.name in self._removed:
-                # The algorithm may have been replaced meanwhile, and with it the time that its turn is in.
+                # The algorithm may have been replaced meanwhile, and with it the time of its turn.
                 known.turn = self._first_turn(position)
             return known
         return PoolMember(
@@ -264,7 +264,7 @@ class PoolState:
         )
 
     def _start_balancer(self, chosen: Balancer) -> None:
-        """Go on with another algorithm: its time begins anew, and so do the turns, which old times are in."""
+        """Switch to another algorithm: its time begins anew, and so do the turns, which use the old time."""
         self._balancer = chosen
         for position, member in enumerate(self.members):
             member.turn = self._first_turn(position)
@@ -286,9 +286,9 @@ class PoolState:
         return member.state in _OUT_OF_SERVICE and before not in _OUT_OF_SERVICE
 
     def _select(self) -> tuple[PoolMember, ...]:
-        """Return the members that take new connections; in a panic each has its whole weight.
+        """Return the members that take new connections; in a panic each has its full weight.
 
-        The board gives a server that is down the weight 0, and no algorithm can use that.
+        The board gives a server that is down the weight 0, which no algorithm can use.
         """
         selected = eligible_members(
             self.members,
@@ -310,7 +310,7 @@ def _count(member: PoolMember) -> PoolMember:
 
 
 def _address(server: Server, health: ServerHealthRecord | None) -> Address | None:
-    """Return where a server is: what is configured, or what `health` has resolved its name to."""
+    """Return the address of a server: the configured one, or the one `health` has resolved its name to."""
     if is_literal(server.host):
         return server.host, server.port
     if health is not None and health.host:

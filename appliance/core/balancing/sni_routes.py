@@ -1,7 +1,7 @@
-"""The pool of a client by the server name that it asks for: the first route that fits, as with HAProxy.
+"""The pool of a client by the server name that it requests: the first matching route, as with HAProxy.
 
-Names are looked up, so that thousands of them cost no more than a few; only regular expressions are gone
-through one by one.
+Names are looked up, so thousands of them cost no more than a few; only regular expressions are tried one by
+one.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from appliance.wire.checks.pattern_search import PatternSearch
 
 _WILDCARD: Final = "*."
 _MOST_WORK: Final = 10_000
-"""States that are looked at for one name, some 10 ms: the client chooses it. Beyond that nothing fits."""
+"""States tried for one name, some 10 ms: the client chooses the name. Beyond that nothing matches."""
 
 
 class SniRoutes:
@@ -33,7 +33,7 @@ class SniRoutes:
                 self._searches.append((position, PatternSearch(byte_pattern(route.regex, no_case=True))))
 
     def pool(self, name: str) -> str | None:
-        """Return the pool of a name in lower case; None where no route fits."""
+        """Return the pool of a name in lower case, None if no route matches."""
         first = min(self._named(name), default=len(self._pools))
         data, left = name.encode(), _MOST_WORK
         for position, search in self._searches:

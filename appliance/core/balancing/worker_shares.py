@@ -1,4 +1,4 @@
-"""Limits of a group divided among its workers, and what the limit of open files makes of them."""
+"""Limits of a group divided among its workers, as far as the limit of open files permits."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ _PIPES: Final = 256
 """Most pipes of a worker, as each holds up to a quarter of a megabyte of kernel memory."""
 
 _RESERVED: Final = 64
-"""Files of a worker that are no session's: listeners, boards, control sockets, the log."""
+"""Files of a worker that belong to no session: listeners, boards, control sockets, the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class Shortage:
 
 
 def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
-    """Return what a worker of the group lacks, None where it may open all the files that it can need.
+    """Return the shortage of open files of a worker, None if it may open all that it can need.
 
-    Only frontends with a pool count: what the worker answers itself is over in a moment.
+    Only frontends with a pool count: sessions that the worker answers itself are over in a moment.
     """
     wanted = -(-sum(each.max_connections for each in group.frontends if each.pool) // workers)
     sessions = session_limit(open_files)
@@ -32,20 +32,20 @@ def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
 
 
 def session_limit(open_files: int) -> int:
-    """Return how many sessions a worker can hold that may open so many files: two for each, and pipes."""
+    """Return how many sessions a worker with so many open files can hold: two files for each, and pipes."""
     return max(1, (open_files - _RESERVED) // 2 - pipe_limit(open_files))
 
 
 def pipe_limit(open_files: int) -> int:
-    """Return how many pipes for bulk a worker may hold that may open so many files."""
+    """Return how many pipes for bulk a worker with so many open files may hold."""
     return max(2, min(_PIPES, open_files // 16))
 
 
 def share(total: int, *, workers: int, index: int) -> int:
     """Return one worker's part of `total`, 0 (no limit) for 0.
 
-    The parts add up to `total` (largest remainder), except that nobody gets less than 1: a limit below the
-    number of workers would otherwise leave some of them without the server that their clients wait for.
+    The parts add up to `total` (largest remainder), except that none is less than 1: a limit below the number
+    of workers would otherwise leave some of them without the server that their clients wait for.
     """
     if total == 0:
         return 0

@@ -1,1 +1,1 @@
-"""The health of servers over time: when they are checked, and what the results make of verdict and weight."""
+"""The health of servers over time: when they are checked, and the verdicts and weights that result."""

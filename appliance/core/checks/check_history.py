@@ -1,4 +1,4 @@
-"""What monitoring wants to know of checks: how often a server went down, how long, how fast it answers."""
+"""Figures of checks for monitoring: how often a server went down, how long, how fast it answers."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from appliance.wire.boards.health_board import CHECK_BOUNDS, NO_CHECKS, PoolHeal
 
 @dataclass(slots=True, kw_only=True)
 class CheckHistory:
-    """Counters that never go back, as the health board has them; durations are seconds."""
+    """Counters that never decrease, as the health board has them; durations are seconds."""
 
     downs: int = 0
     failed_up: int = 0
@@ -34,7 +34,7 @@ class CheckHistory:
         )
 
     def check_ended(self, outcome: CheckOutcome, *, verdict: HealthVerdict) -> None:
-        """Count a check; `verdict` is that of before it."""
+        """Count a check; `verdict` is the one before it."""
         self.failed_up += not outcome.passed and verdict is not HealthVerdict.DOWN
         self.reused += outcome.reused
         self.check_seconds += outcome.duration
@@ -43,8 +43,8 @@ class CheckHistory:
     def verdict_changed(self, *, before: HealthVerdict, after: HealthVerdict, seconds: float) -> None:
         """Count a change of the verdict, `seconds` after the last change.
 
-        As in HAProxy the operator's word counts as a change too: what a server was down before a drain that
-        was ordered meanwhile is not in the sum.
+        As in HAProxy an operator's order counts as a change too: the sum lacks the time that a server was
+        down before a drain ordered meanwhile.
         """
         if after is HealthVerdict.DOWN:
             self.downs += 1
@@ -63,13 +63,13 @@ class PoolHistories:
     """How often whole pools were down, and how long: HAProxy's `chkdown` and `downtime` of a backend.
 
     A pool is down while none of its servers takes connections, because of checks or of the operator. HAProxy
-    counts both, but forgets at the end for how long it was by the operator's word: such a counter goes back.
-    With a server that no check has judged yet a pool is as it was. `now` is monotonic seconds, `wall` the
-    same in Unix seconds.
+    counts both, but at the end drops the time that was due to the operator: such a counter decreases. While a
+    server is not judged yet, its pool stays as it was. `now` is monotonic seconds, `wall` the same in Unix
+    seconds.
     """
 
     def __init__(self, records: Iterable[PoolHealthRecord], *, now: float, wall: float) -> None:
-        """Go on from what an earlier process published."""
+        """Continue from what an earlier process published."""
         self._pools = {
             each.pool: _PoolHistory(
                 each.downs, each.down_seconds, now - (wall - each.down_since) if each.down_since else None
@@ -78,7 +78,7 @@ class PoolHistories:
         }
 
     def look(self, servers: Mapping[str, Sequence[tuple[ServerState, float]]], *, now: float) -> None:
-        """Take state and effective weight of the servers of all pools; pools that are gone are forgotten."""
+        """Store state and effective weight of the servers of all pools; pools that are gone are forgotten."""
         self._pools = {pool: self._pools.get(pool) or _PoolHistory() for pool in servers}
         for pool, members in servers.items():
             _look_at(self._pools[pool], members, now)

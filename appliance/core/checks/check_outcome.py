@@ -1,4 +1,4 @@
-"""How one check of a server ended."""
+"""Result of one check of a server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,9 +12,9 @@ _PASSED: Final = frozenset({CheckResult.L4OK, CheckResult.L6OK, CheckResult.L7OK
 class CheckOutcome:
     """The result of one check.
 
-    `status` is the HTTP status, 0 where the check speaks no HTTP or got no status. `duration` is in seconds.
-    `detail` says in words why the check failed, "" when it passed. `reused` tells that it was made on a
-    connection of earlier checks.
+    `status` is the HTTP status, 0 if the check uses no HTTP or got no status. `duration` is in seconds.
+    `detail` is why the check failed, in words, "" when it passed. `reused`: it was made on a connection of
+    earlier checks.
     """
 
     result: CheckResult
@@ -30,9 +30,9 @@ class CheckOutcome:
 
     @property
     def unreachable(self) -> bool:
-        """Whether the check failed because nothing answered, not because of what was answered."""
+        """Whether the check failed because nothing answered, not because of the answer."""
         return self.result in UNREACHABLE
 
 
 UNCHECKED: Final = CheckOutcome(result=CheckResult.UNCHECKED)
-"""Stands for the last outcome until the first check has ended."""
+"""Used as the last outcome until the first check has ended."""

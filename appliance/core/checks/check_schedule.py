@@ -1,9 +1,9 @@
 """When a server is checked: HAProxy's `inter`, `fastinter`, `downinter` and `spread-checks`.
 
 Checks of all servers at the same moment would make a burst of packets and handshakes here, and on a machine
-that runs several of the servers. So each server has a place of its own in the interval, its `phase`.
-HAProxy's `spread-checks` adds something random to each interval; a fixed place keeps the pauses exact, so
-that it can be said how long it takes at most until a dead server is found.
+that runs several of the servers. So each server has its own place in the interval, its `phase`. HAProxy's
+`spread-checks` adds a random time to each interval; a fixed place keeps the pauses exact, so that the longest
+time to find a dead server is known.
 """
 
 import math
@@ -13,15 +13,15 @@ from appliance.model.snapshot.pools import Check
 
 
 def phase(pool: str, server: str) -> float:
-    """Return the same place in (0, 1] for the same server always, and places spread evenly over many."""
+    """Return a place in (0, 1]: always the same for a server, and evenly spread over many."""
     return (zlib.crc32(f"{pool}/{server}".encode()) + 1) / (1 << 32)
 
 
 def pause(check: Check, *, passed: bool, in_question: bool) -> float:
     """Return the seconds from the start of a check to that of the next one.
 
-    `passed` is how it ended, `in_question` whether the results so far may be on their way to another verdict:
-    then `fast_interval` counts (HAProxy's `fastinter`, for a server that is going up or going down).
+    `passed` is its result, `in_question` whether the results so far may lead to another verdict: then
+    `fast_interval` counts (HAProxy's `fastinter`, for a server that is going up or going down).
     """
     if in_question:
         return check.fast_interval
@@ -29,7 +29,7 @@ def pause(check: Check, *, passed: bool, in_question: bool) -> float:
 
 
 class CheckSchedule:
-    """When the next check of one server is `due`; None while none is to be made."""
+    """When the next check of one server is `due`; None if none is planned."""
 
     __slots__ = ("_asked_by_clients_at", "_clients_ask", "_in_place", "due")
 
@@ -40,15 +40,15 @@ class CheckSchedule:
         self._asked_by_clients_at = -math.inf
 
     def first(self, at: float | None) -> None:
-        """Have the next check made at a moment that depends on no earlier one; None for no check."""
+        """Plan the next check for a moment that depends on no earlier one; None for no check."""
         self.due = at
 
     def leave_place(self) -> None:
-        """Forget the server's place in the interval, which is another one now."""
+        """Forget the server's place in the interval, which has changed."""
         self._in_place = False
 
     def check_started(self, now: float) -> None:
-        """Note that a check begins: it answers the clients that failed up to now, later ones want another."""
+        """Store that a check begins: it serves the clients that failed so far; later ones need another."""
         if self._clients_ask:
             self._clients_ask = False
             self._asked_by_clients_at = now
@@ -61,7 +61,8 @@ class CheckSchedule:
         A client that failed while the check ran may know more than the check: the next one is made soon.
         """
         seconds = pause(check, passed=passed, in_question=in_question or self._clients_ask)
-        # The first checks of all servers come close together; the second ones find their place.
+        # The first checks of all servers come close together; their place in the interval counts from the
+        # second on.
         if not self._in_place:
             self._in_place = True
             seconds *= place
@@ -69,10 +70,10 @@ class CheckSchedule:
         self.due = max(started + seconds, now)
 
     def connect_failed(self, check: Check, now: float) -> bool:
-        """Plan a check at once, because clients cannot connect; True when it is earlier than the planned one.
+        """Plan a check at once, because clients cannot connect; True if it is earlier than the planned one.
 
         This is HAProxy's `observe layer4` with `on-error fastinter`. However many clients fail, only one
-        check for each `fast_interval` is made for them, so that they cannot make us flood the server.
+        check per `fast_interval` is made for them, so that they cannot make us flood the server.
         """
         if self.due is None:
             return False

@@ -1,7 +1,7 @@
 """Every server of the configuration with its health: what a reload or the operator changes in it.
 
-A server is known by its pool and name. Its health is kept as long as its address stays the same; a server at
-another address is another machine, about which nothing is known yet.
+A server is identified by its pool and name. Its health is kept as long as its address stays the same; a
+server at another address is another machine, of which nothing is known yet.
 """
 
 from collections import Counter
@@ -22,19 +22,19 @@ Key = tuple[str, str]
 """Pool and server."""
 
 _SPREAD: Final = 0.005
-"""Seconds between first checks: three masters are known at once, a thousand servers make no burst."""
+"""Seconds between first checks: three masters are judged at once, a thousand servers make no burst."""
 
 
 class UnknownServerError(Exception):
-    """There is no such pool or server; the message lists those that there are."""
+    """There is no such pool or server; the message lists the existing ones."""
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckedServer:
     """One server of a pool, with its health.
 
-    `host` is the literal address that checks and sessions go to, "" while the server's name has none.
-    `weight` is what an operator gave it, None where the configured weight holds.
+    `host` is the literal address for checks and sessions, "" while the server's name has none. `weight` is
+    the operator's, None if the configured weight holds.
     """
 
     pool: str
@@ -53,7 +53,8 @@ class CheckedServer:
 class CheckChanges:
     """What a new configuration changed: `stopped` and `started` are servers whose checks end and begin.
 
-    A server whose check is replaced by another one is in both. `events` are what became of servers by it.
+    A server whose check is replaced by another one is in both. `events` are the changes of servers that
+    result.
     """
 
     stopped: frozenset[Key]
@@ -64,9 +65,9 @@ class CheckChanges:
 class CheckedServers:
     """The servers of the snapshot that was applied last.
 
-    `admins` are the operator states by server, those of servers that are not configured now among them: a
-    server that leaves the configuration in maint is in maint when it comes back. `weights` are the same of
-    the operator's weights.
+    `admins` are the operator states by server, including servers that are not configured now: a server that
+    leaves the configuration in maint is in maint when it comes back. `weights` are the operator's weights,
+    kept alike.
     """
 
     def __init__(
@@ -90,10 +91,10 @@ class CheckedServers:
         )
 
     def apply(self, snapshot: Snapshot, *, now: float) -> CheckChanges:
-        """Follow the servers of a snapshot from now on, and return what that changed.
+        """Follow the servers of a snapshot from now on; return what that changed.
 
-        First checks are spread over a window that grows with the number of servers, but no longer than an
-        interval: three masters are known at once, and a thousand servers do not all get a handshake at once.
+        First checks are spread over a window that grows with the number of servers, but is no longer than an
+        interval: three masters are judged at once, and a thousand servers do not all get a handshake at once.
         """
         old, self.servers, self.snapshot = self.servers, {}, snapshot
         self._tallies = {}
@@ -114,9 +115,9 @@ class CheckedServers:
         )
 
     def restore(self, records: tuple[ServerHealthRecord, ...], *, now: float, wall: float) -> None:
-        """Go on from the records of an earlier process, for servers whose address has not changed since.
+        """Continue from the records of an earlier process, for servers whose address has not changed since.
 
-        A server with a name begins with the address that the name had last: a restart must not move it.
+        A server with a name begins with the last address of the name: a restart must not move it.
         """
         for record in records:
             checked = self.servers.get((record.pool, record.server))
@@ -129,21 +130,18 @@ class CheckedServers:
             checked.health.restore(record, now=now, wall=wall)
 
     def set_admin(self, pool: str, server: str, admin: AdminState, *, now: float) -> HealthEvent | None:
-        """Put a server into the state that the operator wants; return what that changed.
-
-        Raises UnknownServerError.
-        """
+        """Put a server into the operator's state; return what that changed. Raises UnknownServerError."""
         checked = self.find(pool, server)
         self.admins = self.admins_with(checked.key, admin)
         return checked.health.set_admin(admin, now=now)
 
     def admins_with(self, key: Key, admin: AdminState) -> dict[Key, AdminState]:
-        """Return the operator states as they will be with this one; servers that are ready have none."""
+        """Return the operator states including this one; servers that are ready have none."""
         others = {known: state for known, state in self.admins.items() if known != key}
         return others if admin is AdminState.READY else {**others, key: admin}
 
     def set_weight(self, key: Key, weight: OperatorWeight | None, *, now: float) -> bool:
-        """Give a server the weight that the operator wants, None for the configured one; True for a change.
+        """Give a server the operator's weight, None for the configured one; True for a change.
 
         Raises UnknownServerError.
         """
@@ -157,7 +155,7 @@ class CheckedServers:
         return True
 
     def weights_with(self, key: Key, weight: OperatorWeight | None) -> dict[Key, OperatorWeight]:
-        """Return the operator's weights as they will be with this one."""
+        """Return the operator's weights including this one."""
         others = {known: each for known, each in self.weights.items() if known != key}
         return others if weight is None else {**others, key: weight}
 
@@ -173,9 +171,9 @@ class CheckedServers:
         raise UnknownServerError(f"unknown server {pool}/{server}; known in {pool}: {', '.join(servers)}")
 
     def set_host(self, key: Key, host: str, *, now: float) -> bool:
-        """Store the address that a server's name stands for now; True when it is another one than before.
+        """Store the present address of a server's name; True if it has changed.
 
-        The health of a server that had an address begins anew then: it is another machine.
+        The health of a server that had an address then begins anew: it is another machine.
         """
         checked = self.servers[key]
         if host == checked.host:
@@ -194,7 +192,7 @@ class CheckedServers:
         return tally[ServerState.UP], tally.total()
 
     def unchecked(self, pool: str) -> int:
-        """Return of how many servers of a pool the first verdict is still to come."""
+        """Return how many servers of a pool have no first verdict yet."""
         return self._tally(pool)[ServerState.CHECKING]
 
     def _tally(self, pool: str) -> Counter[ServerState]:

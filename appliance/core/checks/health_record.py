@@ -1,4 +1,4 @@
-"""What the health board tells the workers and `appliance status` about a server."""
+"""The health board's record of a server, for the workers and `appliance status`."""
 
 from appliance.core.checks.checked_servers import CheckedServer
 from appliance.wire.boards.health_board import ServerHealthRecord
@@ -7,8 +7,8 @@ from appliance.wire.boards.health_board import ServerHealthRecord
 def record(checked: CheckedServer, *, now: float, wall: float) -> ServerHealthRecord:
     """Return the record of a server; `wall` is `now` in Unix seconds.
 
-    The board has times in Unix seconds, because the process that goes on from it after a restart, of the
-    machine even, has another monotonic clock.
+    The board has times in Unix seconds, because the process that continues from it after a restart (even of
+    the machine) has another monotonic clock.
     """
     health = checked.health
     last, checked_at = health.last, health.checked_at

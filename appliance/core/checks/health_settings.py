@@ -1,4 +1,4 @@
-"""What the configuration says about the health of one server."""
+"""The health settings of one server."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from appliance.model.snapshot.pools import Check, Pool, Server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthSettings:
-    """Settings of a pool and of one of its servers, put together.
+    """The combined settings of a pool and of one of its servers.
 
-    `check` is None for a server that is never checked and always up. `slow_start` is in seconds, 0.0 is none.
-    `weight` is the operator's where there is one.
-    `phase` is the server's place in its check interval, in (0, 1].
+    `check` is None for a server that is never checked and always up. `slow_start` is in seconds, 0.0 for
+    none. `weight` is the operator's if there is one. `phase` is the server's place in its check interval, in
+    (0, 1].
     """
 
     check: Check | None
@@ -23,7 +23,7 @@ class HealthSettings:
 
 
 def health_settings(pool: Pool, server: Server, weight: OperatorWeight | None = None) -> HealthSettings:
-    """Return the settings of a server; `weight` is what an operator gave it."""
+    """Return the settings of a server; `weight` is the operator's."""
     return HealthSettings(
         check=server.check,
         weight=asked_weight(server.weight, weight),

@@ -1,8 +1,8 @@
 """Whether a server that fails its checks answers at all.
 
-A server that answers badly (L7STS, L7RSP) still ends its connections itself, as an API server does that shuts
-down: its /readyz is red, and its requests are completed. On a server from which nothing comes (L4CON, L4TOUT,
-L6TOUT ...) sessions have nobody to end them. `on_down: auto` closes only those.
+A server that answers badly (L7STS, L7RSP) still ends its connections itself, such as an API server that shuts
+down: its /readyz is red, and its requests are completed. If nothing comes from a server (L4CON, L4TOUT,
+L6TOUT ...), no one ends its sessions. `on_down: auto` closes only those.
 """
 
 from appliance.core.checks.check_outcome import CheckOutcome
@@ -23,7 +23,7 @@ class Reachability:
         return bool(self._unanswered) and not self.unreachable
 
     def check_ended(self, outcome: CheckOutcome, *, needed: int) -> None:
-        """Learn from an outcome; `needed` checks in a row must be without an answer.
+        """Process an outcome; `needed` checks in a row must be without an answer.
 
         A bad answer counts at once: it cannot come from a server that is not there.
         """
@@ -36,5 +36,5 @@ class Reachability:
             self.unreachable = False
 
     def count_anew(self) -> None:
-        """Forget the checks in a row, and keep what they have shown: another check begins."""
+        """Forget the checks in a row, but keep their result: another check begins."""
         self._unanswered = 0

@@ -1,12 +1,12 @@
-"""One server's health over time: results of checks go in; verdict, weight and the next deadline come out.
+"""One server's health over time: from results of checks to verdict, weight and the next deadline.
 
-`now` is any clock that only grows, in seconds. What HAProxy's options `rise`, `fall`, `inter`, `fastinter`,
-`downinter`, `init-state`, `slowstart` and `observe layer4` do (configuration.txt 5.2) is in the modules
-beside this one, with one difference: a server whose `init` is `check` has no verdict until its first check
-has ended, where HAProxy knows only up and down.
+`now` is any clock that only grows, in seconds. HAProxy's options `rise`, `fall`, `inter`, `fastinter`,
+`downinter`, `init-state`, `slowstart` and `observe layer4` (configuration.txt 5.2) are in the other modules
+of this folder, with one difference: a server whose `init` is `check` has no verdict until its first check has
+ended, while HAProxy knows only up and down.
 
-The operator's word stands beside the verdict, as in HAProxy's `set server state`: a server in `drain` gets no
-new connections and is checked on; one in `maint` gets none and is not checked.
+The operator's state is separate from the verdict, as in HAProxy's `set server state`: a server in `drain`
+gets no new connections and is still checked; one in `maint` gets none and is not checked.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ _PRESUMED: Final = {
 
 
 class HealthEvent(StrEnum):
-    """What happened to a server, as logs name it.
+    """What happened to a server, in the words of logs.
 
     UNREACHABLE and ANSWERS are changes of a server that is down already: whether it answers at all decides
-    what becomes of the sessions on it.
+    what happens to its sessions.
     """
 
     UP = "server-up"
@@ -58,9 +58,9 @@ _ADMIN_EVENTS: Final = {
 class ServerHealth:
     """The state of one server, and when something is due for it.
 
-    `since` is when the verdict or the operator's word changed last. `streak` counts results equal to the last
-    one, `failed` all failed checks; `history` is what only monitoring wants to know. `tally` is how many of
-    the servers that share it are in which state: it is right at every change, and nobody has to count.
+    `since` is when the verdict or the operator's state changed last. `streak` counts results equal to the
+    last one, `failed` all failed checks; `history` is for monitoring only. `tally` counts the servers that
+    share it by state: it is updated at every change, so that no one has to count.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class ServerHealth:
         window: float = 0.0,
         admin: AdminState = AdminState.READY,
     ) -> None:
-        """Begin; the first check is due within `window` seconds, at the server's phase."""
+        """Start; the first check is due within `window` seconds, at the server's phase."""
         self.settings = settings
         self.admin = admin
         self.since = now
@@ -109,7 +109,7 @@ class ServerHealth:
 
     @property
     def weight(self) -> float:
-        """Effective weight: the configured one, or as much of it as slow start gives by now."""
+        """Effective weight: the configured one, or the part of it that slow start gives now."""
         return self._slow_start.share_of(self.settings.weight)
 
     @property
@@ -119,44 +119,44 @@ class ServerHealth:
 
     @property
     def unreachable(self) -> bool:
-        """Whether the server is down because nothing answers: sessions on it have nobody to end them."""
+        """Whether the server is down because nothing answers: no one ends its sessions."""
         return self.verdict is HealthVerdict.DOWN and self._reachability.unreachable
 
     @property
     def next_check(self) -> float | None:
-        """When the next check is due; None when nothing is to be checked."""
+        """When the next check is due; None if none is planned."""
         return self._schedule.due
 
     @property
     def deadline(self) -> float | None:
-        """When something is due next: a check or a step of slow start; None is never."""
+        """When the next check or step of slow start is due; None for never."""
         moments = [each for each in (self._schedule.due, self._slow_start.next_step) if each is not None]
         return min(moments, default=None)
 
     def count_in(self, tally: Counter[ServerState]) -> None:
-        """Share a tally from now on, and leave the one before."""
+        """Share a tally from now on, and leave the former one."""
         self.tally[self.state] -= 1
         self.tally = tally
         tally[self.state] += 1
 
     def tick(self, now: float) -> bool:
-        """Take the steps of slow start that are due; True when the weight has changed."""
+        """Take the steps of slow start that are due; True if the weight has changed."""
         return self._slow_start.advance(now, seconds=self.settings.slow_start)
 
     def check_started(self, now: float) -> None:
-        """Note that a check begins."""
+        """Store that a check begins."""
         self._schedule.check_started(now)
 
     def check_ended(self, outcome: CheckOutcome, *, started: float, now: float) -> HealthEvent | None:
-        """Judge the server by a check that began at `started`; return what that changed, None for nothing.
+        """Judge the server by a check that began at `started`; return what that changed, or None.
 
-        The operator may have put the server into maint while the check ran, or a new configuration may have
-        taken the check away: then its outcome counts for nothing.
+        If the operator has put the server into maint while the check ran, or a new configuration has removed
+        the check, its outcome is ignored.
         """
         check = self.settings.check
         if check is None or self.admin is AdminState.MAINT:
             return None
-        # Before the first check the streak is 0, so that it is 1 after it, whatever `last` stands for.
+        # Before the first check the streak is 0, so that it is 1 after it, whatever `last` is.
         self.streak = self.streak + 1 if outcome.passed is self.last.passed else 1
         self.failed += not outcome.passed
         self.history.check_ended(outcome, verdict=self.verdict)
@@ -164,22 +164,23 @@ class ServerHealth:
         self.checked_at = now
         was_unreachable = self.unreachable
         self._reachability.check_ended(outcome, needed=1 if self._presumed else check.fall)
-        # A server that goes down tells only that; whether it answers is an event of its own while it is down.
+        # A server that goes down reports only that; whether it answers is an event of its own while it is
+        # down.
         event = self._judge(check, now) or self._reachability_event(before=was_unreachable)
         self._presumed = False
         self._schedule_next(check, started=started, now=now)
         return event
 
     def check_not_made(self, *, started: float, now: float) -> None:
-        """Plan the next check where this one could not be made: that says nothing about the server."""
+        """Plan the next check if this one could not be made: that says nothing about the server."""
         if self.settings.check is not None and self.admin is not AdminState.MAINT:
             self._schedule_next(self.settings.check, started=started, now=now)
 
     def connect_failed(self, *, now: float) -> bool:
-        """Have the server checked soon, as clients cannot connect to it; True when a check is due earlier.
+        """Have the server checked soon, as clients cannot connect to it; True if a check is due earlier.
 
-        What clients meet is never a verdict: only the result of the check counts. A server that is down gets
-        no more checks for it.
+        Failures of clients are never a verdict: only the result of the check counts. A server that is down
+        gets no more checks for them.
         """
         check = self.settings.check
         if check is None or self.verdict is HealthVerdict.DOWN:
@@ -187,11 +188,11 @@ class ServerHealth:
         return self._schedule.connect_failed(check, now)
 
     def set_admin(self, admin: AdminState, *, now: float) -> HealthEvent | None:
-        """Obey the operator (HAProxy's `set server state`); return what that changed, None for nothing.
+        """Apply the operator's state (HAProxy's `set server state`); return what that changed, or None.
 
-        A server that leaves maint begins as at the start, unless it had failed before: then it has to rise.
-        Either way it gets its share back over slow start, as in HAProxy: whoever works on a machine restarts
-        things on it.
+        A server that leaves maint begins as at the start, unless it had failed before: then it must rise.
+        Either way slow start gives its share back, as in HAProxy: whoever works on a machine restarts things
+        on it.
         """
         if admin is self.admin:
             return None
@@ -210,7 +211,7 @@ class ServerHealth:
     def change_settings(
         self, settings: HealthSettings, *, now: float, window: float = 0.0
     ) -> HealthEvent | None:
-        """Go on with new settings for the same address; return what that changed, None for nothing.
+        """Continue with new settings for the same address; return what that changed, or None.
 
         The verdict stays: a reload must not take a server out. Another check begins a new streak, and is due
         within `window` seconds.
@@ -229,13 +230,13 @@ class ServerHealth:
         return None if self.verdict is HealthVerdict.UP else self._change_verdict(HealthVerdict.UP, now)
 
     def restore(self, record: ServerHealthRecord, *, now: float, wall: float) -> None:
-        """Go on from what an earlier process published last; `wall` is `now` in Unix seconds."""
+        """Continue from what an earlier process published last; `wall` is `now` in Unix seconds."""
         self.failed = record.failed
         self.history = CheckHistory.of(record)
         if record.admin is self.admin:
             self.since = now - (wall - record.since)
         if record.verdict is HealthVerdict.UNKNOWN:
-            return  # nothing to go on from: the first check decides, as at a first start
+            return  # nothing to continue from: the first check decides, as at a first start
         if self.settings.check is not None:
             self._restore_checks(record, now=now, wall=wall)
         weight = self.settings.weight
@@ -247,7 +248,7 @@ class ServerHealth:
         self.streak = record.streak
         self._reachability.unreachable = record.unreachable
         self._presumed = record.result is CheckResult.UNCHECKED
-        # Presumed down is not seen to fail: no slow start after that.
+        # Presumed down is not a failure: no slow start after that.
         self._was_away = record.verdict is HealthVerdict.DOWN and record.failed > 0
         self.last = CheckOutcome(
             result=record.result, status=record.status, duration=record.duration, detail=record.detail
@@ -262,7 +263,7 @@ class ServerHealth:
     def _leave_maint(self, now: float) -> None:
         self._was_away = True
         if self.verdict is HealthVerdict.DOWN:
-            return  # it had failed before: it has to rise, like any server that is down
+            return  # it had failed before: it must rise, like any server that is down
         self._become(self._presumed_verdict(), self.admin)
         self.last = UNCHECKED
         self.checked_at = None
@@ -297,8 +298,8 @@ class ServerHealth:
         return HealthEvent.UNREACHABLE if self.unreachable else HealthEvent.ANSWERS
 
     def _come_back(self, now: float) -> None:
-        # HAProxy's slowstart never applies at the start, only to a server that was seen to fail: with all
-        # servers at a twentieth of their weight nothing would be gained.
+        # HAProxy's slowstart never applies at the start, only to a server that has failed: with all servers
+        # at a twentieth of their weight nothing would be gained.
         if self._was_away and self.settings.slow_start > 0:
             self._begin_slow_start(now, step=1)
         self._was_away = False

@@ -1,7 +1,7 @@
-"""Whether the verdicts on servers are too old to be trusted: `appliance status` tells it as a problem.
+"""Whether the verdicts on servers are out of date, which `appliance status` reports as a problem.
 
-While `health` does not run or hangs, workers go on by the last verdicts: to take every server for down would
-end traffic that flows, and to take every server for up would send clients to those that were found down.
+While `health` does not run or hangs, workers use the last verdicts: to take every server for down would end
+working traffic, and to take every server for up would send clients to those that were found down.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from appliance.wire.boards.health_board import ServerHealthRecord
 
 
 def bound(check: Check, *, watchdog: float) -> float:
-    """Return the age in seconds that the last check of a server may have while `health` is well.
+    """Return the greatest age in seconds of a server's last check while `health` is well.
 
     That is the longest pause between two checks, the longest check, and `watchdog` seconds, after which a
     `health` that hangs is killed and replaced.

@@ -8,11 +8,11 @@ The table below is HAProxy's `rise` and `fall` (configuration.txt 5.2)::
     DOWN    --passed, RISE --> UP
 
 FIRST is the first check of a server, FALL are `fall` failures in a row, RISE are `rise` successes in a row.
-Between UP and DOWN HAProxy's page says "UP 2/3" or "DOWN 1/3" while a row is not long enough; here the
-verdict stays, and the length of the row is published beside it as `streak`.
+Between UP and DOWN HAProxy's page shows "UP 2/3" or "DOWN 1/3" while a row is not long enough; here the
+verdict stays, and the length of the row is published with it as `streak`.
 
 A verdict that was presumed (`init: up` or `init: down`, HAProxy's `init-state`) is changed by the first check
-alone, whatever `rise` and `fall` are: nobody has seen the server before.
+alone, whatever `rise` and `fall` are: the server has not been checked before.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class InARow(Enum):
     FALL = "fall"
 
     def count(self, check: Check) -> int:
-        """Return the number of results that the configuration of a check asks for."""
+        """Return the number of results that the configuration of a check requires."""
         match self:
             case InARow.FIRST:
                 return 1
@@ -49,13 +49,13 @@ CHANGES: Final[Mapping[tuple[HealthVerdict, bool], tuple[HealthVerdict, InARow]]
     (HealthVerdict.UP, False): (HealthVerdict.DOWN, InARow.FALL),
     (HealthVerdict.DOWN, True): (HealthVerdict.UP, InARow.RISE),
 }
-"""By verdict, and whether the last check passed. A result that is not here confirms the verdict."""
+"""By verdict, and whether the last check passed. A result that is missing here confirms the verdict."""
 
 
 def verdict_after(
     verdict: HealthVerdict, *, passed: bool, streak: int, presumed: bool, check: Check
 ) -> HealthVerdict:
-    """Return the verdict once another check has ended; `streak` counts equal results, this one included.
+    """Return the verdict after another check; `streak` counts equal results, including this one.
 
     `presumed` is whether no check has decided anything yet.
     """

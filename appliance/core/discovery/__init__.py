@@ -1,1 +1,1 @@
-"""Which servers a pool has by what the cluster's API says, and when that is believed."""
+"""Which servers a pool has according to the cluster's API, and when that is accepted."""

@@ -1,4 +1,4 @@
-"""What objects of the cluster amount to: servers of a source, API servers, and the end of a bootstrap."""
+"""From objects of the cluster to servers of a source, API servers, and the end of a bootstrap."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -22,7 +22,7 @@ _API_PORT: Final = 6443
 
 
 def nodes(found: Iterable[Node], choice: AddressChoice) -> tuple[FoundServer, ...]:
-    """Return the servers of Nodes, in the order of their names; a Node without an address is left out."""
+    """Return the servers of Nodes, sorted by name; a Node without an address is left out."""
     return tuple(
         FoundServer(name=node.metadata.name, host=host)
         for node in sorted(found, key=lambda each: each.metadata.name)
@@ -33,9 +33,9 @@ def nodes(found: Iterable[Node], choice: AddressChoice) -> tuple[FoundServer, ..
 def routers(
     slices: Iterable[EndpointSlice], controllers: Iterable[IngressController], choice: AddressChoice
 ) -> tuple[FoundServer, ...]:
-    """Return the servers of routers that are ready, in the order of their names.
+    """Return the servers of routers that are ready, sorted by name.
 
-    Ports are those of the endpoints; what the IngressController says of its Nodes' ports wins.
+    Ports are those of the endpoints; the IngressController's ports of its Nodes win.
     """
     said = _host_network(controllers)
     places: dict[str, dict[str, FoundServer]] = {}
@@ -49,14 +49,14 @@ def routers(
 
 
 def expects_proxy(controllers: Iterable[IngressController]) -> bool | None:
-    """Return whether routers expect the PROXY header, None where nothing is known of that."""
+    """Return whether routers expect the PROXY header, None if that is unknown."""
     known = [each for each in controllers if each.status is not None]
     said = _host_network(known)
     return (said is not None and said.protocol == _PROXY) if known else None
 
 
 def api_servers(slices: Iterable[EndpointSlice]) -> tuple[ApiAddress, ...]:
-    """Return the API servers that say themselves that they serve."""
+    """Return the API servers that report themselves as serving."""
     return tuple(
         ApiAddress(host=host, port=next((port.port for port in each.ports or () if port.port), _API_PORT))
         for each in slices
@@ -88,7 +88,7 @@ def _is_ready(endpoint: Endpoint) -> bool:
 
 
 def _of_node(places: dict[str, FoundServer], choice: AddressChoice) -> FoundServer | None:
-    """Return the one server of a Node, which has several addresses where both families are served."""
+    """Return the one server of a Node, which has several addresses if both families are served."""
     host = choice.choose([("InternalIP", each) for each in sorted(places)])
     return places[host] if host else None
 

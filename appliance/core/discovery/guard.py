@@ -1,8 +1,8 @@
-"""The rules that protect a pool from what the API says: what it calls gone may serve, and it may be wrong.
+"""The rules that protect a pool from the API: a server that it omits may serve, and the API may be wrong.
 
-Servers that are new are used at once, because checks decide about them. Servers that vanished are let go
+New servers are used at once, because checks decide about them. Vanished servers are removed
 
-- never all of them: a list that is empty changes nothing;
+- never all of them: an empty list changes nothing;
 - never the last ones that serve, whatever else is there;
 - never more than half of those that serve, unless others agree: the checks, or the API servers' own list.
 """
@@ -15,7 +15,7 @@ from appliance.model.snapshot.found_servers import FoundServer
 
 
 class Hold(StrEnum):
-    """Why servers stay that the API does not show any more."""
+    """Why servers stay that the API no longer shows."""
 
     EMPTY = "the list is empty: no server is let go"
     LAST = "no other server is up"
@@ -24,7 +24,7 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The servers from now on; `held` are the names of those that stay though they vanished, and why."""
+    """The servers from now on; `held` are the names of vanished ones that stay, and why."""
 
     servers: tuple[FoundServer, ...]
     held: tuple[str, ...] = ()
@@ -38,10 +38,10 @@ def decide(
     up: Collection[str],
     gone: Collection[str],
 ) -> Decision:
-    """Return which servers there are from now on.
+    """Return the servers from now on.
 
-    `current` are those until now, `shown` what the API shows. `up` are the names of current ones that checks
-    say are up, `gone` those that somebody else says do not serve.
+    `current` are those until now, `shown` the API's. `up` are the names of current ones that are up by
+    checks, `gone` those that another source reports as not serving.
     """
     known = {each.name: each for each in current}
     wanted = {each.name: each for each in shown}
@@ -56,7 +56,7 @@ def decide(
 def _held(
     vanished: set[str], serving: set[str], *, empty: bool, gone: set[str]
 ) -> tuple[Hold | None, set[str]]:
-    """Return why some of those that vanished stay, and which."""
+    """Return why some of the vanished servers stay, and which."""
     if vanished and empty:
         return Hold.EMPTY, vanished
     leaving = vanished & serving

@@ -1,7 +1,7 @@
-"""The servers of one source over time: what the API shows, when that is believed, what stays anyhow.
+"""The servers of one source over time: what the API shows, when that is accepted, which ones stay anyhow.
 
-`decide` is called when something has changed, and once a second while servers are held: the checks of those
-that came, or of those that vanished, may have spoken.
+Call `decide` when something has changed, and once a second while servers are held: the checks of those that
+came, or of those that vanished, may have new results.
 """
 
 from collections.abc import Collection
@@ -16,10 +16,10 @@ from appliance.model.snapshot.found_servers import FoundServer, FoundSource
 Value = TypeVar("Value")
 
 REST: Final = 1.0
-"""Seconds that a list has to rest."""
+"""Seconds that a list must stay unchanged."""
 
 PATIENCE: Final = 10.0
-"""Seconds after which one that never rests is believed as it is."""
+"""Seconds after which a list that keeps changing is accepted as it is."""
 
 
 class Settling(Generic[Value]):
@@ -33,13 +33,13 @@ class Settling(Generic[Value]):
 
     @property
     def deadline(self) -> float | None:
-        """Return when the latest value is believed, None where it is already."""
+        """Return when the latest value is accepted, None if it is already."""
         if self._begun is None:
             return None
         return min(self._rests_at, self._begun + PATIENCE)
 
     def observe(self, value: Value, now: float) -> None:
-        """Take a value; one that is settled already ends what was on its way."""
+        """Store a value; one that is settled already cancels a pending one."""
         if value == self._latest:
             return
         self._latest = value
@@ -50,11 +50,11 @@ class Settling(Generic[Value]):
         self._rests_at = now + REST
 
     def settle_at_once(self) -> None:
-        """Believe the latest value now."""
+        """Accept the latest value now."""
         self.settled, self._begun = self._latest, None
 
     def settle(self, now: float) -> bool:
-        """Believe the latest value if it is time to; return whether that is another one."""
+        """Accept the latest value if it is time to; return whether it differs."""
         deadline = self.deadline
         if deadline is None or now < deadline:
             return False
@@ -64,7 +64,7 @@ class Settling(Generic[Value]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberChange:
-    """What has changed, by name, for the log; one that has another address is in `moved`."""
+    """What has changed, by name, for the log; a server that has another address is in `moved`."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -78,9 +78,10 @@ class _Shown:
 
 
 class Members:
-    """The servers of a source, from those that were known at the start on. `now` is monotonic seconds.
+    """The servers of a source, beginning with those known at the start.
 
-    `hold` says why servers stay that vanished, `held` which; None and nothing while none has to.
+    `now` is monotonic seconds. `hold` is why vanished servers stay, `held` which; None and empty while none
+    must.
     """
 
     def __init__(self, source: Source, known: FoundSource | None) -> None:
@@ -92,11 +93,11 @@ class Members:
 
     @property
     def deadline(self) -> float | None:
-        """Return when what was shown last is believed, None where nothing waits for that."""
+        """Return when the API's last list is accepted, None if none is pending."""
         return self._settling.deadline
 
     def observe(self, servers: tuple[FoundServer, ...], *, proxy: bool | None, now: float) -> None:
-        """Take what the API shows; `proxy` None is that nothing is known of it, and it stays as it is."""
+        """Store what the API shows; `proxy` None: it is unknown, and stays as it is."""
         wanted = self.found.proxy if proxy is None else proxy
         self._settling.observe(_Shown(servers=servers, proxy=wanted), now)
         if not self.found.servers:
@@ -105,10 +106,9 @@ class Members:
     def decide(
         self, now: float, *, verdicts: Verdicts, api: Collection[ApiAddress], wall: float
     ) -> MemberChange | None:
-        """Return what changes at `now`, None for nothing.
+        """Return what changes at `now`, or None.
 
-        `api` are the API servers that say that they serve, nobody where that is not known. `wall` is Unix
-        seconds.
+        `api` are the API servers that report themselves as serving, empty if unknown. `wall` is Unix seconds.
         """
         self._settling.settle(now)
         shown = self._settling.settled
@@ -116,7 +116,7 @@ class Members:
             return None
         before = self.found
         vanished = {each.name for each in before.servers} - {each.name for each in shown.servers}
-        undecided = vanished - verdicts.up - verdicts.down  # not to be let go on a guess
+        undecided = vanished - verdicts.up - verdicts.down  # not to be removed on a guess
         decision = decide(
             before.servers,
             shown.servers,
@@ -132,7 +132,7 @@ class Members:
         return _change(before, self.found)
 
     def _not_serving(self, api: Collection[ApiAddress]) -> frozenset[str]:
-        """Return the masters that the API servers' own list lacks; which says nothing if it knows none."""
+        """Return the masters that the API servers' own list lacks; if it has none, it proves nothing."""
         hosts = {each.host for each in api}
         here = {each.name for each in self.found.servers if each.host in hosts}
         if not self.source.is_masters or not here:

@@ -1,7 +1,7 @@
 """Which address of a Node is used: an InternalIP, as OpenShift's own load balancer has it (runtimecfg).
 
-Of the wanted family it is the last one in the network of a virtual IP, else the first. A Node of the other
-family alone is used by that. A virtual IP is none of a Node's addresses, though its holder may show it.
+Of the wanted family it is the last one in the network of a virtual IP, otherwise the first. A Node with only
+the other family is used by that. A virtual IP is none of a Node's addresses, though its holder may show it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ class AddressChoice:
     virtual: tuple[IPv4Interface | IPv6Interface, ...]
 
     def choose(self, addresses: Sequence[tuple[str, str]]) -> str | None:
-        """Return the address of a Node with these (type, address); None where there is none to use."""
+        """Return the address of a Node with these (type, address); None if it has none to use."""
         usable = [each for kind, text in addresses if kind == _INTERNAL and (each := _usable(text))]
         held = {each.ip for each in self.virtual}
         own = [each for each in usable if each not in held]
@@ -37,7 +37,7 @@ class AddressChoice:
 
 
 def address_choice(snapshot: Snapshot) -> AddressChoice:
-    """Return what an accepted configuration says: its family, else that of the first virtual IP."""
+    """Return the setting of an accepted configuration: its family, otherwise that of the first virtual IP."""
     texts: Iterable[str] = (text for router in snapshot.virtual_routers for text in router.addresses)
     virtual = tuple(ip_interface(each) for each in texts)
     given = snapshot.kubernetes.family if snapshot.kubernetes else None
@@ -45,7 +45,7 @@ def address_choice(snapshot: Snapshot) -> AddressChoice:
 
 
 def usable_address(text: str) -> str | None:
-    """Return an address in its usual form, None where it is none that a connection can be made to."""
+    """Return an address in its usual form, None if no connection can be made to it."""
     found = _usable(text)
     return str(found) if found else None
 

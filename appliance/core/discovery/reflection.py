@@ -1,7 +1,7 @@
 """The objects of one resource, kept up to date by lists and the events of watches (client-go: a store).
 
-A list replaces everything, because what vanished meanwhile has no event. Between lists each event changes one
-object, and the version of the last one is what the next watch goes on from, at whatever server.
+A list replaces everything, because there is no event for objects that vanished meanwhile. Between lists each
+event changes one object, and the next watch continues from the last one's version, at any server.
 """
 
 from typing import Final, Generic, assert_never
@@ -19,7 +19,7 @@ from appliance.wire.kubernetes.answers import (
 )
 
 MOST_OBJECTS: Final = 5000
-"""Most objects of a resource: Kubernetes itself is made for that many Nodes."""
+"""Most objects of a resource: Kubernetes itself is designed for that many Nodes."""
 
 
 class TooManyObjectsError(Exception):
@@ -27,7 +27,7 @@ class TooManyObjectsError(Exception):
 
 
 class Reflection(Generic[AnyObject]):
-    """What is known of a resource. `resource_version` None is that it has to be listed.
+    """The objects of a resource. `resource_version` None: it must be listed.
 
     `changes` counts what has changed the objects.
     """
@@ -40,15 +40,15 @@ class Reflection(Generic[AnyObject]):
 
     @property
     def objects(self) -> tuple[AnyObject, ...]:
-        """Return the objects in the order of their names."""
+        """Return the objects, sorted by name."""
         return tuple(each for _, each in sorted(self._objects.items()))
 
     def begin_list(self) -> None:
-        """Forget the pages of a list that did not come to its end."""
+        """Forget the pages of an incomplete list."""
         self._listing = {}
 
     def page(self, page: Page[AnyObject]) -> None:
-        """Take a page of a list; the last one replaces what was known. Raises TooManyObjectsError."""
+        """Store a page of a list; the last one replaces all objects. Raises TooManyObjectsError."""
         self._listing |= {each.metadata.name: each for each in page.items}
         if len(self._listing) > MOST_OBJECTS:
             raise TooManyObjectsError(f"more than {MOST_OBJECTS} objects")
@@ -58,9 +58,9 @@ class Reflection(Generic[AnyObject]):
             self.changes += 1
 
     def event(self, event: Changed[AnyObject] | Deleted[AnyObject] | Bookmark | Refusal) -> Refusal | None:
-        """Take an event of a watch; return why the watch cannot go on. Raises TooManyObjectsError.
+        """Store an event of a watch; return why the watch cannot continue. Raises TooManyObjectsError.
 
-        After a version that is too old, the resource has to be listed.
+        After a version that is too old, the resource must be listed.
         """
         match event:
             case Refusal():
@@ -83,11 +83,11 @@ class Reflection(Generic[AnyObject]):
         return None
 
     def _put(self, value: AnyObject) -> None:
-        """Take an object; one in which only the version is new, as of a kubelet's heartbeat, is no change."""
+        """Store an object; if only its version is new, as after a kubelet's heartbeat, that is no change."""
         known = self._objects.get(value.metadata.name)
         self._objects[value.metadata.name] = value
         self.changes += known is None or structs.replace(value, metadata=known.metadata) != known
 
     def forget_version(self) -> None:
-        """Have the resource listed again; what is known stays until then."""
+        """Have the resource listed again; the objects stay until then."""
         self.resource_version = None

@@ -18,8 +18,8 @@ Records = Mapping[tuple[str, str], ServerHealthRecord]
 class Verdicts:
     """Names of servers: those that are up in some pool, and those that are down in every one.
 
-    One in neither is being checked for the first time, and one of which nothing is known counts as up: what
-    cannot be told is not to cost a server.
+    One in neither has its first check under way, and one that is unknown counts as up: uncertainty must not
+    cost a server.
     """
 
     up: frozenset[str]
@@ -29,7 +29,7 @@ class Verdicts:
 def verdicts(
     source: Source, servers: Iterable[FoundServer], *, snapshot: Snapshot, records: Records
 ) -> Verdicts:
-    """Return what the checks say of these servers, at the addresses that they have."""
+    """Return the verdicts on these servers, at their present addresses."""
     pools = [each.name for each in snapshot.pools if each.discover and each.discover.source == source]
     up, down = set(), set()
     for server in servers:

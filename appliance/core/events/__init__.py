@@ -1,1 +1,1 @@
-"""Events of the whole appliance: what they amount to, and how they are told to others."""
+"""Events of the whole appliance: what they mean together, and how they are sent to others."""

@@ -2,7 +2,7 @@
 
 Alertmanager's API v2 (openapi.yaml, postableAlert) takes labels, which identify the alert, annotations, and
 when it starts and ends. An alert without an end would be resolved after Alertmanager's resolve_timeout, five
-minutes: what is sent once here gets an end of its own.
+minutes: an alert that is sent only once gets its end here.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,10 +12,10 @@ from typing import Final
 from appliance.model.operator_events import EventKind, OperatorEvent
 
 LASTING: Final = 24 * 3600.0
-"""Seconds after which an alert ends that another event would have ended."""
+"""Seconds after which an alert ends if no other event ends it before."""
 
 MOMENT: Final = 3600.0
-"""Seconds after which an alert ends about what has no end: a worker that died, a split brain that was won."""
+"""Seconds after which an alert ends that no event ends: a worker that died, a split brain that was won."""
 
 _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.SERVER_UP: (EventKind.SERVER_DOWN, EventKind.SERVER_UNREACHABLE),
@@ -27,11 +27,11 @@ _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.PROGRAM_RUNNING: (EventKind.PROGRAM_EXITED, EventKind.PROGRAM_FAILING),
 }
 _ENDED: Final = frozenset(kind for kinds in _ENDS.values() for kind in kinds) - {EventKind.SPLIT_BRAIN}
-"""Where the split brain is won no event ends its alert."""
+"""If the split brain is won, no event ends its alert."""
 
 
 def alerts(events: Iterable[OperatorEvent], host: str) -> Iterator[dict[str, object]]:
-    """Yield the alerts of events; the `host` that tells them is their label `instance`."""
+    """Yield the alerts of events; their label `instance` is `host`."""
     for event in events:
         ended = _ENDS.get(event.kind, ())
         for kind in ended:
@@ -56,12 +56,12 @@ def _alert(event: OperatorEvent, kind: EventKind, host: str, *, ends: float) -> 
 
 
 def summary(event: OperatorEvent) -> str:
-    """Return an event as one line for people."""
+    """Return an event as one line for readers."""
     change = f"{event.before} -> {event.after}" if event.before and event.after else event.after
     parts = (change, event.cause, event.detail)
     return f"{event.subject}: {event.kind.value}" + "".join(f", {each}" for each in parts if each)
 
 
 def _moment(when: float) -> str:
-    """Return Unix seconds as RFC 3339 has them."""
+    """Return Unix seconds in the form of RFC 3339."""
     return datetime.fromtimestamp(max(0.0, min(when, 253402300799.0)), UTC).isoformat(timespec="milliseconds")

@@ -1,9 +1,9 @@
-"""The events that wait for one who is told: how many, how often, and what is said of those that are left out.
+"""The events that wait for one recipient: how many, how often to send, and the count of dropped ones.
 
-Messages are limited to one in `PAUSE` seconds with `BATCH` events at most. Above `MOST` waiting events the
-oldest are dropped and counted, and the count goes with the next message. A message that fails is tried again
-after pauses that double, and dropped after `TRIES`: who was not there for an hour needs the status, and not
-what was an hour ago.
+Messages are limited to one in `PAUSE` seconds with at most `BATCH` events. Above `MOST` waiting events the
+oldest are dropped and counted, and the count goes with the next message. A failed message is tried again
+after pauses that double, and dropped after `TRIES`: a recipient that was away for an hour needs the present
+status, and not that of an hour ago.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ TRIES: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One message: events, oldest first, and how many were left out before them."""
+    """One message: events, oldest first, and how many were dropped before them."""
 
     events: tuple[OperatorEvent, ...]
     left_out: int
@@ -44,21 +44,21 @@ class NotifyQueue:
         return self._next_at if self._waiting else None
 
     def add(self, event: OperatorEvent) -> None:
-        """Have an event told."""
+        """Queue an event."""
         self._waiting.append(event)
         if len(self._waiting) > MOST:
             self._waiting.popleft()
             self._left_out += 1
 
     def due(self, now: float) -> Batch | None:
-        """Return the message to send now, None for none. `delivered` or `failed` follows."""
+        """Return the message to send now, or None. `delivered` or `failed` follows."""
         if not self._waiting or now < self._next_at:
             return None
         events = tuple(self._waiting)[:BATCH]
         return Batch(events=events, left_out=self._left_out)
 
     def delivered(self, batch: Batch, now: float) -> None:
-        """Forget a message that has arrived, with those of its events that were dropped on their way."""
+        """Forget a delivered message, including those of its events that were dropped meanwhile."""
         dropped = len(batch.events) - self._forget(batch)
         self._left_out -= batch.left_out + dropped
         self._failed, self._next_at = 0, now + PAUSE

@@ -1,19 +1,19 @@
-"""What the change of one server means for its pool: the last one is left, none is, it serves again."""
+"""What the change of one server means for its pool: one server is left, none is, or it serves again."""
 
 from appliance.model.operator_events import EventKind
 
 
 class PoolCounts:
-    """How many servers of each pool took traffic when something changed last."""
+    """How many servers of each pool took traffic at the last change."""
 
     def __init__(self) -> None:
         self._up: dict[str, int] = {}
 
     def changed(self, pool: str, *, up: int, servers: int, step: int, unchecked: int) -> EventKind | None:
-        """Return what it means that `up` of a pool's `servers` take traffic now, None for nothing.
+        """Return what it means that `up` of a pool's `servers` take traffic now, or None.
 
-        `step` is what the change did to a pool that is met for the first time: 1, 0, or -1. A pool of which
-        servers are `unchecked` is not empty yet: workers use those as well.
+        `step` is the effect of the change on a pool without an earlier count: 1, 0, or -1. A pool with
+        `unchecked` servers is not empty yet: workers use those as well.
         """
         before = self._up.get(pool, up - step)
         if up == 0 and unchecked:

@@ -1,1 +1,1 @@
-"""What the kernel does with the connections of frontends that it forwards: slots, numbers, rules."""
+"""How the kernel handles the connections of frontends that it forwards: slots, numbers, rules."""

@@ -1,8 +1,8 @@
-"""Flowtables: established connections are translated where their packets come in, beside all rules.
+"""Flowtables: established connections are translated where their packets arrive, bypassing all rules.
 
-The rules of forwarding see the first packets of a connection, and those that end it (FIN, RST); the kernel
+The rules of forwarding see the first packets of a connection, and those that end it (FIN, RST). The kernel
 takes a connection out of the table for these, after half a minute of silence, and when conntrack forgets it.
-A script of its own, apart from the rules: a kernel or an interface that cannot do this forwards all the same.
+The script is separate from the rules: a kernel or an interface without flowtables still forwards.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,10 +23,10 @@ _KINDS: Final = (Flowtable.SOFTWARE, Flowtable.HARDWARE)
 
 
 def with_flows(family: Family, frontends: Sequence[ForwardedFrontend], devices: Sequence[str]) -> str:
-    """Return the script that leads to the flowtables of these frontends from any state.
+    """Return the script that makes the flowtables of these frontends from any state.
 
-    "" is that none wants one. Every flow that there is returns to the rules, which put it into the new table
-    at its next packet.
+    "" if no frontend wants one. Every present flow returns to the rules, which put it into the new table at
+    its next packet.
     """
     if not devices or all(each.config.flowtable is Flowtable.NONE for each in frontends):
         return ""
@@ -42,7 +42,7 @@ def with_flows(family: Family, frontends: Sequence[ForwardedFrontend], devices: 
 
 
 def without_flows(family: Family) -> str:
-    """Return the script that takes all flowtables away: connections are forwarded by the rules alone."""
+    """Return the script that removes all flowtables: connections are forwarded by the rules alone."""
     at = f"{family} {TABLE}"
     lines = [f"flush chain {at} {CHAIN}", f"delete chain {at} {CHAIN}"]
     for kind in _KINDS:
@@ -51,7 +51,7 @@ def without_flows(family: Family) -> str:
 
 
 def trial(family: Family, kind: Flowtable, devices: Sequence[str]) -> str:
-    """Return a script that the kernel takes if it can have such a flowtable there, for a trial only."""
+    """Return a script that the kernel accepts if it supports such a flowtable there; only for a trial."""
     at = f"{family} {TABLE}_trial"
     return f"add table {at}\n{_present(at, kind, devices)}\n"
 
@@ -71,7 +71,7 @@ def _flowtable(
 
 
 def _absent(at: str, kind: Flowtable) -> tuple[str, str]:
-    """Return what removes a flowtable, whether it is there or not."""
+    """Return the commands that remove a flowtable, whether it is present or not."""
     return f"add flowtable {at} {kind} {{ hook ingress priority 0; }}", f"delete flowtable {at} {kind}"
 
 

@@ -1,4 +1,4 @@
-"""What the kernel is to do for one frontend in one version of IP, as values: nothing of nftables yet."""
+"""What the kernel does for one frontend in one version of IP, as values, still without nftables."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,9 +11,9 @@ from appliance.wire.nftables.nftables_commands import Family
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardedServer:
-    """A server that connections may have: new ones where slots lead to it, else those that are open.
+    """A server that may have connections: new ones if slots lead to it, otherwise only open ones.
 
-    `networks` are those that it shares with this node: clients from there are masqueraded in any case.
+    `networks` are those that it shares with this node: clients from there are always masqueraded.
     """
 
     number: int
@@ -27,8 +27,8 @@ class ForwardedServer:
 class ForwardedFrontend:
     """A frontend in one version of IP.
 
-    `slots` are the numbers of the servers, none where no server is up; `waits` is that their first checks are
-    still under way, so that clients are to try again. `leaving` is that a listening socket takes its place.
+    `slots` are the numbers of the servers, empty if no server is up. `waits`: their first checks are still
+    under way, so clients should try again. `leaving`: a listening socket replaces it.
     """
 
     number: int
@@ -51,7 +51,7 @@ def binds_in(frontend: Frontend, family: Family) -> tuple[Bind, ...]:
     return tuple(each for each in frontend.binds if each.host == "::" or family_of(each.host) is family)
 
 
-@lru_cache(maxsize=64)  # ten thousand networks take 60 ms, at each look
+@lru_cache(maxsize=64)  # ten thousand networks take 60 ms, each time
 def networks_in(networks: tuple[str, ...], family: Family) -> tuple[str, ...]:
-    """Return those of the networks that are of this version, as nftables writes them."""
+    """Return the networks of this version, as nftables writes them."""
     return tuple(str(ip_network(each, strict=False)) for each in networks if family_of(each) is family)

@@ -1,9 +1,10 @@
 """The guard of the rules by which the kernel forwards: a second table, in the language of nft(8).
 
-It belongs to our process, so that no flush of somebody else reaches it, and does nothing while the rules
-stand. While they are away the kernel goes on to track and translate connections: it does so as long as there
-is any chain of the type nat, and any rule that asks conntrack (nf_nat_register_fn, nf_ct_netns_get). Who
-connects anew to a frontend is dropped and not refused: the client's kernel tries again, and finds the rules.
+It belongs to our process, so that no flush by another program affects it, and does nothing while the rules
+are present. While they are missing, the kernel continues to track and translate connections: it does so as
+long as there is any chain of the type nat, and any rule that uses conntrack (nf_nat_register_fn,
+nf_ct_netns_get). New connections to a frontend are dropped and not refused: the client's kernel tries again,
+and finds the rules.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,11 +17,11 @@ from appliance.wire.nftables.nftables_commands import Family
 TABLE: Final = "lb_forward_guard"
 
 _BEHIND: Final = -90
-"""After the rules have translated what they take (-100)."""
+"""After the rules have translated their packets (-100)."""
 
 
 def guard(family: Family, frontends: Sequence[ForwardedFrontend]) -> str:
-    """Return the script that makes the guard of these frontends from any other."""
+    """Return the script that makes the guard of these frontends from any state."""
     at = f"{family} {TABLE}"
     chain, here = f"{at} prerouting", f"{family} daddr . tcp dport"
     staying = [each for each in frontends if not each.leaving]

@@ -1,8 +1,8 @@
 """The numbers of frontends and of their servers in the kernel: in names of its rules, in connection marks.
 
-A number stays with its owner as long as the kernel's rules have it, over restarts too: by the comments of
-its counters the next process sees what each number is. One that has been given up is not used again soon,
-because connections with its mark may be open still.
+A number stays with its owner as long as it is in the kernel's rules, over restarts too: the comments of its
+counters show the next process what each number is. A number that was given up is not used again soon, because
+connections with its mark may still be open.
 """
 
 import hashlib
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 MARK: Final = 0x6C620000
-"""What all our connection marks begin with ("lb"); the number is in the lower half."""
+"""The prefix of all our connection marks ("lb"); the number is in the lower half."""
 
 MARK_MASK: Final = 0xFFFF0000
-"""The bits that say that a mark is ours."""
+"""The bits that identify a mark as ours."""
 
 _MOST: Final = 0xFFFF
 _COMMENT: Final = 120  # bytes: the kernel's limit is 128 with its own (NFTNL_UDATA_COMMENT_MAXLEN)
 
 
 class NumbersExhausted(Exception):  # noqa: N818  # it is the numbers that are
-    """There are no more numbers: as many frontends and servers cannot be forwarded."""
+    """There are no more numbers: no more frontends and servers can be forwarded."""
 
 
 class Numbers:
@@ -31,12 +31,12 @@ class Numbers:
         self._last = 0
 
     def restore(self, comments: Mapping[int, str]) -> None:
-        """Learn from the kernel which numbers are taken, by the comments of their counters."""
+        """Read the numbers in use from the comments of the kernel's counters."""
         self._by_tag |= {comment[:_TAG_SIZE]: number for number, comment in comments.items()}
         self._last = max((self._last, *comments))
 
     def number(self, name: str) -> int:
-        """Return the number of an owner, a new one where it has none; raises NumbersExhausted."""
+        """Return the number of an owner, a new one if it has none; raises NumbersExhausted."""
         tag = _tag(name)
         found = self._by_tag.get(tag)
         if found is None:
@@ -58,7 +58,7 @@ class Numbers:
 
 
 def comment(name: str) -> str:
-    """Return the comment by which the kernel's counter says whose it is, for `restore` and for people."""
+    """Return the comment that names the owner of a kernel's counter, for `restore` and for readers."""
     readable = "".join(each if each.isalnum() or each in "./:[]-_ " else "?" for each in name)
     return f"{_tag(name)} {readable}".encode("ascii", "replace")[:_COMMENT].decode()
 
@@ -67,5 +67,5 @@ _TAG_SIZE: Final = 16
 
 
 def _tag(name: str) -> str:
-    """Return what tells names apart however long they are."""
+    """Return a text of limited length that is unique to a name, however long."""
     return hashlib.blake2b(name.encode(), digest_size=_TAG_SIZE // 2).hexdigest()

@@ -1,7 +1,7 @@
-"""Whose a connection is that the kernel forwards: its mark has the number of a server in a frontend.
+"""To which frontend and server a forwarded connection belongs: its mark has the server's number.
 
-A server that has left the configuration may have connections for long. So who had a number is remembered, as
-long as nobody else has it.
+A server that has left the configuration may have connections for long. So the owner of a number is remembered
+until the number has another owner.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class Owners:
         self._by_number: dict[int, Owner] = {}
 
     def learn(self, owners: Mapping[int, Owner]) -> None:
-        """Take those of now; others stay known."""
+        """Store the present owners; others are kept."""
         self._by_number |= owners
 
     def of_mark(self, mark: int) -> Owner | None:
-        """Return whose connections have a mark, None where that was before our time."""
+        """Return the owner of connections with this mark, None if that was before our start."""
         return self._by_number.get(mark ^ MARK)

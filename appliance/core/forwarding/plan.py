@@ -1,4 +1,4 @@
-"""From a snapshot and verdicts to what the kernel forwards: frontends with their slots, family by family."""
+"""From a snapshot and verdicts to what the kernel forwards: frontends with their slots, by version of IP."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFrontend:
-    """A frontend that the kernel forwards, `api/kube-api`; `leaving` is that a proxy is about to take it."""
+    """A frontend that the kernel forwards, `api/kube-api`; `leaving`: a proxy is about to take it over."""
 
     name: str
     config: Frontend
@@ -42,9 +42,9 @@ def families(snapshot: Snapshot, frontend: Frontend) -> tuple[Family, ...]:
 
 
 def taken_by_proxies(before: Iterable[KernelFrontend], snapshot: Snapshot) -> tuple[KernelFrontend, ...]:
-    """Return what was forwarded, with the binds that a proxy of this snapshot has, and not the kernel.
+    """Return the forwarded frontends that move to a proxy in this snapshot, with the binds concerned.
 
-    They are forwarded until its workers listen. A bind that is simply gone is none of them.
+    They are forwarded until the proxy's workers listen. Binds that are simply gone are not included.
     """
     now = forwarded(snapshot)
     names, kept = {each.name for each in now}, {_key(bind) for each in now for bind in each.config.binds}
@@ -59,14 +59,14 @@ def taken_by_proxies(before: Iterable[KernelFrontend], snapshot: Snapshot) -> tu
 
 
 def _leaving(frontend: KernelFrontend, binds: tuple[Bind, ...], names: Collection[str]) -> KernelFrontend:
-    """Return a frontend that leaves these binds; where its name stays, by another name."""
+    """Return a frontend that leaves these binds; if its name stays in use, under another name."""
     suffix = "".join(f" leaving {each}" for each in binds) if frontend.name in names else ""
     config = replace(frontend.config, name=frontend.config.name + suffix, binds=binds)
     return KernelFrontend(name=frontend.name + suffix, config=config, leaving=True)
 
 
 def _key(bind: Bind) -> tuple[str, int]:
-    """Return by what a map of the kernel knows a bind: all that are every address are one."""
+    """Return the key of a bind in a map of the kernel: all wildcard addresses are one."""
     return ("" if bind.host in _EVERY else bind.host), bind.port
 
 
@@ -75,7 +75,7 @@ def _meets(one: Bind, other: Bind) -> bool:
 
 
 def server_name(frontend: str, pool: str, server: str) -> str:
-    """Return what tells a server of a frontend from all others: one server has a number in each frontend."""
+    """Return the unique name of a server in a frontend: one server has a number in each frontend."""
     return f"{frontend} {pool}/{server}"
 
 
@@ -130,7 +130,7 @@ def _frontend(
 
 
 def _is_in(family: Family, host: str) -> bool:
-    """Say whether a host is of a family; one with a scope (`fe80::1%eth0`) is of none in rules."""
+    """Return whether a host is of a family; one with a scope (`fe80::1%eth0`) is of none in rules."""
     return "%" not in host and family_of(host) is family
 
 
@@ -139,7 +139,7 @@ def _may_come_up(members: Iterable[PoolMember]) -> bool:
 
 
 def _containing(host: str, networks: Iterable[str]) -> tuple[str, ...]:
-    """Return the widest network that an address is in: others are within it, and sets have no overlaps."""
+    """Return the widest network that contains an address: others are within it, and sets have no overlaps."""
     address = ip_address(host)
     found = [each for each in (ip_interface(every).network for every in networks) if address in each]
     return (str(min(found, key=lambda each: each.prefixlen)),) if found else ()

@@ -3,17 +3,18 @@
     prerouting, nat:  SYN to an address and port of a frontend -> its chain
       its chain:      deny, allow, connection limit; mark := slot (numgen or jhash, mod SLOTS) -> server;
                       address and port := what the servers' map has for the mark
-    postrouting, nat: what is masked gets an address of this node
+    postrouting, nat: masqueraded connections get an address of this node
 
-A server that drains has no slots, and stays in the servers' map: it leaves the first map and is in the
-second. A connection keeps what its first packet was given (conntrack), whatever becomes of the rules later.
+A server that drains has no slots (the first map), but stays in the servers' map (the second). A connection
+keeps the decision for its first packet (conntrack), whatever becomes of the rules later.
 
-nft's language and not its JSON: libnftables 1.0.6 ends the process over a concatenation of address and port
-in JSON. A frontend's chain is written only when it changes: `ct count` knows the connections that it has
-counted, and a new rule begins with none. So its first rule has a fingerprint in its comment.
+This is nft's language and not its JSON: libnftables 1.0.6 ends the process on a concatenation of address and
+port in JSON. A frontend's chain is written only when it changes: `ct count` keeps the connections that it has
+counted, and a new rule begins with none. So the first rule has a fingerprint in its comment.
 
-The rules have no owner: they go on without us, by the last verdicts, until the next process takes them over.
-So a flush of somebody else removes them, and the guard (core.forwarding.guard) stands in until they are back.
+The rules have no owner: without us they remain, with the last verdicts, until the next process takes them
+over. So a flush by another program removes them, and the guard (core.forwarding.guard) stands in until they
+are back.
 """
 
 import hashlib
@@ -37,13 +38,13 @@ TABLE: Final = "lb_forward"
 """The table of the rules, one of this name in each family."""
 
 PREROUTING: Final = "prerouting"
-"""A chain that is there as long as the rules are."""
+"""A chain that exists as long as the rules do."""
 
 FRONTEND_COUNTERS: Final = ("asked", "denied", "full", "unserved")
-"""What is counted for each frontend: connections that came, were not allowed, too many, or without server."""
+"""Counters of a frontend: connections that came, were not allowed, were too many, or had no server."""
 
 SERVER_COUNTERS: Final = ("connections", "in", "out")
-"""What is counted for each server: connections; packets and bytes from clients and to them."""
+"""Counters of a server: connections; packets and bytes from clients and to them."""
 
 _SEED: Final = 0x6C62  # fixed, so that two nodes, and the next process, hash alike
 WORDS: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
@@ -51,7 +52,7 @@ WORDS: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _LOOPBACK: Final = {Family.IPV4: "127.0.0.0/8", Family.IPV6: "::1"}
 _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
 FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
-"""What tells the first packet of a connection from others."""
+"""What distinguishes the first packet of a connection from others."""
 _HASH_FIELDS: Final = {
     "source": "{family} saddr",
     "source-port": "tcp sport",
@@ -72,10 +73,10 @@ def table(
     present: Mapping[int, str],
     times: Mapping[str, int],
 ) -> str:
-    """Return all but slots: from any state to these frontends.
+    """Return all rules but the slots: from any state to these frontends.
 
-    `present` are the frontends that the kernel has, with the fingerprints of their chains. `times` are the
-    seconds for which connections are remembered that have not ended (wire.nftables.ended_connections).
+    `present` are the frontends in the kernel, with the fingerprints of their chains. `times` are the seconds
+    for which connections are remembered that have not ended (wire.nftables.ended_connections).
     """
     lines = [*_objects(family, frontends, times), *_sets(family, frontends), *_base_chains(family)]
     for each in frontends:
@@ -84,7 +85,7 @@ def table(
 
 
 def forget(family: Family, frontends: Iterable[int], counters: Iterable[str]) -> str:
-    """Return what removes frontends that are gone, and counters, once nothing leads there any more."""
+    """Return the commands that remove unused frontends and counters, once no rule leads to them."""
     at = f"{family} {TABLE}"
     lines = []
     for number in frontends:
@@ -97,7 +98,7 @@ def forget(family: Family, frontends: Iterable[int], counters: Iterable[str]) ->
 
 
 def slot_changes(family: Family, number: int, slots: Sequence[int], *, before: Sequence[int] | None) -> str:
-    """Return what leads from the slots `before` to these; None is that nobody knows those before."""
+    """Return the commands from the slots `before` to these; `before` is None if they are unknown."""
     name = f"{family} {TABLE} f{number}_slots"
     if before is None or len(before) != len(slots):
         return f"flush map {name}\n" + adding(name, _slots(enumerate(slots)))
@@ -110,14 +111,14 @@ def slot_changes(family: Family, number: int, slots: Sequence[int], *, before: S
 
 
 def without_server(family: Family, frontend: ForwardedFrontend) -> str:
-    """Return what happens to connections that no server takes: they wait for first checks, or are refused."""
+    """Return the rule for connections that no server takes: they wait for first checks, or are refused."""
     chain = f"{family} {TABLE} f{frontend.number}_none"
     verdict = "drop" if frontend.waits else "reject with tcp reset"
     return f"flush chain {chain}\nadd rule {chain} counter name f{frontend.number}_unserved {verdict}\n"
 
 
 def fingerprint(family: Family, frontend: ForwardedFrontend) -> str:
-    """Return what tells a frontend's chain from others; it begins with the number of its rules."""
+    """Return a fingerprint of a frontend's chain; it begins with the number of its rules."""
     rules = _rules(family, frontend)
     digest = hashlib.blake2b("\n".join(rules).encode(), digest_size=8).hexdigest()
     return f"{len(rules)} {digest}"
@@ -205,7 +206,7 @@ def ports(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tu
 
 
 def _base_chains(family: Family) -> Iterator[str]:
-    """Yield the chains that lead to those of frontends, and what happens to connections afterwards."""
+    """Yield the chains that lead to those of frontends, and those that translated connections pass."""
     here = f"{family} daddr . tcp dport"
     to_frontends = [f"{here} vmap @entries", "meta l4proto tcp tcp dport vmap @ports"]
     to_us = ["meta l4proto != tcp return", f"{FLAGS} != syn return", "fib daddr type != local return"]
@@ -219,8 +220,8 @@ def _base_chains(family: Family) -> Iterator[str]:
     yield from _chain(
         family, "nat", "output", -100, [*to_us, f"{family} daddr {_LOOPBACK[family]} return", *to_frontends]
     )
-    # A packet of a connection that nobody knows here, neither conntrack nor a socket: it was another node's,
-    # or was ended by us. Its sender learns that at once, and not by a timeout.
+    # A packet of a connection that neither conntrack nor a socket knows: it was another node's, or was ended
+    # by us. Its sender is told at once by a reset, and not by a timeout.
     yield from _chain(
         family, "filter", PREROUTING, -150,
         ["ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",
@@ -240,7 +241,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         [f"ct mark & {MARK_MASK:#x} != {MARK:#x} return", "fib saddr type local masquerade",
          "ct mark @masked masquerade", f"ct mark . {family} saddr @shared masquerade"],
     )  # fmt: skip
-    # What has the ends of a connection speak (net.packets.challenge_acks) is no connection itself.
+    # The packets that provoke an answer from both ends (net.packets.challenge_acks) are no connection.
     yield from _chain(family, "filter", "output", -300, [f"meta mark {MARK:#x} notrack"], name="untracked")
 
 
@@ -273,7 +274,7 @@ def _rules(family: Family, frontend: ForwardedFrontend) -> list[str]:
         rules.append(f"{family} saddr @{own}_deny {refused}")
     if config.allow:
         rules.append(f"{family} saddr != @{own}_allow {refused}")
-    # Dropped and not refused: the client's kernel tries again, as one waits in a full queue of a socket.
+    # Dropped and not refused: the client's kernel tries again, as with a full queue of a socket.
     rules.append(f"ct count over {config.max_connections} counter name {own}_full drop")
     return [
         *rules,

@@ -1,7 +1,7 @@
-"""The slots of a frontend: which server takes a connection that draws, or hashes to, one of so many numbers.
+"""The slots of a frontend: the server for each of the numbers that a connection draws or hashes to.
 
-The number of slots never changes, so that `jhash saddr mod SLOTS` gives a client the same one whichever
-servers are there. A server has its weight's part of the slots, so a slow start is a matter of slots too.
+The number of slots never changes, so that `jhash saddr mod SLOTS` gives a client the same slot whichever
+servers there are. A server has slots in proportion to its weight, so slow start is a matter of slots too.
 """
 
 import heapq
@@ -16,23 +16,23 @@ SLOTS: Final = 1021
 """How many there are: a prime, as in Maglev's tables; one is a thousandth of the connections."""
 
 HASHED: Final = frozenset({Balance.SOURCE, Balance.HASH})
-"""The algorithms by which a connection's addresses say its slot."""
+"""The algorithms in which a connection's addresses determine its slot."""
 
 
 def slots(members: Sequence[PoolMember], balance: Balance) -> tuple[str, ...]:
-    """Return the name of the server of each slot; nothing where no member takes connections."""
+    """Return the name of the server of each slot; empty if no member takes connections."""
     if not members:
         return ()
     return _hashed(members) if balance in HASHED else _interleaved(members)
 
 
 def _hashed(members: Sequence[PoolMember]) -> tuple[str, ...]:
-    """Give each slot to the member with the highest score for it: who leaves moves only its own."""
+    """Give each slot to the member with the highest score for it: a member that leaves moves only its own."""
     return tuple(highest(members, slot.to_bytes(2, "big")).name for slot in range(SLOTS))
 
 
 def _interleaved(members: Sequence[PoolMember]) -> tuple[str, ...]:
-    """Give the slots in turn, by stride scheduling, so that one after the other is a weighted round robin."""
+    """Give the slots in turn, by stride scheduling, so that they are a weighted round robin."""
     turns = [(0.5 / member.weight, position) for position, member in enumerate(members)]
     heapq.heapify(turns)
     found = []

@@ -1,7 +1,7 @@
-"""What only who looks again and again can know: rates, peaks, and the means of the last connections.
+"""What requires repeated looks: rates, peaks, and the means of the last connections.
 
-HAProxy keeps these in its process and begins anew with each reload. Here they are those of the process that
-looks, once a second, at counters that reloads leave alone.
+HAProxy keeps these in its process and starts anew with each reload. Here they belong to the process that
+reads, once a second, the counters, which reloads leave alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,11 @@ import msgspec
 from appliance.core.status.status import Status
 
 _HALF: Final = 512
-"""Connections after which the older half is left out of the means, which are of 512 to 1023 of them then."""
+"""Connections after which the older half is dropped from the means, which are then of 512 to 1023."""
 
 
 class ProxyKind(StrEnum):
-    """What a row of HAProxy's statistics is about; a name may be that of one of each."""
+    """The kind of a row of HAProxy's statistics; one of each kind may share a name."""
 
     FRONTEND = "FRONTEND"
     BACKEND = "BACKEND"
@@ -30,9 +30,9 @@ Place = tuple[ProxyKind, str, str]
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What was counted of one place until now; a struct, as Trend is, as those are made faster.
+    """The counters of one place so far; a struct, as Trend is, because structs are created faster.
 
-    What follows `queued` is of servers and pools only: `connected` and `ended` count the sessions that the
+    Fields after `queued` are of servers and pools only: `connected` and `ended` count the sessions that the
     sums of seconds are of.
     """
 
@@ -47,9 +47,10 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trend(msgspec.Struct, frozen=True, kw_only=True):
-    """What was seen of one place. `rate` is sessions a second, `last_at` when one came last, None for never.
+    """The trend of one place.
 
-    The means are seconds, over about the last thousand connections.
+    `rate` is sessions a second, `last_at` when the last one came, None for never. The means are seconds, over
+    about the last thousand connections.
     """
 
     rate: int = 0
@@ -72,20 +73,20 @@ class _Seen:
 
 
 class Activity:
-    """The trends of all places, by looks at their counters; times are Unix seconds."""
+    """The trends of all places, from repeated looks at their counters; times are Unix seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[Place, _Seen] = {}
 
     def look(self, counted: Mapping[Place, Counted], now: float) -> None:
-        """Take the counters of now; places that are gone are forgotten."""
+        """Process the present counters; places that are gone are forgotten."""
         for place in self._seen.keys() - counted.keys():
             del self._seen[place]
         for place, each in counted.items():
             self._look_at(place, each, now)
 
     def trend(self, place: Place) -> Trend:
-        """Return what was seen of a place, nothing for one that is new."""
+        """Return the trend of a place, an empty one if it is new."""
         seen = self._seen.get(place)
         return seen.trend if seen else Trend()
 
@@ -96,7 +97,7 @@ class Activity:
             trend = Trend(most_current=counted.current, most_queued=counted.queued)
             self._seen[place] = _Seen(at=now, counted=counted, older=none, newer=none, trend=trend)
             return
-        # Counters of the kernel's rules go with them, where a proxy takes a frontend over.
+        # Counters of the kernel's rules go with them when a proxy takes a frontend over.
         came, passed = max(counted.total - seen.counted.total, 0), now - seen.at
         rate = round(came / passed) if passed > 0 else seen.trend.rate
         if counted.connected - seen.newer.connected >= _HALF:

@@ -1,7 +1,7 @@
 """The appliance as one HAProxy process, for `show info` and the metrics `haproxy_process_*`.
 
-The numbers are of all workers together. It has started when the first of the workers did whose counters are
-in the sums, so that neither a reload nor a restart of a program looks like another process.
+The numbers are of all workers together. The start is that of the first worker whose counters are in the sums,
+so neither a reload nor a restart of a program looks like another process.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,16 @@ COMPATIBLE: Final = "2.6.0"
 
 
 _RELEASED: Final = "2022/05/31"
-"""When that version came out; hatop wants to show a date."""
+"""Release date of that version; hatop wants to show one."""
 
 
 _PIPES: Final = {"Maxpipes": 0, "PipesUsed": 0, "PipesFree": 0}
-"""Nobody counts them here; hatop does not start without the fields."""
+"""Not counted here, but hatop does not start without the fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessFigures:
-    """What there is to say of the process; times are Unix seconds."""
+    """The figures of the process; times are Unix seconds."""
 
     version: str
     node: str
@@ -48,7 +48,7 @@ class ProcessFigures:
 def process_figures(
     status: Status, observations: Observations, activity: Activity, *, version: str, node: str, pid: int
 ) -> ProcessFigures:
-    """Return the figures; `pid` is the process that says them."""
+    """Return the figures; `pid` is the process that reports them."""
     starts = [each.started_at for each in observations.workers]
     starts += [each.since for each in observations.ended.values() if each.since]
     started_at = min(starts, default=status.at)

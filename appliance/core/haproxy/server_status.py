@@ -25,10 +25,10 @@ _DESCRIPTIONS: Final[Mapping[CheckResult, str]] = {
 
 
 def server_status(server: ServerStatus, check: Check | None) -> str:
-    """Return the status: "UP 1/3" where one bad check more takes it down, "DOWN 1/2" where one good is due.
+    """Return the status: "UP 1/3" if one more bad check takes it down, "DOWN 1/2" if one good check is due.
 
-    A server that has not been checked yet takes no connections, which is DOWN to HAProxy; one with a
-    weight of 0 is DRAIN.
+    A server that has not been checked yet takes no connections, which is DOWN to HAProxy; one with a weight
+    of 0 is DRAIN.
     """
     match server.state:
         case ServerState.MAINT | ServerState.DRAIN:

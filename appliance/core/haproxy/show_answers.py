@@ -1,4 +1,4 @@
-"""Answers of HAProxy's stats socket that are made of the rows: of `show stat` and `show servers state`."""
+"""Answers of HAProxy's stats socket that are made from the rows: of `show stat` and `show servers state`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -15,7 +15,7 @@ _FAILED, _PASSED = 2, 3
 
 
 def chosen(rows: Iterable[Row], wanted: ShowStat) -> list[Row]:
-    """Return the rows that a `show stat` asks for; those of a proxy by its name or its number."""
+    """Return the rows that a `show stat` requests; those of a proxy by its name or its number."""
     return [
         row
         for row in rows
@@ -26,18 +26,18 @@ def chosen(rows: Iterable[Row], wanted: ShowStat) -> list[Row]:
 
 
 def server_row(rows: Iterable[Row], pool: str, server: str) -> Row | None:
-    """Return the row of a server, None where there is no such server."""
+    """Return the row of a server, None if there is no such server."""
     return next((row for row in _of_pool(rows, pool) if row["type"] == 2 and row["svname"] == server), None)
 
 
 def configured_weight(snapshot: Snapshot, pool: str, server: str) -> int:
-    """Return the weight that the configuration gives a server, 0 for one that is unknown."""
+    """Return the configured weight of a server, 0 if it is unknown."""
     members = (each for known in snapshot.pools if known.name == pool for each in known.servers)
     return next((each.weight for each in members if each.name == server), 0)
 
 
 def has_pool(rows: Iterable[Row], pool: str) -> bool:
-    """Say whether there is such a pool."""
+    """Return whether there is such a pool."""
     return any(_of_pool(rows, pool))
 
 
@@ -45,7 +45,7 @@ def server_states(rows: Iterable[Row], snapshot: Snapshot, pool: str | None) -> 
     """Yield the lines of `show servers state`, for one pool or for all.
 
     The states are numbers (management.txt, `show servers state`): operational 0 down, 2 up, 3 stopping;
-    administrative 1 maintenance, 8 drain. Agents, DNS and TLS to servers are not ours, and at 0 or `-`.
+    administrative 1 maintenance, 8 drain. Agents, DNS and TLS to servers do not exist here, and are 0 or `-`.
     """
     settings = {(each.name, server.name): server for each in snapshot.pools for server in each.servers}
     for row in rows:
@@ -108,7 +108,7 @@ def _check_status(row: Row) -> int:
 
 
 def _check_result(row: Row) -> int:
-    """Return 0 for none that has ended, 2 for failed, 3 for passed (enum chk_result)."""
+    """Return 0 if no check has ended, 2 for failed, 3 for passed (enum chk_result)."""
     status = str(row.get("check_status", "INI"))
     if status == "INI":
         return 0

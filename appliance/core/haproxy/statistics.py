@@ -1,9 +1,9 @@
-"""The rows of HAProxy's statistics: a frontend, a pool (`backend`), or a server each.
+"""The rows of HAProxy's statistics: each a frontend, a pool (`backend`), or a server.
 
-The columns and their meaning are those of management.txt 9.1; a column that a row lacks is empty, as HAProxy
-leaves those that do not apply. Counters of requests and responses are of HTTP and stay at 0, as they do in
-HAProxy for `mode tcp`. Two columns of pools differ: `slim` is the sum of the limits of the frontends, where
-HAProxy writes `fullconn`, and `econ` counts every session that ended without a server.
+The columns and their meaning are those of management.txt 9.1; a column that a row lacks is empty, as in
+HAProxy. Counters of requests and responses are of HTTP and stay at 0, as in HAProxy for `mode tcp`. Two
+columns of pools differ: `slim` is the sum of the limits of the frontends, while HAProxy writes `fullconn`,
+and `econ` counts every session that ended without a server.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _SERVER_ALWAYS: Final[Row] = {"dresp": 0, "wrew": 0, "eint": 0, **_REUSE, "pid":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What rows are made of, as of one moment; `now` is Unix seconds."""
+    """The source of the rows at one moment; `now` is Unix seconds."""
 
     status: Status
     snapshot: Snapshot
@@ -149,7 +149,7 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
         "scur": pool.current,
         "smax": max(trend.most_current, pool.current),
         "slim": sum(each.max_connections for each in clients),
-        # Where a server name decides, only those that got a server are known to be this pool's.
+        # If a server name decides, only those that got a server are known to be this pool's.
         "stot": pool.total if shared else sum(each.total for each in clients),
         "bin": sum(each.bytes_in for each in pool.servers),
         "bout": sum(each.bytes_out for each in pool.servers),
@@ -195,7 +195,7 @@ def _trend(trend: Trend, now: float) -> dict[str, int | str]:
 
 
 def _asked(server: ServerStatus) -> float:
-    """Return the whole weight: the operator's, or the configured one."""
+    """Return the full weight: the operator's, or the configured one."""
     text = server.operator_weight
     return asked_weight(server.weight, operator_weight(text) if text else None)
 
@@ -206,7 +206,7 @@ def _effective(server: ServerStatus) -> int:
 
 
 def _whole(weight: float) -> int:
-    """Return a weight as HAProxy writes it: whole, and not 0 for a server that still gets something."""
+    """Return a weight as HAProxy writes it: an integer, and not 0 for a server that still gets traffic."""
     return max(1, round(weight)) if weight > 0 else 0
 
 
@@ -220,7 +220,7 @@ def _downtime(server: ServerStatus, now: float) -> int:
 
 
 def _changed(pool: PoolStatus) -> float | None:
-    """Return since when a pool has been up or down, as far as the states of its servers tell."""
+    """Return since when a pool has been up or down, as far as the states of its servers show."""
     up = [each.since for each in pool.servers if each.state is ServerState.UP and each.since]
     others = [each.since for each in pool.servers if each.since]
     return min(up) if up else max(others, default=None)

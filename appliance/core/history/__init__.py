@@ -1,1 +1,1 @@
-"""What the appliance did in the last hours: minutes of figures, the lines drawn of them, recent shares."""
+"""The last hours of the appliance: figures by the minute, the lines drawn from them, recent shares."""

@@ -1,4 +1,4 @@
-"""From looks at a status, one a second or so, to one set of figures for each minute."""
+"""From looks at a status, about one a second, to one set of figures for each minute."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ _NOTHING: Final = FrontendMinute(connections=0, sessions=0, failed=0, bytes=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Begun:
-    """The minute that runs: the counters at its start, and the extremes since then."""
+    """The running minute: the counters at its start, and the extremes since then."""
 
     number: int
     counters: Minute
@@ -20,14 +20,14 @@ class _Begun:
 
 
 class Minutes:
-    """The minutes that are over, the oldest first, as many as the file keeps."""
+    """The complete minutes, the oldest first, as many as the file keeps."""
 
     def __init__(self, known: tuple[Minute, ...] = ()) -> None:
         self.known = known
         self._begun: _Begun | None = None
 
     def look(self, status: Status, now: float) -> Minute | None:
-        """Take what is seen at `now`, Unix seconds; return the minute that has ended by that, if one has."""
+        """Process a reading at `now`, Unix seconds; return the minute that it completes, or None."""
         number = int(now // _MINUTE)
         seen = _seen(status, number)
         begun = self._begun
@@ -69,7 +69,7 @@ def _pool(pool: PoolStatus) -> PoolMinute:
 
 
 def _extremes(known: Minute, seen: Minute) -> Minute:
-    """Return the greatest numbers of sessions and of those that wait, the smallest of servers up."""
+    """Return the greatest numbers of sessions and of waiting connections, the smallest of servers up."""
     pools = {
         name: each._replace(
             sessions=max(each.sessions, known.pools.get(name, each).sessions),
@@ -87,7 +87,7 @@ def _extremes(known: Minute, seen: Minute) -> Minute:
 
 
 def _ended(begun: _Begun, extremes: Minute, seen: Minute) -> Minute:
-    """Return the figures of the minute that has begun with some counters and ended with others."""
+    """Return the figures of the minute between two readings of the counters."""
     before = begun.counters
     return Minute(
         number=begun.number,
@@ -117,5 +117,5 @@ def _counted(before: FrontendMinute, after: FrontendMinute, extremes: FrontendMi
 
 
 def _came(before: int, after: int) -> int:
-    """Return by how much a counter has grown; one that begins anew has grown to what it is."""
+    """Return the growth of a counter; one that started anew has grown to its present value."""
     return after - before if after >= before else after

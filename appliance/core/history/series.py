@@ -1,4 +1,4 @@
-"""One figure over the last hours, as a line: a point for each few minutes, gaps where nobody looked."""
+"""One figure over the last hours, as a line: a point for each few minutes, gaps if nothing was recorded."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ HEIGHT: Final = 24
 _WIDTH: Final = SLOTS // COLUMNS
 
 Figure = Callable[[Minute], int | None]
-"""Takes a figure from a minute, None where that has none."""
+"""Takes a figure from a minute, None if the minute has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,6 @@ def _commands(shown: Series) -> Iterator[str]:
     for column, (before, height) in enumerate(pairwise([None, *heights])):
         if height is not None:
             yield f"{'M' if before is None else 'L'}{column} {height}"
-            # A point alone is a line to where the next one would be, for it to be seen.
+            # A single point is a line to where the next one would be, so that it is visible.
             if before is None and (column + 1 == COLUMNS or heights[column + 1] is None):
                 yield "h1"

@@ -1,1 +1,1 @@
-"""Which connections of a virtual IP live on which node after it has moved, and how packets get there."""
+"""Which node has which connections of a virtual IP that has moved, and how packets reach that node."""

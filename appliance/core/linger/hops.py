@@ -1,9 +1,9 @@
-"""Where packets go that belong to no connection of this node: to which other node, by what they report.
+"""To which node to steer packets that belong to no connection of this node, by the nodes' reports.
 
-A packet that comes from a client goes to the node that serves the address, else to the one that left it last.
-A packet that another node has led here goes only to one that left the address earlier than this node did, and
-never back. So it goes from node to node backwards through the times of their service, and not in a circle:
-not even while a node has not yet heard that another one serves the address now.
+A packet from a client goes to the node that serves the address, otherwise to the one that left it last. A
+packet that another node has steered here goes only to a node that left the address earlier than this one, and
+never back. So it travels from node to node backwards through the times of their service, and never in a
+circle, even while a node does not know yet that another one serves the address.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,9 +15,9 @@ from appliance.core.linger.served_addresses import ServedAddress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hops:
-    """To which node packets of an address go: those of clients, and those that another node has led here.
+    """To which node packets of an address go: those of clients, and those that another node has steered here.
 
-    `led` is by the MAC of the one that has led it, and the address.
+    `led` is by the MAC of the node that has steered the packet, and the address.
     """
 
     direct: Mapping[str, str]
@@ -25,7 +25,10 @@ class Hops:
 
 
 def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress], *, nodes: Iterable[bytes]) -> Hops:
-    """Return where packets go; `served` are our own addresses, `nodes` the MACs of who may lead some here."""
+    """Return where packets go; `served` are our own addresses.
+
+    `nodes` are the MACs of the nodes that may steer packets here.
+    """
     ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
     direct = {each.address: each.node for each in ordered}
     earlier = [each for each in ordered if _is_earlier(each, served.get(each.address))]

@@ -1,8 +1,8 @@
-"""When a node knows whose connections of a virtual IP there are, so that it may take over from a living node.
+"""When a node knows which nodes have a virtual IP's connections, and so may take over from a living node.
 
-It has heard the active node, and that node has heard it: what it does not know itself it leads there then,
-and the other one keeps the address for it. Or nobody of our kind is active: after as many reports as nobody
-loses there is nothing to be known.
+It has received the active node's reports, and that node has received its own: it then steers unknown packets
+there, and the other node keeps the address for it. Or no active node runs this protocol: after more reports
+than could get lost, there is nothing to learn.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import Final
 from appliance.core.linger.nodes import Keeper
 
 ALONE: Final = 3.0
-"""Seconds of talking after which an active node that was not heard does not speak this: ten reports."""
+"""Seconds of exchange after which a silent active node does not run this protocol: ten reports."""
 
 
 def informed(
@@ -22,10 +22,10 @@ def informed(
     talking: Mapping[str, float],
     now: float,
 ) -> frozenset[str]:
-    """Return the virtual routers of which that is known, for all their addresses.
+    """Return the virtual routers for which that holds, for all their addresses.
 
-    `routers` has the virtual router of each address, `talking` since when this node tells and hears of it.
-    `macs` are this node's own, by which other nodes say that they have heard it.
+    `routers` has the virtual router of each address, `talking` since when this node exchanges reports of it.
+    `macs` are this node's own, by which other nodes report that they receive its reports.
     """
     active = [each for each in keepers if each.active]
     served = {each.address for each in active}

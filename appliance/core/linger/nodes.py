@@ -1,11 +1,10 @@
-"""Receives the reports of other nodes: decides which are believed, and which nodes are alive.
+"""Receives the reports of other nodes: decides which to accept, and which nodes are alive.
 
-A report is believed if it is newer than all that were believed before, and not recorded and sent again by
-somebody else. In one session, the run of a node, that is its sequence. A session that is new has to answer a
-challenge of ours: its report was made after ours, then. With each session that is believed a new challenge is
-drawn, and the next session of that node has to answer one that is newer: nothing that was recorded before
-does. Other nodes, which may have answered the former one already, need not begin again. No clock is needed
-for all that, and nothing that has to survive a restart.
+A report is accepted if it is newer than all accepted before, and not a replay. Within one session (a run of a
+node) its sequence number shows that. A new session must answer a challenge of ours, which proves that its
+report was made later. Each accepted session makes us draw a new challenge, and the next session of that node
+must answer a newer one: nothing recorded before does. Other nodes, which may have answered the former one
+already, need not start over. This requires no clock, and nothing that must survive a restart.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,20 +14,20 @@ from typing import Final, TypeVar
 from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop
 
 SILENT: Final = 6.0
-"""Seconds without a report after which a node counts as gone: its connections are reset then."""
+"""Seconds without a report after which a node counts as gone: its connections are then reset."""
 
 DOUBTED: Final = 1.0
-"""The same for a node whose virtual IP went to another because its advertisements did not come any more."""
+"""The same for a node that lost its virtual IP to another because its advertisements stopped."""
 
 MOST_NODES: Final = 64
-"""Nodes that are remembered, and challenges; all of them have the key."""
+"""Nodes, and challenges, that are kept; all of these nodes have the key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """What another node said of one address: it serves it, or left it at `left_at`, with `connections`.
+    """What another node reported of one address: it serves it, or left it at `left_at`, with `connections`.
 
-    `mac` is that of its packets, `heard` are those of the nodes that it believes itself.
+    `mac` is the source of its packets, `heard` are the MACs of the nodes whose reports it accepts.
     """
 
     node: str
@@ -42,7 +41,7 @@ class Keeper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """Another node that is believed, `since` when; `heard` are MACs of the nodes that it believes itself."""
+    """Another node, accepted `since`; `heard` are MACs of the nodes whose reports it accepts."""
 
     node: str
     since: float
@@ -51,9 +50,9 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heard:
-    """The last believed report of a node on an interface; after `silent` seconds the node is gone.
+    """The last accepted report of a node on an interface; after `silent` seconds the node is gone.
 
-    `drawn` is how many challenges there had been when its session was believed, `since` when that was.
+    `drawn` is how many challenges there had been when its session was accepted, `since` when that was.
     """
 
     report: LingerReport
@@ -64,13 +63,13 @@ class _Heard:
 
     @property
     def believed(self) -> frozenset[bytes]:
-        """MACs of the nodes that it believes."""
+        """MACs of the nodes whose reports it accepts."""
         return frozenset(each.mac for each in self.report.answered if each.believed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Greeting:
-    """A node whose report has the key, believed or not: its MAC, and the challenge that it wants answered."""
+    """A node whose report has the key, accepted or not: its MAC, and its challenge, to be answered."""
 
     mac: bytes
     session: bytes
@@ -83,7 +82,7 @@ _Value = TypeVar("_Value")
 
 
 class Nodes:
-    """The other nodes by address and interface. `draw` returns a challenge that nobody can have seen."""
+    """The other nodes by address and interface. `draw` returns an unpredictable challenge."""
 
     def __init__(self, draw: Callable[[], bytes]) -> None:
         self._draw = draw
@@ -99,7 +98,7 @@ class Nodes:
         return next(reversed(self._challenges))
 
     def hear(self, node: str, report: LingerReport, *, interface: int, now: float) -> ReportDrop | None:
-        """Take a report that has the right key; return why it is not believed, None where it is."""
+        """Process a report that has the right key; return why it is not accepted, None if it is."""
         place = node, interface
         last = self._heard.get(place)
         same = last if last is not None and last.report.session == report.session else None
@@ -113,7 +112,7 @@ class Nodes:
         if same is not None:
             heard = replace(heard, drawn=same.drawn, since=same.since)
         if put_last(self._heard, place, heard):
-            self._challenges.clear()  # nobody knows any more which of them the forgotten one has answered
+            self._challenges.clear()  # which of them the forgotten node has answered is no longer known
         if same is None:
             self._challenge_anew()
         return None
@@ -129,23 +128,23 @@ class Nodes:
             del self._challenges[next(iter(self._challenges))]
 
     def is_new(self, node: str, session: bytes, *, interface: int) -> bool:
-        """Return whether that session of a node was not heard before: it waits for an answer."""
+        """Return whether that session of a node is new: it waits for an answer."""
         greeting = self._greetings.get((node, interface))
         return greeting is None or greeting.session != session
 
     def doubt(self, addresses: Iterable[str]) -> None:
-        """Note that those who have reported these addresses are probably dead: until their next report."""
+        """Mark the nodes that have reported these addresses as probably dead, until their next report."""
         lost = frozenset(addresses)
         for place, heard in self._heard.items():
             if any(each.address in lost for each in heard.report.addresses):
                 self._heard[place] = replace(heard, silent=DOUBTED)
 
     def macs(self, now: float) -> frozenset[bytes]:
-        """Return the MACs of the nodes that are there."""
+        """Return the MACs of the nodes that are alive."""
         return frozenset(each.report.mac for _, _, each in self._living(now))
 
     def neighbours(self, interface: int, *, family: int, now: float) -> tuple[Neighbour, ...]:
-        """Return the nodes that are believed on one interface by one version of IP."""
+        """Return the accepted nodes on one interface, of one version of IP."""
         return tuple(
             Neighbour(node=node, since=each.since, heard=each.believed)
             for node, where, each in self._living(now)
@@ -153,7 +152,7 @@ class Nodes:
         )
 
     def answered(self, interface: int, *, family: int, now: float) -> tuple[AnsweredNode, ...]:
-        """Return the nodes on one interface by one version of IP, first those that wait to be believed."""
+        """Return the nodes on one interface, of one version of IP; those not accepted yet come first."""
         believed = {(node, where): each.report.session for node, where, each in self._living(now)}
         here = [
             AnsweredNode(
@@ -165,7 +164,7 @@ class Nodes:
         return tuple(sorted(here, key=lambda each: each.believed))
 
     def keepers(self, interfaces: Mapping[str, int], now: float) -> tuple[Keeper, ...]:
-        """Return who has what of these addresses, each on the interface of that index."""
+        """Return what other nodes have of these addresses, each on the interface of that index."""
         return tuple(
             Keeper(
                 node=node,
@@ -186,7 +185,7 @@ class Nodes:
 
 
 def put_last(nodes: dict[_Place, _Value], place: _Place, value: _Value) -> bool:
-    """Put a value at the end; return whether the one that was put longest ago had to go for it."""
+    """Put a value at the end; return whether the oldest one was evicted for it."""
     nodes.pop(place, None)
     nodes[place] = value
     if len(nodes) > MOST_NODES:

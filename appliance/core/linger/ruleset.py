@@ -1,12 +1,12 @@
-"""The rules of nftables that lead packets of another node's connections there, in the language of nft(8).
+"""The nftables rules that steer packets of another node's connections there, in the language of nft(8).
 
-`dup` sends a packet as it is to the MAC of another node, and the original is dropped before it becomes a
-connection in the kernel's table: so nothing is remembered of it here, no packet is forwarded in the sense of
-the sysctls, and no route is touched. Elements have a time-out, which the program renews: without it the rules
-lead nowhere after a while.
+`dup` sends a packet unchanged to the MAC of another node. The original is dropped before it becomes a
+connection in the kernel's table, so no state is kept here, no packet is forwarded in the sense of the
+sysctls, and no route is touched. Elements have a time-out, which the program renews: without the program, the
+rules soon steer nothing.
 
-The guard is a second table that goes by the same elements. It belongs to our process, so that no flush of
-somebody else reaches it, and comes after the first: what that one has led it does not see.
+The guard is a second table with the same elements. It belongs to our process, so that no flush by another
+program affects it. It comes after the first table, and does not see what that one has steered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,17 +19,17 @@ from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_linger"
 GUARD: Final = "lb_linger_guard"
-"""The table that leads packets while somebody has flushed the other one."""
+"""The table that steers packets while another program has flushed the first one."""
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
 RENEWED_SETTLED: Final = 0.5
-"""The same where connections of other nodes are about: what is settled may not be so for long without us."""
+"""The same while there are connections of other nodes: without us, `settled` may soon be out of date."""
 
 _TRIAL: Final = "lb_linger_trial"
 _TIMEOUT: Final = 20
 _SETTLED: Final = 1
 _BEFORE: Final = -160
-"""After conntrack (-200), before `forward` resets what nobody knows (core.forwarding.ruleset)."""
+"""After conntrack (-200), before `forward` resets unknown packets (core.forwarding.ruleset)."""
 _BEHIND: Final = _BEFORE + 1
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _ICMP: Final = {
@@ -44,9 +44,9 @@ _VRRP: Final = 112  # RFC 9568, section 5.1.1.4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elements:
-    """What the rules go by: our virtual addresses, where packets go, the MACs of the other nodes.
+    """The data of the rules: our virtual addresses, where packets go, the MACs of the other nodes.
 
-    An unknown packet of an address that is `settled` may be reset, though another node has led it here.
+    An unknown packet of an address that is `settled` may be reset, though another node has steered it here.
     """
 
     addresses: tuple[str, ...]
@@ -64,15 +64,16 @@ def make(
     times: Mapping[str, int],
     table: str = TABLE,
 ) -> str:
-    """Return the script that makes the table, its rules those of these interfaces; elements stay.
+    """Return the script that makes the table with the rules of these interfaces; elements stay.
 
-    `entrances` are those by which packets come in, each with the one by which they are led to other nodes.
-    `port` is that of the nodes' reports, `times` are the seconds of `ended_connections.time_outs`.
+    `entrances` are the interfaces where packets arrive, each with the one from which they are steered to
+    other nodes. `port` is that of the nodes' reports, `times` are the seconds of
+    `ended_connections.time_outs`.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
     name = f"{family.value} {table}"
-    # In a full table there is no room for what keeps virtual IPs here.
+    # In a full conntrack table there is no room for packets that keep virtual IPs here.
     untracked = [f"meta l4proto {_VRRP} notrack", f"udp dport {port} notrack"]
     lines = [
         f"add table {name}",
@@ -93,7 +94,7 @@ def make(
 
 
 def guard(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float) -> str:
-    """Return the script that makes the guard anew, without elements: it belongs to who makes it."""
+    """Return the script that makes the guard anew, without elements: the process that makes it owns it."""
     begun = f"ct state new {_FLAGS} == syn return"
     name = f"{family.value} {GUARD}"
     owned = f"add table {name} {{ flags owner; }}"
@@ -102,12 +103,12 @@ def guard(family: Family, entrances: Iterable[tuple[str, str]], *, longest: floa
 
 
 def trial(family: Family) -> str:
-    """Return a script that the kernel takes if it can have such rules, for a trial only."""
+    """Return a script that the kernel accepts if it supports such rules; only for a trial."""
     return make(family, [("lo", "lo")], port=1, longest=1.0, times={}, table=_TRIAL)
 
 
 def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
-    """Return the script that puts these elements in the place of those that were there."""
+    """Return the script that replaces the present elements by these."""
     name, hops = f"{family.value} {table}", elements.hops
     macs = [each.hex(":") for each in sorted(elements.nodes)]
     return "\n".join(
@@ -127,7 +128,7 @@ def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
 
 
 def own(family: Family, connections: Iterable[tuple[str, int, str, int]], *, table: str = TABLE) -> str:
-    """Return the script that names connections which were here before: client, port, our address, port."""
+    """Return the script that lists connections which were here before: client, port, our address, port."""
     listed = ", ".join(" . ".join(map(str, each)) for each in connections)
     return f"add element {family.value} {table} ours {{ {listed} }}" if listed else ""
 
@@ -159,7 +160,7 @@ def _leading(
     priority: int,
     begun: str,
 ) -> list[str]:
-    """Return what leads packets in a table; `begun` is the rule for the first one of a connection."""
+    """Return the rules that steer packets in a table; `begun` is the rule for a connection's first packet."""
     kind, name, places = _TYPES[family], f"{family.value} {table}", tuple(entrances)
     ends = f"{kind} . inet_service . {kind} . inet_service"
     return [
@@ -205,9 +206,9 @@ def _strangers(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str
         at, to = f'iifname "{into}"', f'device "{out}" drop'
         found += [
             f"{at} ether saddr @nodes dup to ether saddr . {word} daddr map @onward {to}",
-            # Another node may have it, as far as this one knows: the sender sends it again.
+            # Another node may have it, as far as this node knows: the sender sends it again.
             f"{at} ether saddr @nodes {word} daddr != @settled drop",
-            # Nobody has it: a reset would end a connection whose packet only looked late.
+            # No node has it: a reset would end a connection whose packet was only late.
             f"{at} ether saddr @nodes tcp flags & (fin | rst) != 0 drop",
             f"{at} ether saddr != @nodes dup to {word} daddr map @direct {to}",
         ]

@@ -1,7 +1,7 @@
-"""Which peers are not on the segment of a virtual IP: their connections cannot be led to them.
+"""Which peers are not on the segment of a virtual IP: their connections cannot be steered to them.
 
-A packet is led as it is, by the MAC of the node that has its connection. A router on the way would see the
-virtual IP as its destination, and bring it back.
+A packet is steered unchanged, by the MAC of the node that has its connection. A router on the way would see
+the virtual IP as its destination, and send it back.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +15,8 @@ def off_segment(
 ) -> Iterator[tuple[VirtualRouter, str]]:
     """Yield each peer that is in no network of its virtual router's interface.
 
-    `addresses` returns those of an interface by its name, with their prefix lengths. Of an interface that has
-    none of the peer's kind nothing is said: it may get one.
+    `addresses` returns those of an interface by its name, with their prefix lengths. An interface without an
+    address of the peer's kind is skipped: it may get one.
     """
     for router in routers:
         here = [ip_interface(each) for each in addresses(router.interface)]
@@ -27,7 +27,7 @@ def off_segment(
 
 
 def objection(router: VirtualRouter, peer: str) -> str:
-    """Return the sentence that says so."""
+    """Return the warning about such a peer."""
     return (
         f"{peer} is not on the segment of {router.interface}: connections end when {router.name} moves"
         " between here and there, as packets cannot be led through a router"

@@ -1,9 +1,9 @@
 """What this node has of each virtual address: it serves it, keeps it for connections, or has nothing of it.
 
-An address that was served is kept for a few seconds at least: neighbours still send to the old place, and
-what they begin there may not be lost. It is given up when no connection is left, or when nobody leads packets
-here: a successor that is no appliance, such as keepalived, resets the connections. At the deadline what is
-left is cut first: as long as the address is here both ends of a connection can be told.
+An address that was served is kept for at least a few seconds: neighbours still send to the old node, and the
+connections that they open there must not be lost. It is given up when no connection is left, or when no node
+steers packets here: a successor that is no appliance, such as keepalived, resets the connections. At the
+deadline the remaining connections are cut first: as long as the address is here, both ends can be notified.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ KEPT_AT_LEAST: Final = 3.0
 """Seconds that an address is kept after it was left."""
 
 UNLED_AT_MOST: Final = 10.0
-"""Seconds that an address is kept while no successor of ours is heard."""
+"""Seconds that an address is kept while no successor of our kind reports."""
 
 CUT_AT_MOST: Final = 3.0
-"""Seconds that an address is kept for connections which were to be cut, and are still there."""
+"""Seconds that an address is kept for connections that were cut and still remain."""
 
 
 class GaveUp(StrEnum):
-    """Why an address is not kept any more; log and tests share these words."""
+    """Why an address is no longer kept; log and tests share these words."""
 
     EMPTY = "no-connections"
     DEADLINE = "deadline"
@@ -33,8 +33,8 @@ class GaveUp(StrEnum):
 class ServedAddress:
     """One address of ours: `left_at` is when it was left, None while it is served.
 
-    `connections` are those that were counted last; `led_at` is when a successor was heard last. `cut_at` is
-    when its connections were to be ended because of the deadline.
+    `connections` are those last counted; `led_at` is when a successor last reported. `cut_at` is when its
+    connections were cut because of the deadline.
     """
 
     address: str
@@ -45,15 +45,15 @@ class ServedAddress:
 
     @property
     def active(self) -> bool:
-        """Say whether this node serves the address."""
+        """Whether this node serves the address."""
         return self.left_at is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedChanges:
-    """`served` are those that go on, by address; `given_up` those that have ended, with the reason.
+    """`served` are the addresses that stay, by address; `given_up` the others, with the reason.
 
-    `cut` are those of `served` whose connections are to be ended now.
+    `cut` are those of `served` whose connections must be cut now.
     """
 
     served: Mapping[str, ServedAddress]
@@ -70,9 +70,9 @@ def after(
     longest: float,
     now: float,
 ) -> ServedChanges:
-    """Return what becomes of the addresses: `active` are served now, `led` have a successor that was heard.
+    """Return what becomes of the addresses: `active` are served now, `led` have a successor that reports.
 
-    `connections` were counted on this node; an address that is not in it was not counted.
+    `connections` were counted on this node; an address that is missing was not counted.
     """
     serving, heard = frozenset(active), frozenset(led)
     going: dict[str, ServedAddress] = {}

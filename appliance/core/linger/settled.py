@@ -1,4 +1,4 @@
-"""Of which addresses this node knows where their connections are: only there an unknown packet is reset."""
+"""For which addresses this node knows where the connections are: only there an unknown packet is reset."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,18 +7,18 @@ from appliance.core.linger.nodes import Keeper
 from appliance.core.linger.served_addresses import ServedAddress
 
 LEARNING: Final = 2.0
-"""Seconds after news of an address in which further news is awaited: several reports of each node."""
+"""Seconds to wait for further news after news of an address: several reports of each node."""
 
 
 class Settled:
-    """Looks when there was news of each address: a node that serves it or has left it, and did not before."""
+    """Tracks when there was news of each address: a node newly serves it or has newly left it."""
 
     def __init__(self) -> None:
         self._known: frozenset[tuple[str, str, bool]] = frozenset()
         self._news: dict[str, float] = {}
 
     def at(self, now: float, *, keepers: Iterable[Keeper], ours: Iterable[ServedAddress]) -> frozenset[str]:
-        """Return the addresses without news of late; none of which this node and others have nothing.
+        """Return the addresses without recent news that at least one node serves or has left.
 
         `keepers` are the other nodes' and `ours` this node's own.
         """

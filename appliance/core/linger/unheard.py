@@ -1,4 +1,4 @@
-"""Which other nodes this node does not hear, or is not heard by: with a move to them connections end."""
+"""Nodes that exchange no reports with this node, in one direction: if a virtual IP moves, connections end."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ WHY: Final = {
     ReportDrop.LAYOUT: "damaged",
     ReportDrop.HOP_LIMIT: "from beyond a router",
 }
-"""Why reports of a node are not understood; others are those of an attacker, or wait for an answer."""
+"""Why reports of a node are unusable; others are an attacker's, or wait for an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """How this node takes part at a place: `since` when, with which `macs`, and its unicast `peers`.
+    """How this node takes part on an interface: `since` when, with which `macs`, and its unicast `peers`.
 
-    `refused` has the reasons for reports that came lately and were not understood, by their source.
+    `refused` has the reasons for recent unusable reports, by their source.
     """
 
     since: float
@@ -47,7 +47,7 @@ def unheard(
     *,
     now: float,
 ) -> Iterator[str]:
-    """Yield who it is and why, nothing in the first seconds: then all have had time for ten reports."""
+    """Yield each such node and why; nothing in the first seconds, until all could send ten reports."""
     if now - listening.since < ALONE:
         return
     known = {each.node: each for each in neighbours}

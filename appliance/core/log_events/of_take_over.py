@@ -1,4 +1,4 @@
-"""Events of one appliance that takes over from another one."""
+"""Events of an appliance that takes over from another one."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,7 +1,7 @@
-"""The rules of nftables that redirect: from what is wanted to one transaction.
+"""The nftables rules that redirect: from the wanted redirects to one transaction.
 
-They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with two
-conditions more:
+They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with two more
+conditions:
 
     prerouting, priority -100:
     ip daddr VIP tcp dport 6443 fib daddr type local tcp dport set 9445 socket transparent 0 dnat to VIP:9445
@@ -9,18 +9,17 @@ conditions more:
     output, priority -100:
     ip daddr VIP tcp dport 6443 oifname "lo" redirect to :9445
 
-Packets from outside are sent to the virtual IP itself: Cilium drops them after a `redirect`. `fib` passes
-over those that this node, as a router of its pods, only forwards to the node that holds the virtual IP: it
-knows better whether its own frontend serves. `socket` asks the kernel whether anybody listens at the address
-that the packet has at that moment, so the packet gets our port first. Where nobody listens, the second rule
-puts the old port back, and the API server takes the connection: however fast our processes die, nobody is
-refused. In the output hook a packet carries the socket of the client that sends it, so that this question
-cannot be asked there.
+Packets from outside go to the virtual IP itself: Cilium drops them after a `redirect`. `fib` skips packets
+that this node, as a router of its pods, only forwards to the node that holds the virtual IP: that node knows
+better whether its own frontend serves. `socket` asks the kernel for a listener at the packet's present
+address, so the packet gets our port first. Without a listener, the second rule restores the old port, and the
+API server takes the connection: however fast our processes die, no client is refused. In the output hook a
+packet carries the socket of the client that sends it, so this condition is not possible there.
 
-A NAT chain sees the first packet of a connection only, and connections keep what it decided, as long as the
-kernel tracks them. It does so only while some rule wants it to, and on a machine without other NAT these are
-the only ones. So a second table, which does not vanish with us, holds a rule that does nothing but want it;
-by the comments of its other rules the next run sees what was on.
+A NAT chain sees only the first packet of a connection, and connections keep its decision as long as the
+kernel tracks them. It does so only while some rule requires it, and on a machine without other NAT these are
+the only ones. So a second table, which does not vanish with us, holds a rule that only requires tracking. The
+comments of its other rules show the next run which redirects were on.
 """
 
 from collections.abc import Iterable, Iterator
@@ -37,7 +36,7 @@ TABLE: Final = "lb_redirect"
 """The table of the rules, one of this name in each family."""
 
 FLOWS_TABLE: Final = "lb_redirect_flows"
-"""The table that has the kernel go on with connections that were redirected, once TABLE is gone."""
+"""The table that keeps the kernel tracking redirected connections once TABLE is gone."""
 
 PREROUTING: Final = "prerouting"
 """The chain of TABLE for connections from outside, and the only one of FLOWS_TABLE."""
@@ -57,7 +56,7 @@ _NAT_CHAIN: Final = f"{{ type nat hook %s priority {_DSTNAT}; policy accept; }}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirection:
-    """One address whose connections go to another place; `port_only` where that is any address of ours."""
+    """One address whose connections are redirected; `port_only`: the target is any address of ours."""
 
     name: str
     family: Family
@@ -67,12 +66,12 @@ class Redirection:
 
 
 def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
-    """Yield what the redirect of a frontend means, address by address."""
+    """Yield the redirections of a frontend, address by address."""
     for source in switch.redirect.sources:
         family = Family.IPV6 if ":" in source.host else Family.IPV4
         version = _VERSIONS[family]
         bind = target(switch.frontend.binds, version)
-        if bind is None:  # the rules refuse it; an accepted file of another version may have it
+        if bind is None:  # the rules refuse it; a file that another version accepted may have it
             continue
         every = is_every_address(bind, version)
         place = Bind(host=source.host, port=bind.port) if every else bind
@@ -82,9 +81,9 @@ def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
 
 
 def script(families: Iterable[Family], wanted: Iterable[Redirection], *, guarded: bool) -> str:
-    """Return what leads from any state to the wanted one in these families (nft(8)); TABLE has to be there.
+    """Return the script (nft(8)) from any state to the wanted one in these families; TABLE must exist.
 
-    Without `guarded` the question whether anybody listens is left out, for kernels that cannot ask it.
+    Without `guarded` the condition on a listener is omitted, for kernels that do not support it.
     """
     all_wanted = tuple(wanted)
     lines: list[str] = []
@@ -100,7 +99,7 @@ def script(families: Iterable[Family], wanted: Iterable[Redirection], *, guarded
 
 
 def _empty_chain(family: Family, table: str, chain: str) -> Iterator[str]:
-    """Make a chain that sees the first packet of each connection; one that is there loses its rules."""
+    """Make a chain that sees the first packet of each connection; an existing one loses its rules."""
     yield f"add chain {family.value} {table} {chain} {_NAT_CHAIN % chain}"
     yield f"flush chain {family.value} {table} {chain}"
 
@@ -113,7 +112,7 @@ def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[str]:
 
 
 def _from_outside(each: Redirection) -> Iterator[str]:
-    """Give the packet our port, and our address if that is another one, before the question for a socket."""
+    """Give the packet our port, and our address if that differs, before the lookup of a socket."""
     family, here, there = each.family.value, each.source, each.target
     moves = there.host != here.host
     to_us = f"tcp dport set {there.port}" + f" {family} daddr set {there.host}" * moves
@@ -139,7 +138,7 @@ def _rule(each: Redirection, chain: str, to: Bind, statements: str) -> str:
 
 
 def is_monitors(objects: Iterable[NftablesObject]) -> bool:
-    """Say whether OpenShift's monitor has rules among these objects of its table."""
+    """Return whether OpenShift's monitor has rules among these objects of its table."""
     return any(each.kind == "rule" and each.comment == _MONITOR_COMMENT for each in objects)
 
 

@@ -1,4 +1,4 @@
-"""The redirect of one frontend over time: looks go in, whether it is wanted and why comes out."""
+"""The redirect of one frontend over time: from looks to whether it is wanted, and why."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 
 
 class Look(StrEnum):
-    """What was seen: GOOD would do, BAD would not, and with NOBODY no worker accepts."""
+    """Result of a look: GOOD would do, BAD would not, and with NOBODY no worker accepts."""
 
     GOOD = "good"
     BAD = "bad"
@@ -42,7 +42,7 @@ class Stabilised:
 
 
 def after(before: Stabilised, look: Look, *, rise: int, fall: int) -> Stabilised:
-    """Return what a look makes of a redirect."""
+    """Return the state of a redirect after a look."""
     step = _TABLE[before.on, look]
     match step:
         case _Step.COUNT:
@@ -62,7 +62,7 @@ NOT_LOOKED_YET: Final = "not looked at yet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a look saw: whether workers accept, whether a server is up, and both in words."""
+    """What a look found: whether workers accept, whether a server is up, and both in words."""
 
     accepting: bool
     up: bool
@@ -72,8 +72,8 @@ class Seen:
 class RedirectSwitch:
     """The redirect of one frontend; `wanted` is whether its rules should be there.
 
-    `due` is the time of the next look. With `resumed` it was on when the program ended before: one good look
-    brings it back. `since` is when `wanted` became what it is, by the clock of `now`.
+    `due` is the time of the next look. `resumed`: it was on when the program last ended, and one good look
+    brings it back. `since` is when `wanted` last changed, by the clock of `now`.
     """
 
     def __init__(self, group: Group, frontend: Frontend, redirect: Redirect, *, resumed: bool) -> None:
@@ -103,13 +103,13 @@ class RedirectSwitch:
 
     @property
     def pool(self) -> str | None:
-        """Name of the pool that needs a server up, None where none does."""
+        """Name of the pool that needs a server up, None if none does."""
         if self.redirect.when is RedirectWhen.ACCEPTING:
             return None
         return self.frontend.pool or self.frontend.needs
 
     def same_as(self, other: "RedirectSwitch") -> bool:
-        """Say whether another one makes the same rules by the same looks, so that its state holds here."""
+        """Return whether another one makes the same rules by the same looks, so that its state holds here."""
         mine, theirs = self.frontend, other.frontend
         return (
             (self.name, self.redirect, self.pool) == (other.name, other.redirect, other.pool)
@@ -117,12 +117,12 @@ class RedirectSwitch:
         )  # fmt: skip
 
     def look(self, seen: Seen, now: float) -> bool:
-        """Count a look that was due, and say whether `wanted` changed."""
+        """Count a look that was due; return whether `wanted` changed."""
         self.due = now + self.redirect.interval
         return self._count(_look(seen), seen, now)
 
     def nobody(self, seen: Seen, now: float) -> bool:
-        """Note that no worker accepts, at whatever time; say whether `wanted` changed."""
+        """Store that no worker accepts, at any time; return whether `wanted` changed."""
         return self._count(Look.NOBODY, seen, now)
 
     def _count(self, look: Look, seen: Seen, now: float) -> bool:

@@ -1,1 +1,1 @@
-"""Generations of proxy workers: what a changed configuration starts, drains and ends."""
+"""Generations of proxy workers: which ones a changed configuration starts, drains and ends."""

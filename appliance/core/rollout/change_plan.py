@@ -1,4 +1,4 @@
-"""What a change from one configuration to the next asks of the programs."""
+"""What the programs must do when the configuration changes."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class ProgramChanges:
 
 
 def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
-    """Return what going from `old` to `new` asks of the programs."""
+    """Return what the programs must do for a change from `old` to `new`."""
     before, after = needed(old), needed(new)
     return ProgramChanges(
         prepare=tuple(sorted(before, key=lambda each: _turn(each, goes=each not in after))),
@@ -31,5 +31,5 @@ def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
 
 
 def _turn(program: str, *, goes: bool) -> tuple[bool, bool]:
-    """Return what sorts programs into the order of commits: those that go come behind those that stay."""
+    """Return the sort key of programs in the order of commits: those that stop come after those that stay."""
     return program == VRRP, goes and program not in (REDIRECT, FORWARD)

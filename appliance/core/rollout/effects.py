@@ -1,4 +1,4 @@
-"""What a rollout orders of its master, in the order in which it is to be done."""
+"""The orders of a rollout to its master, in the order to execute them, and its reports."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ class Spawn:
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """Tell a worker to accept; the event Accepted follows."""
+    """Order a worker to accept; the event Accepted follows."""
 
     worker: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Tell a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
+    """Order a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
 
     worker: WorkerId
     snapshot: int
@@ -33,7 +33,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Tell a worker to stop accepting and to end within so many seconds."""
+    """Order a worker to stop accepting and to end within so many seconds."""
 
     worker: WorkerId
     within: float
@@ -46,7 +46,7 @@ class Kill:
     worker: WorkerId
 
 
-# News of generations
+# Reports of generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class GenerationDraining:
 
 @dataclass(frozen=True, slots=True)
 class GenerationCut:
-    """A draining generation ends before its time, as more drain than the configuration allows."""
+    """A draining generation ends before its time, because more drain than the configuration allows."""
 
     generation: int
 
@@ -93,7 +93,7 @@ class GenerationGone:
     generation: int
 
 
-# News of workers
+# Reports of workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class WorkerDied:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStuck:
-    """A worker did not do in time what it was told, and is killed; `state` is where it stuck."""
+    """A worker did not execute its order in time, and is killed; `state` is where it stuck."""
 
     worker: WorkerId
     state: WorkerState
@@ -115,7 +115,7 @@ class WorkerStuck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRefused:
-    """A worker did not apply a snapshot. It is told again in `delay` seconds; None: another replaces it."""
+    """A worker did not apply a snapshot. The order repeats in `delay` seconds; None: another replaces it."""
 
     worker: WorkerId
     reason: str
@@ -124,7 +124,7 @@ class WorkerRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unexpected:
-    """An event came that cannot come in this state; nothing was done. A bug, of ours or of a worker.
+    """An event that cannot come in this state; nothing was done. A bug, of ours or of a worker.
 
     `event` is the name of its class. `state` is that of the generation and of the worker, or for a command
     that of the generation that was not committed.

@@ -1,11 +1,10 @@
-"""Which event may come in which state, and what handles it: the tables by which the rollout works.
+"""Which event may come in which state, and its handler: the tables of the rollout.
 
-An event that a table does not have in the state at hand cannot come there, and is reported (`Unexpected`).
-One that is merely late, as the answer of a worker that was killed meanwhile, is there, and is handled by
-`late`.
+An event that a table lacks for the present state cannot come there, and is reported (`Unexpected`). A late
+event, such as the answer of a worker that was killed meanwhile, is in the table; its handler is `late`.
 
 A worker's event is looked up by the states of its generation and of the worker itself; `FORGOTTEN` is a place
-that is not kept any more, as of a generation that was aborted. In what states these are together:
+that is not kept any more, such as one of an aborted generation. The possible combinations:
 
     generation   workers
     STARTING     STARTING READY
@@ -14,7 +13,7 @@ that is not kept any more, as of a generation that was aborted. In what states t
     ACCEPTING    WAITING STARTING READY OPENING ACCEPTING DRAINING ENDING
     DRAINING     DRAINING ENDING
 
-READY in ACCEPTING is a worker that was taken over before it was told to accept.
+READY in ACCEPTING is a worker that was taken over before its order to accept.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,7 +53,7 @@ Place = tuple[GenerationState, WorkerState]
 
 WorkerTable = Mapping[Place, WorkerHandler[_WorkerEvent]]
 CommandTable = Mapping[GenerationState | None, CommandHandler[_Command]]
-"""By the state of the generation that was not committed, None where there is none."""
+"""By the state of the generation that was not committed, or None."""
 
 _G: Final = GenerationState
 _W: Final = WorkerState
@@ -67,7 +66,7 @@ def late(
     _event: WorkerEvent,
     _now: float,
 ) -> list[Effect]:
-    """Do nothing: the worker was told something else since, and the event that answers to it is to come."""
+    """Do nothing: the worker has a newer order, and the event that answers it is to come."""
     return []
 
 
@@ -79,7 +78,7 @@ _LATE_ANSWERS: Final[WorkerTable[WorkerEvent]] = {
     (_G.ACCEPTING, _W.ENDING): late,
     (_G.DRAINING, _W.ENDING): late,
 }
-"""Answers to an order, of workers that were told to drain or killed since."""
+"""Answers to an order, of workers that were ordered to drain or killed since."""
 
 READY: Final[WorkerTable[Ready]] = {
     (_G.STARTING, _W.STARTING): preparing.ready,
@@ -95,7 +94,7 @@ READY: Final[WorkerTable[Ready]] = {
 ACCEPTED: Final[WorkerTable[Accepted]] = {
     (_G.OPENING, _W.OPENING): preparing.accepted,
     (_G.ACCEPTING, _W.OPENING): preparing.accepted,
-    # A silent orphan is told to accept, and again when it answers: it obeys both orders.
+    # A silent orphan is ordered to accept, and once more when it answers: it executes both orders.
     (_G.OPENING, _W.ACCEPTING): late,
     (_G.ACCEPTING, _W.ACCEPTING): late,
     **_LATE_ANSWERS,
@@ -171,7 +170,7 @@ EXPIRED: Final[WorkerTable[Expired]] = {
 }
 
 FORGOTTEN: Final[frozenset[type[WorkerEvent]]] = frozenset({Ready, Exited, Expired})
-"""What may still come from workers of a generation that was aborted: they are about to end."""
+"""What may still come from workers of an aborted generation: they are about to end."""
 
 PREPARE: Final[CommandTable[Prepare]] = {
     None: preparing.prepare,

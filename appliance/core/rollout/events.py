@@ -1,4 +1,4 @@
-"""What a rollout is told: the commands of its master, and what workers do."""
+"""The input of a rollout: the commands of its master, and what workers do."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Kill the generation that was not committed; harmless where there is none."""
+    """Kill the generation that was not committed; harmless without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,8 @@ class Orphan:
     """A worker that outlived its master.
 
     `snapshot` is the one that it applied; `state` is READY, ACCEPTING or DRAINING; `drain_within` is seconds,
-    for one that drains. A `silent` one has not answered its new master yet: its state is what its board says.
+    for one that drains. A `silent` worker has not answered its new master yet: its state is the one on its
+    board.
     """
 
     index: int
@@ -63,7 +64,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Go on with the newest generation that was taken over and accepts, as that of the accepted snapshot."""
+    """Continue with the newest accepting generation that was taken over, as that of the accepted snapshot."""
 
     snapshot: int
     drain_settings: DrainSettings
@@ -71,7 +72,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retire:
-    """Stop serving: every generation drains within so many seconds; what has less time left keeps that."""
+    """Stop serving: every generation drains within so many seconds, or less if it has less time left."""
 
     within: float
 
@@ -81,21 +82,21 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A worker that was started holds its listening sockets, and waits to be told to accept."""
+    """A worker that was started holds its listening sockets, and waits for the order to accept."""
 
     worker: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A worker answered to `accept`: it accepts now."""
+    """A worker answered `accept`: it accepts now."""
 
     worker: WorkerId
 
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The process of a worker is gone, whatever the cause; `detail` says how it ended."""
+    """The process of a worker is gone, for any reason; `detail` is how it ended."""
 
     worker: WorkerId
     detail: str
@@ -103,7 +104,7 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotApplied:
-    """A worker answered to `apply`: it works by that snapshot now."""
+    """A worker answered `apply`: it uses that snapshot now."""
 
     worker: WorkerId
     snapshot: int
@@ -111,7 +112,7 @@ class SnapshotApplied:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRefused:
-    """A worker answered to `apply` that it cannot, and why; it goes on as before."""
+    """A worker answered `apply` with the reason why it cannot; it continues unchanged."""
 
     worker: WorkerId
     snapshot: int
@@ -120,7 +121,7 @@ class SnapshotRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanAnswered:
-    """A silent orphan has answered at last: this is its state."""
+    """A silent orphan has answered at last, with this state."""
 
     generation: int
     orphan: Orphan

@@ -1,4 +1,4 @@
-"""The generations of a group and their workers, as the rollout knows them: the state its handlers change."""
+"""The generations of a group and their workers: the state of the rollout, which its handlers change."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from appliance.core.rollout.timing import DrainSettings, Timing
 
 @dataclass(slots=True, eq=False)
 class TrackedWorker:
-    """One worker; what comes at `deadline` depends on `state`. Times are monotonic seconds.
+    """One worker; what happens at `deadline` depends on `state`. Times are monotonic seconds.
 
-    `snapshot` is the one that it was told to apply, `applied` the one that it said it did. `refusal` is why
-    it did not, and `retry_at` when it is told again. A worker that is replaced drains when its `successor`,
-    the index of another place, accepts. `failures` are deaths in a row.
+    `snapshot` is the one that it was ordered to apply, `applied` the one that it reported as applied.
+    `refusal` is why it refused, and `retry_at` when it is ordered again. A worker that is replaced drains
+    when its `successor`, the index of another place, accepts. `failures` are deaths in a row.
     """
 
     id: WorkerId
@@ -38,7 +38,7 @@ class TrackedWorker:
     accepting_since: float | None = None
 
     def move(self, move: WorkerMove, *, deadline: float | None = None) -> None:
-        """Go to the next state, which ends at `deadline`."""
+        """Enter the next state, which ends at `deadline`."""
         self.state = WORKER_MOVES[self.state, move]
         self.deadline = deadline
 
@@ -50,9 +50,9 @@ class TrackedWorker:
 
 @dataclass(slots=True, eq=False)
 class Generation:
-    """One generation: workers that were started together, for one snapshot, with the same listening sockets.
+    """One generation: workers started together, for one snapshot, with the same listening sockets.
 
-    `size` is the number of workers that it is to have. A `cut` one was told to end before its time.
+    `size` is the intended number of workers. A `cut` one was ordered to end before its time.
     """
 
     number: int
@@ -64,20 +64,20 @@ class Generation:
     cut: bool = False
 
     def move(self, move: GenerationMove) -> None:
-        """Go to the next state."""
+        """Enter the next state."""
         self.state = GENERATION_MOVES[self.state, move]
 
     def all_in(self, state: WorkerState) -> bool:
-        """Say whether every worker is in a state; one that another has replaced does not count."""
+        """Return whether every worker is in a state; one that another has replaced does not count."""
         return all(each.state is state for each in self._staying())
 
     def empty_places(self) -> list[int]:
-        """Return the places, below `size`, that nobody has or will have."""
+        """Return the places, below `size`, that no worker has or will have."""
         taken = {each.id.index % self.size for each in self._staying()}
         return [place for place in range(self.size) if place not in taken]
 
     def free_index(self, index: int) -> int:
-        """Return an index that nobody has, and that stands for the same share of limits (`worker_shares`)."""
+        """Return an unused index that stands for the same share of limits (`worker_shares`)."""
         while index in self.workers:
             index += self.size
         return index
@@ -87,7 +87,7 @@ class Generation:
 
 
 class Generations:
-    """All generations of one group by number, and the times that hold for them."""
+    """All generations of one group by number, and their times."""
 
     def __init__(self, drain_settings: DrainSettings, timing: Timing) -> None:
         self.by_number: dict[int, Generation] = {}
@@ -109,11 +109,11 @@ class Generations:
         return sorted((each for each in self.by_number.values() if each.state in states), key=_number)
 
     def committed_before(self, generation: Generation) -> list[Generation]:
-        """Return the older generations that accept or were told to, the oldest first."""
+        """Return the older generations that accept or were ordered to, the oldest first."""
         return [each for each in self.in_state(*COMMITTED) if each.number < generation.number]
 
     def worker(self, worker: WorkerId) -> TrackedWorker | None:
-        """Return the worker at a place, None for a place that is not kept any more."""
+        """Return the worker at a place, None if the place is not kept any more."""
         generation = self.by_number.get(worker.generation)
         return generation.workers.get(worker.index) if generation else None
 

@@ -1,4 +1,4 @@
-"""Which changes of a snapshot need a new generation of workers; all others are taken by those that run."""
+"""Which changes of a snapshot need a new generation of workers; running workers apply all others."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.snapshot import Snapshot
 
 _FIXED: Final = ("name", "binds", "pool", "sni", "respond", "needs")
-"""What of a frontend a worker has from its start."""
+"""The fields of a frontend that a worker has from its start."""
 
 
 def needs_generation(*, before: Snapshot, after: Snapshot, group: str) -> bool:
-    """Say whether the workers of `group` have to be started anew.
+    """Return whether the workers of `group` must be started anew.
 
-    What a worker listens on, and what it does there, is fixed when it starts; all else is not: pools, who may
-    connect, limits, timeouts, logging.
+    A worker's listening addresses, and what it does there, are fixed when it starts. All else is not: pools,
+    allowed clients, limits, timeouts, logging.
     """
     return _fixed(before.group(group)) != _fixed(after.group(group))
 
@@ -30,7 +30,7 @@ def _fixed_part(frontend: Frontend) -> object:
 
 
 def is_fixed(path: tuple[str, ...]) -> bool:
-    """Say whether a change at a path of a snapshot's tree (`model.snapshot.diff`) needs a new generation."""
+    """Return whether a change at this path of a snapshot (`model.snapshot.diff`) needs a new generation."""
     match path:
         case ("groups", name) | ("groups", name, "workers"):
             return name != ORDER

@@ -1,6 +1,6 @@
-"""What a change of configuration would do: each key with its old and its new value, and what it takes.
+"""What a change of configuration would do: each key with its old and new value, and what it takes.
 
-Secrets are shown as `***`: this is printed, and may be copied into a ticket.
+Secrets are shown as `***`: the preview is printed, and may be copied into a ticket.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _LONGEST: Final = 200
 
 
 class Takes(StrEnum):
-    """What obeying a changed key takes: nothing, new workers beside the old, a program, a new start."""
+    """What applying a changed key takes: nothing, new workers alongside the old, a program, a restart."""
 
     LIVE = "live"
     GENERATION = "generation"
@@ -35,9 +35,10 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewedChange:
-    """One key. `old` and `new` are None where it was not there before, or is not afterwards.
+    """One key. `old` and `new` are None if it was not there before, or is not afterwards.
 
-    `line` and `source` are where the file says it now, or the nearest key above; None for what is in no file.
+    `line` and `source` are its place in the file now, or that of the nearest key above; None if it is in no
+    file.
     """
 
     path: str
@@ -60,7 +61,7 @@ class Preview:
 
 
 def preview(old: Snapshot, new: Snapshot, document: Document) -> Preview:
-    """Return what going from one snapshot to the other does; `document` is what the new one was made of."""
+    """Return the effect of a change between two snapshots; `document` is the source of the new one."""
     programs = plan(old, new)
     going = frozenset({*programs.start, *programs.stop})
     seen = [(each, _takes(each, going)) for each in diff(old, new)]
@@ -92,7 +93,7 @@ def _takes(change: ConfigChange, going: frozenset[str]) -> Takes:
 
 
 def _resized(change: ConfigChange, seen: list[tuple[ConfigChange, Takes]]) -> bool:
-    """Say whether an order is another one only because something came or went, which is told by itself."""
+    """Return whether an order differs only because something came or went, which is shown itself."""
     at = change.path[:-1]
     return any(
         each.path[:-1] == at and Absent.ABSENT in (each.old, each.new)
@@ -119,7 +120,7 @@ def _shown(change: ConfigChange, takes: Takes, document: Document) -> PreviewedC
 
 
 def _value(path: Keys, value: object) -> str | None:
-    """Return a value as a line shows it, "" for one that does not fit on a line, None for none."""
+    """Return a value as a line shows it, "" if it does not fit on a line, None if absent."""
     if value is Absent.ABSENT:
         return None
     if is_secret(path):

@@ -1,15 +1,15 @@
-"""When a reload that was refused in passing is tried again: soon, then later and later, and some times only.
+"""When a reload that was refused for a passing reason is tried again: at growing pauses, a few times.
 
-In passing means that nothing is wrong with the files: a program went away while it prepared, a worker was
-killed, somebody else had a port. Who asked may have said it once, as OpenShift's monitor does, so the
-same files are tried again by themselves.
+Passing means that nothing is wrong with the files: a program went away while it prepared, a worker was
+killed, another program had a port. The client may request the reload only once, as OpenShift's monitor does,
+so the same files are tried again without a request.
 """
 
 from collections import Counter
 from typing import Final
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0)
-"""Seconds before each try: a program is back in one or two, and who has a port may need minutes."""
+"""Seconds before each try: a program is back in one or two, but a port may be in use for minutes."""
 
 
 LOSSES: Final = 3
@@ -25,13 +25,13 @@ class ReloadRetries:
         self._lost: Counter[str] = Counter()
 
     def forget(self) -> None:
-        """Begin anew: somebody has asked, or nothing is refused any more."""
+        """Start anew: there was a request, or nothing is refused any more."""
         self.tries, self.due_at, self._lost = 0, None, Counter()
 
     def refused(self, now: float, *, lost: frozenset[str] = frozenset()) -> float | None:
-        """Return the seconds until the next try, None where there were enough.
+        """Return the seconds until the next try, None after the last.
 
-        A program that is `lost` again and again is lost by the files: no further try costs it once more.
+        If a program is `lost` repeatedly, the files are the cause: no further try costs it once more.
         """
         self._lost.update(lost)
         if self.tries == len(PAUSES) or LOSSES in self._lost.values():
@@ -42,7 +42,7 @@ class ReloadRetries:
         return pause
 
     def is_due(self, now: float) -> bool:
-        """Say whether to try now."""
+        """Return whether to try now."""
         return self.due_at is not None and now >= self.due_at
 
     def begin(self) -> None:

@@ -1,13 +1,13 @@
-"""Generations of proxy workers: who accepts, who drains, who is started again. Pure; `now` is monotonic.
+"""Generations of proxy workers: which accept, drain, are started again. Pure; `now` is monotonic.
 
 The contract, after tableflip: (1) a generation that was never ready changes nothing when it fails; (2) an old
-generation is told to drain only when every worker of a newer one has said that it accepts; (3) from the first
-accepting generation on there is one at every moment, and its dead workers are started again, until `Retire`;
-(4) a drain ends at its deadline or earlier, never later. Between commit and the last acknowledgement two
-generations accept side by side, which costs nothing: they share their listening sockets.
+generation is ordered to drain only when every worker of a newer one has reported that it accepts; (3) from
+the first accepting generation on there is one at every moment, and its dead workers are started again, until
+`Retire`; (4) a drain ends at its deadline or earlier, never later. Between the commit and the last
+acknowledgement two generations accept alongside, which costs nothing: they share their listening sockets.
 
-The states and the moves between them are drawn in `states`; which event is handled by what is in
-`event_tables`. This module only looks there, and keeps the clock.
+`states` has a drawing of the states and their transitions, `event_tables` the handler of each event. This
+module only looks up the handlers, and keeps the clock.
 """
 
 from typing import TypeVar, assert_never
@@ -44,7 +44,7 @@ _Command = TypeVar("_Command", bound=CommandEvent)
 
 
 class Rollout:
-    """The machine: events in, effects out, one deadline at which it wants to be ticked."""
+    """The state machine: events in, effects out, one deadline for the next tick."""
 
     def __init__(self, *, drain_settings: DrainSettings, timing: Timing | None = None) -> None:
         self._generations = Generations(drain_settings, timing or Timing())
@@ -56,7 +56,7 @@ class Rollout:
 
     @property
     def drain_settings(self) -> DrainSettings:
-        """What the snapshot that was committed last says about draining."""
+        """The drain settings of the snapshot that was committed last."""
         return self._generations.drain_settings
 
     @property
@@ -79,20 +79,20 @@ class Rollout:
 
     @property
     def not_applied(self) -> list[TrackedWorker]:
-        """The serving workers that have not said yet that they applied the snapshot they were told to."""
+        """The serving workers that have not reported yet that they applied their snapshot."""
         return [each for each in self._serving() if each.applied != each.snapshot]
 
     @property
     def serving(self) -> list[WorkerId]:
-        """The workers that accept, or were told to."""
+        """The workers that accept, or were ordered to."""
         return [each.id for each in self._serving()]
 
     def worker(self, worker: WorkerId) -> TrackedWorker | None:
-        """Return the worker at a place, None for a place that is not kept any more."""
+        """Return the worker at a place, None if the place is not kept any more."""
         return self._generations.worker(worker)
 
     def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: C901, PLR0911, PLR0912  # one line for each event
-        """Handle an event and return what the master has to do, in order."""
+        """Handle an event; return what the master must do, in order."""
         match event:
             case Prepare():
                 return self._command(event_tables.PREPARE, event, now)
@@ -126,7 +126,7 @@ class Rollout:
                 assert_never(event)
 
     def tick(self, *, now: float) -> list[Effect]:
-        """Do what is due: tell workers again that refused a snapshot, and end what has taken too long."""
+        """Do what is due: repeat orders after refused snapshots, and end what has taken too long."""
         workers = self._generations.workers()
         again = [each for each in workers if each.retry_at is not None and each.retry_at <= now]
         due = [each.id for each in workers if each.deadline is not None and each.deadline <= now]

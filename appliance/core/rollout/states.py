@@ -16,7 +16,7 @@ A worker:
     STARTING | READY | OPENING | ACCEPTING | DRAINING -kill-> ENDING
     STARTING | READY | OPENING | ACCEPTING | ENDING -died-> WAITING
 
-It also ends, which is no state: with its process, where nobody is to take its place. A worker that was taken
+It also ends, which is no state: with its process, if no other is to take its place. A worker that was taken
 over begins as READY, ACCEPTING or DRAINING.
 """
 
@@ -29,7 +29,7 @@ from typing import Final
 class GenerationState(StrEnum):
     """The state of a generation. STARTING and READY are before the commit, the others after it.
 
-    OPENING: its workers were told to accept, and not all have said that they do.
+    OPENING: its workers were ordered to accept, and not all have reported that they do.
     """
 
     STARTING = "starting"
@@ -53,7 +53,7 @@ class WorkerState(StrEnum):
     """The state of a worker.
 
     WAITING: it has no process, and gets one at its deadline. READY: it holds the listening sockets and does
-    not accept. OPENING: it was told to accept. ENDING: it was killed, and its process is not gone yet.
+    not accept. OPENING: it was ordered to accept. ENDING: it was killed, and its process is not gone yet.
     """
 
     WAITING = "waiting"
@@ -84,12 +84,11 @@ GENERATION_MOVES: Final[Mapping[tuple[GenerationState, GenerationMove], Generati
     (_G.STARTING, GenerationMove.ALL_READY): _G.READY,
     (_G.READY, GenerationMove.COMMIT): _G.OPENING,
     (_G.OPENING, GenerationMove.ALL_ACCEPT): _G.ACCEPTING,
-    # After a take-over with workers missing: an older generation that accepts too goes on until all are
-    # there.
+    # After a take-over with workers missing: an older generation that accepts continues until all are there.
     (_G.ACCEPTING, GenerationMove.REOPEN): _G.OPENING,
     (_G.OPENING, GenerationMove.DRAIN): _G.DRAINING,
     (_G.ACCEPTING, GenerationMove.DRAIN): _G.DRAINING,
-    # A nearer deadline: a second TERM after a soft stop.
+    # An earlier deadline: a second TERM after a soft stop.
     (_G.DRAINING, GenerationMove.DRAIN): _G.DRAINING,
 }
 
@@ -114,7 +113,7 @@ WORKER_MOVES: Final[Mapping[tuple[WorkerState, WorkerMove], WorkerState]] = {
 }
 
 COMMITTED: Final = (GenerationState.OPENING, GenerationState.ACCEPTING)
-"""The states of a generation that is to serve, or serves."""
+"""The states of a generation that serves or will serve."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
-"""The times of a rollout, in seconds: what the configuration says about draining, and our own patience."""
+"""The times of a rollout, in seconds: the configured ones for draining, and fixed ones."""
 
 from dataclasses import dataclass
 from typing import Final
 
 NO_DEADLINE: Final = 10 * 365 * 86400.0
-"""Seconds that a drain lasts which is to end with its last session, whenever that is: a soft stop's."""
+"""Seconds of a drain that lasts until its last session ends, whenever that is: a soft stop's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainSettings:
-    """What the accepted snapshot says about draining.
+    """The drain settings of the accepted snapshot.
 
-    `drain` is the seconds that sessions have to end, `max_draining` the generations that may drain at a time
-    (HAProxy's `hard-stop-after` and `mworker-max-reloads`).
+    `drain` is the seconds that sessions have to end, `max_draining` the number of generations that may drain
+    at a time (HAProxy's `hard-stop-after` and `mworker-max-reloads`).
     """
 
     drain: float
@@ -23,14 +23,13 @@ class DrainSettings:
 class Timing:
     """How long the master waits for workers, in seconds.
 
-    `startup`: for a new worker to be ready. One that fails says so at once, so this is only for one that
-    hangs; a machine that is merely slow, at its first start with cold disks, must not run into it. `accept`:
-    for a ready worker to say that it accepts. `move`: for an older generation to hand its sessions over and
-    end, before the workers of another one are started. `kill_grace`: from the end of a drain to SIGKILL.
-    `backoff_first`: before the second replacement of a worker that died, and before a refused snapshot is
-    sent again; it doubles each time up to `backoff_longest`. A worker that accepted for `stable` seconds is
-    replaced without delay. `silence`: for a worker that does not answer after the take-over, before it is
-    killed.
+    `startup`: for a new worker to be ready. One that fails reports it at once, so this is only for one that
+    hangs; a slow machine, at its first start with cold disks, must not reach it. `accept`: for a ready worker
+    to report that it accepts. `move`: for an older generation to transfer its sessions and end, before the
+    workers of another one are started. `kill_grace`: from the end of a drain to SIGKILL. `backoff_first`:
+    before the second replacement of a worker that died, and before a refused snapshot is sent again; it
+    doubles each time up to `backoff_longest`. A worker that accepted for `stable` seconds is replaced without
+    delay. `silence`: for a worker that does not answer after the take-over, before it is killed.
     """
 
     startup: float = 90.0

@@ -1,14 +1,14 @@
-"""Whether a file that changed is to be reloaded though nobody asked: the line `reload` may have been lost.
+"""Whether to reload a changed file without a request: the line `reload` may have been lost.
 
-A client that holds its connection learns of a restart only when it writes into the broken pipe; it connects
-again, finds its file unchanged and says nothing (OpenShift's monitor does). So the file is looked at now and
-then. What is found twice in a row is whole, and what was judged once is not judged again: an error in it is
-told once, and its correction is another content.
+A client that keeps its connection open learns of a restart only when it writes into the broken pipe; it
+reconnects, finds its file unchanged and sends nothing (OpenShift's monitor does so). So the file is read now
+and then. Content found twice in a row is complete, and content judged once is not judged again: an error in
+it is reported once, and its correction is different content.
 """
 
 
 class UnaskedReload:
-    """Knows contents by their digests, and what cannot be read by the reason."""
+    """Stores contents by their digests, and what cannot be read by the reason."""
 
     def __init__(self) -> None:
         self._seen: str | None = None
@@ -19,6 +19,6 @@ class UnaskedReload:
         self._judged = digest
 
     def settled(self, digest: str) -> bool:
-        """Say whether the content that is there now was there at the last look, and was never judged."""
+        """Return whether the present content is that of the last look, and was never judged."""
         before, self._seen = self._seen, digest
         return digest == before and digest != self._judged

@@ -1,1 +1,1 @@
-"""What `appliance status` shows, and how it follows from what was found on the machine."""
+"""What `appliance status` shows, and how it follows from observations of the machine."""

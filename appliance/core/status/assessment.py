@@ -1,4 +1,4 @@
-"""From what was found on the machine to one status."""
+"""From observations of the machine to one status."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The frontends in a status, with the sums of what all workers and the kernel count."""
+"""The frontends in a status, with the sums of the counters of all workers and the kernel."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -42,7 +42,7 @@ def _frontend(frontend: Frontend, group: Group, parts: Sequence[FrontendCounters
         pools=frontend.pools,
         respond=frontend.respond,
         max_connections=frontend.max_connections,
-        # Each worker counts its own connections: only their sum can be held against the limit.
+        # Each worker counts its own connections: only their sum compares to the limit.
         full=0 < frontend.max_connections <= current,
         current=current,
         total=sum(part.total for part in parts),

@@ -37,7 +37,7 @@ def _generation(program: str, generation: int, workers: tuple[WorkerBoard, ...])
 
 
 def _phase(workers: tuple[WorkerBoard, ...]) -> GenerationPhase:
-    # While its workers change phase one after the other, the generation is what the foremost of them is.
+    # While its workers change phase one after the other, the generation has the phase of the foremost worker.
     phases = {worker.phase for worker in workers}
     if WorkerPhase.ACCEPTING in phases:
         return GenerationPhase.ACCEPTING
@@ -57,7 +57,7 @@ def _server_connections(workers: Iterable[WorkerBoard]) -> tuple[ServerConnectio
 
 
 def ended_connections(workers: Iterable[WorkerBoard], gone: Iterable[EndedWorkers]) -> dict[str, int]:
-    """Return how many connections ended for each reason, of living workers and of those that are gone."""
+    """Return how many connections ended for each reason, of living workers and of ended ones."""
     ended: dict[str, int] = {}
     counted: list[WorkerBoard | EndedWorkers] = [*workers, *gone]
     for each in counted:

@@ -1,4 +1,4 @@
-"""The first lines of the status page: whether it serves, and what is wrong since when and why."""
+"""The first lines of the status page: whether it serves, and what is wrong, since when and why."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from appliance.core.status.status import CheckStatus, PoolStatus, ServerStatus, 
 from appliance.model.server_states import ServerState
 
 Moment = Callable[[float], str]
-"""Writes a time (Unix seconds) as operators read it."""
+"""Writes a time (Unix seconds) in the form for operators."""
 
 _OUT: dict[ServerState | None, str] = {
     ServerState.DOWN: "down",
@@ -22,7 +22,7 @@ _NAMED = 3
 
 
 class Level(StrEnum):
-    """How much of an operator's attention is asked for; CRITICAL is that clients notice."""
+    """How urgent an operator's attention is; CRITICAL: clients notice."""
 
     OK = "well"
     ATTENTION = "attention"
@@ -31,7 +31,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """What there is to say: whether it serves, then a sentence for each thing that is not as it should be."""
+    """The headline: whether it serves, then a sentence for each problem."""
 
     level: Level
     first: str
@@ -39,12 +39,12 @@ class Headline:
 
     @property
     def text(self) -> str:
-        """The whole in one line."""
+        """All in one line."""
         return " ".join((self.first, *self.others))
 
 
 def headline(status: Status, *, moment: Moment) -> Headline:
-    """Return the verdict on a status."""
+    """Return the headline of a status."""
     serves = _serves(status)
     lost = [each for each in status.virtual_ips if _is_lost(each)]
     others = (
@@ -70,7 +70,7 @@ def _first(*, serves: bool, reached: bool) -> str:
 
 
 def _serves(status: Status) -> bool:
-    """Say whether clients find what they come for; without proxies that is a virtual IP alone."""
+    """Return whether clients are served; without proxies, whether there is a virtual IP."""
     proxies = [each for each in status.programs if each.workers is not None and each.expected]
     if not proxies:
         return bool(status.virtual_ips) and all(each.state for each in status.virtual_ips)
@@ -82,7 +82,7 @@ def _without_server(status: Status) -> Iterator[str]:
 
 
 def _is_lost(virtual_ip: VirtualIpStatus) -> bool:
-    """Say whether nobody that this node knows of holds a virtual IP; unknown where `vrrp` does not answer."""
+    """Return whether no known node holds a virtual IP; unknown if `vrrp` does not answer."""
     return virtual_ip.active is False and virtual_ip.active_peer is None
 
 
@@ -101,7 +101,7 @@ def _servers(status: Status, moment: Moment) -> Iterator[str]:
 
 
 def _members(pool: PoolStatus) -> str:
-    """Return what the servers of a pool are called: masters, or servers of apps."""
+    """Return the noun for the servers of a pool: masters, or servers of apps."""
     return pool.name if pool.name.endswith("s") else f"servers of {pool.name}"
 
 
@@ -128,7 +128,7 @@ def _reason(server: ServerStatus) -> str:
 
 
 def _problems(status: Status) -> Iterator[str]:
-    """Yield the problems that are not told by the states of servers."""
+    """Yield the problems that the states of servers do not show."""
     others = (each for each in status.problems if each.kind is not ProblemKind.POOL_DOWN)
     return (f"{each[:1].upper()}{each[1:]}." for each in others)
 

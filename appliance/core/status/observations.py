@@ -1,6 +1,6 @@
-"""What was found on the machine for a status: each source may be missing, none is waited for.
+"""Observations of the machine for a status: any source may be missing, none is waited for.
 
-`console` collects it; nothing here is judged yet.
+`console` collects them; nothing here is judged yet.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ OfProgram = TypeVar("OfProgram", bound=StatusAnswer)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisedProgram:
-    """A program as supervisord sees it; `reason` is why it does not run, None when it does."""
+    """A program as supervisord reports it; `reason` is why it does not run, None if it does."""
 
     name: str
     state: ProgramState
@@ -37,7 +37,7 @@ class SupervisedProgram:
 
 
 class SupervisordNotAsked(StrEnum):
-    """Why supervisord was not asked, which is no problem: the programs' own answers say that they run."""
+    """Why supervisord was not asked, which is no problem: the programs' own answers show that they run."""
 
     PERMISSION = "not asked: permission denied"
     NOT_WANTED = "not asked"
@@ -45,16 +45,16 @@ class SupervisordNotAsked(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """All that was found.
+    """All observations.
 
-    `snapshot` is the accepted one, or why it could not be read. `supervised` is what supervisord answered, or
-    why it did not answer; SupervisordNotAsked where it answers its owner only, and we are somebody else.
-    `answers` are by program, in the type that `core.programs` names; those of programs that did not answer
-    are missing. `workers` are the boards of those that live. `failures` are by program why it could not
-    start, as it left that in a file. `set_aside` are damaged files under the names that they have now.
-    `accepted_at` is when the snapshot was accepted, Unix seconds. `starts` is by program how often it was
-    started. `vrrp_board` has the counters of vrrp, which go on over its restarts. `take_overs` is what became
-    of upgrades in place. `connection_room` is there where the configuration has the kernel track connections.
+    `snapshot` is the accepted one, or why it could not be read. `supervised` is supervisord's answer, or why
+    it did not answer; SupervisordNotAsked if it answers only its owner, which is another user. `answers` are
+    by program, in the type that `core.programs` names; programs that did not answer are missing. `workers`
+    are the boards of living workers. `failures` are by program why it could not start, as it wrote that to a
+    file. `set_aside` are damaged files under their present names. `accepted_at` is when the snapshot was
+    accepted, Unix seconds. `starts` is by program how often it was started. `vrrp_board` has the counters of
+    vrrp, which survive its restarts. `take_overs` are the results of upgrades in place. `connection_room` is
+    set if the configuration has the kernel track connections.
     """
 
     snapshot: Snapshot | str
@@ -74,10 +74,10 @@ class Observations:
     connection_room: ConnectionRoom | None = None
 
     def answer(self, kind: type[OfProgram]) -> OfProgram | None:
-        """Return the answer of the program whose status is of that type, None where it did not answer."""
+        """Return the answer of the program whose status is of that type, None if it did not answer."""
         return next((each for each in self.answers.values() if isinstance(each, kind)), None)
 
     @property
     def living(self) -> bool:
-        """Whether anything of the appliance runs: where nothing does, boards tell of a time that is over."""
+        """Whether anything of the appliance runs: if nothing does, boards are out of date."""
         return bool(self.answers or self.workers) or isinstance(self.supervised, tuple)

@@ -1,4 +1,4 @@
-"""The pools and servers in a status: what `health` found, and the sums of what all workers count."""
+"""The pools and servers in a status: the findings of `health`, and the sums of all workers' counters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _NOTHING: Final = ServerCounters("", "", *(0,) * 6)
 
 
 def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
-    """Return every configured pool; its counters are those of all workers, of ended ones too."""
+    """Return every configured pool; its counters are those of all workers, including ended ones."""
     frontends = [frontend for group in snapshot.groups for frontend in group.frontends]
     named = [name for each in frontends for name in (*each.pools, each.needs)]
     in_use = frozenset(filter(None, (*named, snapshot.stats.needs if snapshot.stats else None)))
@@ -37,7 +37,7 @@ def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolS
 class _ServerFigures:
     """What health and the workers have written of servers, by pool and server.
 
-    `unjudged` is the state of a server that health has written nothing of.
+    `unjudged` is the state of a server of which health has written nothing.
     """
 
     unjudged: ServerState | None
@@ -47,7 +47,7 @@ class _ServerFigures:
 
 
 def health_records(observations: Observations) -> dict[tuple[str, str], ServerHealthRecord]:
-    """Return what `health` wrote last about servers, by pool and server; nothing where no appliance runs."""
+    """Return what `health` wrote last about servers, by pool and server; empty if no appliance runs."""
     board = observations.health if observations.living else None
     return board.by_name() if board else {}
 

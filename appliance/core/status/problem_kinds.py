@@ -1,4 +1,4 @@
-"""What can be wrong, kind by kind: the sentence that reports it, and what an operator does next about it."""
+"""What can be wrong, by kind: the sentence that reports it, and the operator's next step."""
 
 from enum import Enum
 from typing import Self
@@ -9,7 +9,7 @@ _WHY = "`appliance why {subject}`"
 
 
 class ProblemKind(Enum):
-    """Sentence and next step. `{detail}` is what is known of one; `{supervisorctl}` is with our socket."""
+    """Sentence and next step. `{detail}` describes the problem; `{supervisorctl}` is with our socket."""
 
     NO_CONFIGURATION = (
         "no accepted configuration: {detail}",
@@ -101,5 +101,5 @@ class StatusProblem(str):
         return made
 
     def next_step(self, *, supervisorctl: str) -> str:
-        """Return what to do; `supervisorctl` is the command with the socket of this appliance."""
+        """Return the next step; `supervisorctl` is the command with the socket of this appliance."""
         return self.kind.step.format(subject=self.subject, supervisorctl=supervisorctl)

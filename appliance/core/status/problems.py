@@ -1,7 +1,4 @@
-"""What is wrong with the appliance.
-
-`appliance status` shows them, and exits with 1 where there are any.
-"""
+"""What is wrong with the appliance. `appliance status` shows it, and exits with 1 if anything is."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -34,10 +31,10 @@ def problems(
     pools: Iterable[PoolStatus],
     now: float,
 ) -> tuple[StatusProblem, ...]:
-    """Return all that is wrong at `now`, Unix seconds.
+    """Return all problems at `now`, Unix seconds.
 
-    The properties of a virtual machine come first: a console shows only so many lines. Where nothing of the
-    appliance runs, that is said alone: all else would follow from it.
+    The properties of a virtual machine come first: a console shows only so many lines. If nothing of the
+    appliance runs, that is the only problem: all others would follow from it.
     """
     return (
         *(wrong_properties(observations.guest) if observations.guest else ()),
@@ -47,7 +44,7 @@ def problems(
 
 
 def _awaited(observations: Observations) -> Iterator[StatusProblem]:
-    """Yield what is waited for, where no configuration was accepted yet."""
+    """Yield what is missing while no configuration has been accepted yet."""
     if isinstance(observations.snapshot, Snapshot) and observations.snapshot.awaited:
         errors = observations.degraded.errors if observations.degraded else ()
         reasons = "; ".join(located(each) for each in errors)
@@ -78,7 +75,7 @@ def _while_it_runs(
 
 
 def _of_program(answer: StatusAnswer) -> Iterator[StatusProblem]:
-    """Yield what a program itself says is wrong."""
+    """Yield the problems that a program itself reports."""
     match answer:
         case DiscoveryStatus(problems=found):
             yield from (StatusProblem(ProblemKind.DISCOVERY, detail=each) for each in found)
@@ -109,7 +106,7 @@ def _program(program: ProgramStatus) -> StatusProblem:
 def _reload_sockets(answers: Mapping[str, StatusAnswer]) -> Iterator[StatusProblem]:
     for program, each in answers.items():
         for path, failure in each.socket_failures.items():
-            # So it begins of a directory that another user owns, with two ways out.
+            # The failure of a directory that another user owns has these words; there are two ways out.
             kind = ProblemKind.SOCKET_OF_ANOTHER_USER if " belongs to " in failure else ProblemKind.SOCKET
             yield StatusProblem(kind, program, detail=f"{path}: {failure}")
 
@@ -132,7 +129,7 @@ def _refused(reload: ReloadStatus | None) -> Iterator[StatusProblem]:
 
 
 def located(problem: AnswerProblem) -> str:
-    """Return a problem with its place, as much of it as there is."""
+    """Return a problem with its place, as far as it is known."""
     file = f"{problem.source} " if problem.source else ""
     line = f"{file}line {problem.line}" if problem.line else None
     return ": ".join(part for part in (line, problem.path, problem.message) if part)
@@ -149,6 +146,6 @@ def _without_server(pools: Iterable[PoolStatus]) -> Iterator[StatusProblem]:
 
 
 def wrong_properties(report: GuestReport) -> Iterator[StatusProblem]:
-    """Yield what is wrong with the properties of a virtual machine."""
+    """Yield the problems with the properties of a virtual machine."""
     for each in report.problems:
         yield StatusProblem(ProblemKind.PROPERTY, detail=f"property {each}" if each.key else str(each))

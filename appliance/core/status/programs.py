@@ -1,8 +1,7 @@
 """The supervised programs in a status.
 
-A program that does not run cannot say so. What is known of it then comes from the others: supervisord knows
-its exit, the boards of workers outlive their master, and the accepted snapshot says which programs there
-should be.
+A program that does not run cannot report it. Others do: supervisord knows its exit, the boards of workers
+outlive their master, and the accepted snapshot shows which programs are needed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +38,7 @@ def _program(
     if state is ProgramState.STARTING and answer:
         state = (
             ProgramState.RUNNING
-        )  # supervisord says so only after `startsecs`; it serves from its answer on
+        )  # supervisord reports that only after `startsecs`; it serves once it answers
     reason = _reason(name, supervised, observations, state, expected=expected)
     started_at = (answer and answer.started_at) or (supervised and supervised.started_at)
     return ProgramStatus(

@@ -1,4 +1,4 @@
-"""Numbers as people read them in a table."""
+"""Numbers in a table for readers."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ _SIZES: Final = ("B", "kB", "MB", "GB", "TB")
 
 
 def duration(seconds: float | None) -> str:
-    """Return two units at most, `3d 4h`, milliseconds below a second, `-` for None."""
+    """Return at most two units, `3d 4h`, milliseconds below a second, `-` for None."""
     if seconds is None:
         return "-"
     if seconds < 1:
@@ -21,7 +21,7 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: int | None) -> str:
-    """Return bytes with a decimal unit, three digits at most, `-` for None."""
+    """Return bytes with a decimal unit, at most three digits, `-` for None."""
     if count is None:
         return "-"
     value, power = float(count), 0

@@ -1,7 +1,7 @@
 """What `appliance status` shows, as values: the fields and their names are the keys of its JSON.
 
-Times are Unix seconds, durations seconds. Counters are sums over all workers since the runtime directory was
-made, of those too that have ended: they never become smaller.
+Times are Unix seconds, durations seconds. Counters are sums over all workers, including ended ones, since the
+runtime directory was made: they never decrease.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from appliance.wire.lines.discovery_status import SourceStatus
 
 
 class ProgramState(StrEnum):
-    """Supervisord's words, and two of ours for when it cannot be asked or does not know the program."""
+    """Supervisord's words, and two of ours: it cannot be asked, or does not know the program."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -45,8 +45,8 @@ class GenerationPhase(StrEnum):
 class ProgramStatus:
     """One supervised program. `expected` is whether the accepted configuration needs it.
 
-    `generation` is a proxy's accepting one, `workers` how many of it accept, None for what has no workers.
-    `reason` says what is wrong, or why it does not run.
+    `generation` is a proxy's accepting one, `workers` how many of it accept, None for programs without
+    workers. `reason` is what is wrong, or why it does not run.
     """
 
     name: str
@@ -65,8 +65,8 @@ class ProgramStatus:
 class FrontendStatus:
     """One frontend; exactly one of `pool` and `respond` is set.
 
-    `pools` are all that its clients may be led to, by `sni` too. `full` is whether it has as many connections
-    as `max_connections` allows: new ones wait in the backlog.
+    `pools` are all that its clients may reach, including by `sni`. `full` is whether it has as many
+    connections as `max_connections` allows: new ones wait in the backlog.
     """
 
     name: str
@@ -82,7 +82,7 @@ class FrontendStatus:
     failed: int
     bytes_in: int
     bytes_out: int
-    pools: tuple[str, ...] = ()  # optional, because a program of an older version says none
+    pools: tuple[str, ...] = ()  # optional, because a program of an older version sends none
 
 
 class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,11 +102,11 @@ class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One server of a pool. A struct, as CheckStatus is, for the reason that ServerCounters has.
+    """One server of a pool. A struct, as CheckStatus is, for the same reason as ServerCounters.
 
-    `resolved` is the literal address that its name stands for, None where it has none. `check` is None before
-    the first check. `weight` is the configured one and `operator_weight` what an operator gave it instead,
-    such as `50%`, None for nothing. `state` is None where nothing of the appliance runs that could know it.
+    `resolved` is the literal address of its name, None without one. `check` is None before the first check.
+    `weight` is the configured one and `operator_weight` the operator's instead, such as `50%`, None for no
+    change. `state` is None if no program of the appliance runs that could know it.
     """
 
     name: str
@@ -145,10 +145,10 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStatus:
-    """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use that has none.
+    """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use without any.
 
-    `downs` is how often it was left without any, `down_seconds` how long it was before it had one again, and
-    `down_since` since when it has none now, Unix seconds.
+    `downs` is how often it lost its last server, `down_seconds` the sum of these outages without the present
+    one, and `down_since` when the present one began, Unix seconds.
     """
 
     name: str
@@ -167,10 +167,10 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualIpStatus:
-    """One virtual IP. What the program vrrp knows is None where it does not answer: `state` and others.
+    """One virtual IP. Fields from the program vrrp are None if it does not answer: `state` and others.
 
-    `active` is whether this node serves it, `active_peer` the address of the router that does instead, as far
-    as one is heard. `base` is the configured priority, `priority` what tracked things make of it.
+    `active` is whether this node serves it, `active_peer` the address of the router that does instead, if one
+    advertises. `base` is the configured priority, `priority` the one with the weights of tracks.
     """
 
     name: str
@@ -192,7 +192,7 @@ class VirtualIpStatus:
 class RedirectedFrontendStatus:
     """The redirect of one frontend: new connections to `sources` come to it while `state` is `on`.
 
-    What the program redirect knows is None where it does not answer: `state` (off, on, stands-back, failed),
+    Fields from the program redirect are None if it does not answer: `state` (off, on, stands-back, failed),
     `since` and `reason`.
     """
 
@@ -216,7 +216,7 @@ class ServerConnections:
 class GenerationStatus:
     """One generation of a proxy's workers; `drain_deadline` is None while it does not drain.
 
-    `compiled` says that the data path of each runs as extension modules, and not as plain Python.
+    `compiled`: the data path of every worker runs as extension modules, and not as plain Python.
     """
 
     program: str
@@ -233,7 +233,7 @@ class GenerationStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DegradedStart:
-    """The appliance runs its last good configuration, because of these errors in the operator's file."""
+    """The appliance runs its last good configuration because of these errors in the operator's file."""
 
     since: float
     errors: tuple[AnswerProblem, ...]
@@ -241,15 +241,14 @@ class DegradedStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
+    """The whole status. `ok` is true when `problems` is empty; `degraded` is None after a normal start.
 
-    `version` is of what runs, None where `reload` does not tell it. `supervisor` is None when supervisord
-    answers, else why it does not. `ended` counts by reason how connections ended. `discovery` are the sources
-    of servers that are found in the cluster. `guest` is what became of
-    the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
-    under the names that they have now, for somebody to look at and to remove. `left_out` is what foreign
-    files serve and the configuration does not, as the operator has said. `take_overs` is what became of
-    upgrades in place.
+    `version` is that of the running programs, None if `reload` does not report it. `supervisor` is None if
+    supervisord answers, otherwise why it does not. `ended` counts by reason how connections ended.
+    `discovery` are the sources of servers discovered in the cluster. `guest` is the result of the properties
+    of a virtual machine, None elsewhere. `set_aside` are damaged files of ours under their present names, to
+    be examined and removed. `left_out` is what foreign files serve and the configuration does not, by the
+    operator's choice. `take_overs` are the results of upgrades in place.
     """
 
     ok: bool
@@ -275,7 +274,7 @@ class Status:
     take_overs: TakeOvers = field(default_factory=TakeOvers)
 
     def json(self) -> bytes:
-        """Return it as JSON, where a problem is its sentence."""
+        """Return it as JSON, with each problem as its sentence."""
         return msgspec.json.encode(self, enc_hook=lambda each: {StatusProblem: str}[type(each)](each))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the virtual IPs of this node, by the status that `vrrp` has answered."""
+"""What is wrong with the virtual IPs of this node, by the status from `vrrp`."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 
 def troubles(status: VrrpStatus) -> Iterator[StatusProblem]:
-    """Yield each thing that is wrong with the virtual IPs."""
+    """Yield each problem of the virtual IPs."""
     if status.missing:
         yield StatusProblem(ProblemKind.CAPABILITIES, detail=" and ".join(status.missing))
     if not status.takes_part:
@@ -18,7 +18,7 @@ def troubles(status: VrrpStatus) -> Iterator[StatusProblem]:
 
 
 def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:
-    if router.state == "fault" and not status.missing:  # which is the reason, and told already
+    if router.state == "fault" and not status.missing:  # which is the reason, and reported already
         yield f"is in fault: {'; '.join(router.fault_reasons) or 'no reason is given'}"
     if router.is_active and not router.held:
         yield "is active, but its addresses are not on the interface"

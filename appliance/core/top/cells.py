@@ -1,4 +1,4 @@
-"""Cells of the tables, and the values in them as operators read them."""
+"""Cells of the tables, with the values in the form for operators."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _STATES: Final[Mapping[ServerState, Style]] = {
 
 
 def rate_text(per_second: float | None) -> str:
-    """Return a rate with three digits, `-` for one that is not known."""
+    """Return a rate with three digits, `-` for an unknown one."""
     if per_second is None:
         return "-"
     if per_second >= 99_950:
@@ -29,23 +29,23 @@ def rate_text(per_second: float | None) -> str:
 
 
 def size_text(per_second: float | None) -> str:
-    """Return bytes a second, `-` where they are not known."""
+    """Return bytes a second, `-` if unknown."""
     return "-" if per_second is None else size(round(per_second))
 
 
 def text(said: str, style: Style = Style.PLAIN) -> Cell:
-    """Return a text; an empty one is not known."""
+    """Return a text; an empty one is unknown."""
     return Cell(text=printable(said) or "-", value=said or None, style=style)
 
 
 def number(value: float | None, *, bad: bool = False) -> Cell:
-    """Return a number; a `bad` one stands out where it is not 0."""
+    """Return a number; a `bad` one stands out unless it is 0."""
     shown = "-" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
     return Cell(text=shown, value=value, style=Style.BAD if bad and value else Style.PLAIN)
 
 
 def rate(per_second: float | None, *, bad: bool = False) -> Cell:
-    """Return a rate; a `bad` one stands out where it is not 0."""
+    """Return a rate; a `bad` one stands out unless it is 0."""
     return Cell(
         text=rate_text(per_second), value=per_second, style=Style.BAD if bad and per_second else Style.PLAIN
     )
@@ -72,5 +72,5 @@ def state(of_server: ServerState | None) -> Cell:
 
 
 def last_check(server: ServerStatus) -> Cell:
-    """Return how a server's last check ended: L7STS/500."""
+    """Return the result of a server's last check: L7STS/500."""
     return text(result(server.check) if server.check else "")

@@ -1,4 +1,4 @@
-"""The lines above the table: whether it serves, the sums of all traffic, and who holds the virtual IPs."""
+"""The lines above the table: whether it serves, the sums of all traffic, and the holders of virtual IPs."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +15,7 @@ _STYLES: Final = {Level.OK: Style.GOOD, Level.ATTENTION: Style.WARNING, Level.CR
 
 
 def title(sample: Sample, *, moment: Callable[[float], str]) -> str:
-    """Return what is looked at, and when."""
+    """Return the subject and the time of the look."""
     status = sample.status
     name = f"{status.cluster}  " if status.cluster else ""
     number = f"configuration {status.configuration}" if status.configuration else "no configuration"
@@ -23,7 +23,7 @@ def title(sample: Sample, *, moment: Callable[[float], str]) -> str:
 
 
 def serves(sample: Sample, *, moment: Callable[[float], str]) -> tuple[str, Style]:
-    """Return the sentences that say whether it serves, as the status page has them."""
+    """Return the sentences on whether it serves, as on the status page."""
     said = headline(sample.status, moment=moment)
     return printable(said.text), _STYLES[said.level]
 
@@ -49,7 +49,7 @@ def totals(sample: Sample) -> str:
 
 
 def virtual_ips(sample: Sample) -> str:
-    """Return who holds which virtual IP, nothing where there are none."""
+    """Return the holder of each virtual IP; nothing if there are none."""
     said = []
     for each in sample.status.virtual_ips:
         peer = f" ({each.active_peer} is active)" if each.active_peer and not each.active else ""

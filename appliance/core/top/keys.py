@@ -1,4 +1,4 @@
-"""Which key does what in which mode, as a table; help and hints are made of it."""
+"""Which key does what in which mode, as a table; help and hints are made from it."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from appliance.core.top.views import View
 
 
 class Mode(StrEnum):
-    """What keys mean: of a list, of the filter that is typed, of a text that is read."""
+    """What keys refer to: a list, the filter that is typed, or a text that is read."""
 
     LIST = "list"
     FILTER = "filter"
@@ -16,7 +16,7 @@ class Mode(StrEnum):
 
 
 class Action(StrEnum):
-    """What an operator can do. The words are those of the help."""
+    """What an operator can do, in the words of the help."""
 
     QUIT = "quit"
     HELP = "this help"
@@ -98,7 +98,7 @@ KEYS: Final[Mapping[Mode, Mapping[str, Action]]] = {
         "?": Action.BACK,
     },
 }
-"""Keys are named by what is on them; a letter stands for itself."""
+"""Keys are named as they are labelled; a letter stands for itself."""
 
 
 def help_lines() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The whole screen as lines of styled texts, for any size of terminal; to draw it needs no thought."""
+"""The whole screen as lines of styled texts, for any size of terminal; drawing it requires no logic."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ _SIGNS: Final = frozenset("\u2193\u2191\u2026")
 
 
 def _any(letter: str) -> bool:
-    # Of one column: wide and combining letters would move the rest of the line.
+    # One column wide: wide and combining letters would move the rest of the line.
     return (letter < "\u0300" and letter.isprintable()) or letter in _SIGNS
 
 
@@ -58,7 +58,7 @@ UNICODE: Final = Glyphs(down="\u2193", up="\u2191", cut="\u2026", encodable=_any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """What there is to draw on."""
+    """The terminal to draw on."""
 
     width: int
     height: int
@@ -67,9 +67,9 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is to be seen: the last look, None before it, and what the operator has made of the screen.
+    """What to show: the last look, None before it, and the state of the screen.
 
-    `explain` gives the lines about the row of a view; `moment` writes a time (Unix seconds).
+    `explain` returns the lines about a row of a view; `moment` writes a time (Unix seconds).
     """
 
     sample: Sample | None
@@ -107,7 +107,7 @@ def shown(scene: Scene, terminal: Terminal) -> Shown:
 
 
 def report(scene: Scene, sample: Sample, views: Sequence[View], width: int) -> Iterator[Line]:
-    """Yield the lines of a report: the head, and each of some views whole."""
+    """Yield the lines of a report: the head, and each of some views in full."""
     wide = Terminal(width=width, height=1)
     yield from (_fitted(line, wide) for line in _head(scene, sample))
     for view in views:
@@ -137,7 +137,7 @@ def _screen(scene: Scene, sample: Sample, terminal: Terminal) -> list[Line]:
 
 
 def _above(scene: Scene, sample: Sample, terminal: Terminal) -> list[Line]:
-    """Return the lines above the table, which a low terminal needs more."""
+    """Return the lines above the table, most of which a low terminal omits."""
     views = [] if scene.state.mode is Mode.TEXT else [_views(scene.state)]
     return [*_head(scene, sample), *views][: max(1, terminal.height - LEAST_HEIGHT)]
 
@@ -225,7 +225,7 @@ def _cells(seen: Table, cells: Sequence[Cell], sizes: Sequence[int], glyphs: Gly
 
 
 def _cut_front(text: str, size: int, glyphs: Glyphs) -> str:
-    """Cut a name, whose end tells it from others."""
+    """Cut a name at the front, as its end distinguishes it."""
     return text if len(text) <= size else glyphs.cut + text[len(text) - size + 1 :]
 
 
@@ -234,7 +234,7 @@ def _cut(text: str, size: int, glyphs: Glyphs) -> str:
 
 
 def _fitted(line: Line, terminal: Terminal) -> Line:
-    """Return a line that is not wider than the terminal, of letters that it has."""
+    """Return a line that is not wider than the terminal, with its characters only."""
     spans: list[Span] = []
     left = terminal.width
     for span in line:

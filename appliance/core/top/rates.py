@@ -1,8 +1,8 @@
-"""Rates per second, from looks at counters that never go back.
+"""Rates per second, from looks at counters that never decrease.
 
-A counter that is lower than it was has not been read whole: a worker was killed, or a file was just being
-replaced. Its highest count is remembered, so that what is missing for a moment is no rate when it is back.
-One that stays lower was begun anew, and counts from there.
+A counter that is lower than before was not read whole: a worker was killed, or a file was just being
+replaced. Its highest count is remembered, so that its return is no rate. A counter that stays lower has
+started anew, and counts from there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ Counter = tuple[str, ...]
 """A counter by what it counts: ("server", "masters", "master-0", "total")."""
 
 PATIENCE: Final = 3
-"""Looks in a row at a lower count after which it was begun anew."""
+"""Looks in a row at a lower count after which the counter counts as started anew."""
 
 _OF_FRONTEND: Final = ("total", "denied", "failed", "bytes_in", "bytes_out")
 _OF_SERVER: Final = ("total", "failed", "retried", "redispatched", "bytes_in", "bytes_out", "downs")
@@ -31,7 +31,7 @@ class _Seen:
 class Rates:
     """The rates at the last look: `at` is monotonic seconds, `seconds` are those since the look before.
 
-    `per_second` has None for what was not counted before.
+    `per_second` has None for counters without an earlier look.
     """
 
     at: float
@@ -40,7 +40,7 @@ class Rates:
     seen: Mapping[Counter, _Seen]
 
     def of(self, *counter: str) -> float | None:
-        """Return the rate of one counter, None where it is not known."""
+        """Return the rate of one counter, None if unknown."""
         return self.per_second.get(counter)
 
 
@@ -84,6 +84,6 @@ def _count(counted: FrontendStatus | ServerStatus, name: str) -> int:
 
 
 def summed(rates: Iterable[float | None]) -> float | None:
-    """Return the sum of those rates that are known, None where none is."""
+    """Return the sum of the known ones of those rates, None if there is none."""
     known = [each for each in rates if each is not None]
     return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""What an operator has made of the screen: view, order, filter, selection; and how each key changes that."""
+"""The state of the screen: view, order, filter, selection; and how each key changes it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,8 @@ _EACH_VIEW: Final = tuple(View)
 class Shown:
     """What is on the screen when a key is pressed: the rows by their keys, each with the pool that it opens.
 
-    `columns` are the names of those of the view, `page` how many rows fit, `lines` how many lines a text has.
+    `columns` are the names of the view's columns, `page` how many rows fit, `lines` how many lines a text
+    has.
     """
 
     rows: tuple[str, ...] = ()
@@ -28,7 +29,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A list that one can come back to: `pool` None is that of all pools, `selected` a row's key."""
+    """A list to which one can return: `pool` None is that of all pools, `selected` a row's key."""
 
     view: View
     pool: str | None = None
@@ -37,10 +38,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenState:
-    """All of it. `before` are the places that were left by opening rows, the last one last.
+    """The whole state.
 
-    `filter` holds while `typed` is written in the mode FILTER. `about` is the row of the text that is read,
-    None for the help; `first_line` is the line of it that is on top.
+    `before` are the places that were left by opening rows, the last one last. `filter` holds while `typed` is
+    written in the mode FILTER. `about` is the row of the text that is read, None for the help; `first_line`
+    is the top line of it.
     """
 
     place: Place = Place(view=View.SERVERS)
@@ -56,7 +58,7 @@ class ScreenState:
 
     @property
     def view(self) -> View:
-        """Return the view that is shown, or lies below a text."""
+        """Return the view that is shown, or is below a text."""
         return self.place.view
 
     @property
@@ -66,17 +68,17 @@ class ScreenState:
 
     @property
     def words(self) -> str:
-        """Return what rows are filtered by: what is typed counts at once."""
+        """Return the words that filter rows: typed ones count at once."""
         return self.typed if self.mode is Mode.FILTER else self.filter
 
 
 def selected(state: ScreenState, rows: tuple[str, ...]) -> int:
-    """Return the position of the selected row; the first one, where it is not there any more."""
+    """Return the position of the selected row, or the first one if it is gone."""
     return rows.index(state.place.selected) if state.place.selected in rows else 0
 
 
 def pressed(state: ScreenState, key: str, shown: Shown) -> ScreenState:
-    """Return the state after a key; one that means nothing changes nothing."""
+    """Return the state after a key; a key without a meaning changes nothing."""
     action = KEYS[state.mode].get(key)
     if action is Action.SHOW:
         return _to_view(state, _EACH_VIEW[int(key) - 1])

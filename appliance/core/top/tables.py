@@ -1,4 +1,4 @@
-"""Tables as values: columns that are told by their names, rows that are sorted, filtered and found again."""
+"""Tables as values: columns with names, and rows that are sorted, filtered and found again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from enum import StrEnum
 from typing import Final
 
 Value = str | float | None
-"""What a cell stands for, by which it is sorted; None is not known, and sorted last."""
+"""The value behind a cell, by which it is sorted; None is unknown, and sorted last."""
 
 _GAP: Final = 2
 _LEAST: Final = 8
 
 
 class Style(StrEnum):
-    """How a text stands out; what it means is in its words too, for terminals without colours."""
+    """How a text stands out; its words carry the meaning too, for terminals without colours."""
 
     PLAIN = "plain"
     STRONG = "strong"
@@ -37,7 +37,7 @@ class Cell:
 class Column:
     """A column: `name` in JSON, `title` on the screen.
 
-    Where not all fit those of the highest `rank` go first; one of `rank` 0 always stays. `number` ones are on
+    If not all fit, those of the highest `rank` go first; one of `rank` 0 always stays. `number` ones are on
     the right, and sorted with the largest first.
     """
 
@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row; `key` is the same at every look, `pool` the pool that it leads to, None for none."""
+    """One row; `key` is the same at every look, `pool` the pool that it opens, or None."""
 
     key: str
     cells: tuple[Cell, ...]
@@ -66,14 +66,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """By which column rows are sorted, None for the order of the configuration; `reverse` turns it round."""
+    """The column by which rows are sorted, None for the order of the configuration; `reverse` reverses it."""
 
     column: str | None = None
     reverse: bool = False
 
 
 def filtered(rows: Iterable[Row], words: str) -> tuple[Row, ...]:
-    """Return the rows in which every one of some words occurs, in whatever case."""
+    """Return the rows that contain every one of some words, in upper or lower case."""
     wanted = words.casefold().split()
     return tuple(row for row in rows if all(word in _text(row) for word in wanted))
 
@@ -83,7 +83,7 @@ def _text(row: Row) -> str:
 
 
 def ordered(table: Table, rows: Sequence[Row], order: Order) -> tuple[Row, ...]:
-    """Return rows of a table in an order: equal ones as they were, those without a value last."""
+    """Return rows of a table in an order: equal ones stay as they were, those without a value are last."""
     position = next((at for at, each in enumerate(table.columns) if each.name == order.column), None)
     if position is None:
         return tuple(reversed(rows)) if order.reverse else tuple(rows)
@@ -98,7 +98,7 @@ def _key(value: Value) -> tuple[bool, float, str]:
 
 
 def widths(table: Table, rows: Sequence[Row], width: int, order: Order) -> tuple[int, ...]:
-    """Return how wide each column is in lines of `width`, 0 for one that is left out.
+    """Return the width of each column in lines of `width`, 0 for one that is left out.
 
     The column that rows are sorted by has room for a sign.
     """
@@ -114,12 +114,12 @@ def widths(table: Table, rows: Sequence[Row], width: int, order: Order) -> tuple
 
 
 def _narrowed(needed: list[int], width: int) -> tuple[int, ...]:
-    """Take what is missing from the first column, which is the name."""
+    """Take the missing width from the first column, which is the name."""
     missing = max(0, taken(needed) - width)
     return (max(min(needed[0], _LEAST), needed[0] - missing), *needed[1:]) if needed else ()
 
 
 def taken(sizes: Sequence[int]) -> int:
-    """Return how wide columns are together, with the gaps between them."""
+    """Return the total width of columns, with the gaps between them."""
     shown = [each for each in sizes if each]
     return sum(shown) + _GAP * max(0, len(shown) - 1)

@@ -23,7 +23,7 @@ GOOD_ENDS: Final = frozenset(
         EndReason.ACCEPT_PAUSED,
     }
 )
-"""Ends of connections that are as client or operator wants them, and what has not ended one at all."""
+"""Ends of connections that client or operator intend, and reasons that have not ended any."""
 
 FRONTENDS: Final = (
     Column(name="frontend", title="frontend"),
@@ -185,7 +185,7 @@ def errors(sample: Sample) -> Iterator[Row]:
 
 
 def error_rate(sample: Sample) -> float | None:
-    """Return how many connections a second end otherwise than they should, None before the second look."""
+    """Return how many connections a second end abnormally, None before the second look."""
     rates = [
         sample.rates.of("ended", reason.value) or 0.0
         for reason in EndReason

@@ -1,4 +1,4 @@
-"""The views of `appliance top`, and the table that each of them is."""
+"""The views of `appliance top`, and the table of each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -36,10 +36,10 @@ _TABLES: Final[Mapping[View, tuple[tuple[Column, ...], _Rows]]] = {
 }
 
 
-# Each key draws the screen anew, mostly of the look that is shown already.
+# Each key draws the screen anew, mostly for the same look.
 @lru_cache(maxsize=4)
 def table(view: View, sample: Sample, *, pool: str | None = None) -> Table:
-    """Return the table of a view; where a `pool` is given, what is of pools is of that one."""
+    """Return the table of a view; `pool` limits the rows of pools to that one."""
     columns, rows = _TABLES[view]
     return Table(columns=columns, rows=tuple(rows(sample, pool)))
 

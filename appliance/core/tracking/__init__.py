@@ -1,1 +1,1 @@
-"""What the checks of tracks say over time, and the priority and notify commands that follow from it."""
+"""The verdicts of tracks over time, and the priority and notify commands that follow from them."""

@@ -1,10 +1,12 @@
 """How long a virtual router waits for the first verdicts of its tracks before it claims.
 
 It waits at most for the time in which every track must have been checked once: the longest interval and
-timeout of those without a verdict, and the start of the tracker. After that it goes on without them: a check
-may hang for ever. What a track without a weight means then depends on the other routers. While another active
-is heard it means FAULT, as in keepalived: somebody serves the addresses. While none is heard it counts as up:
-else nobody would serve them. This is asked again when the other active may be gone.
+timeout of those without a verdict, and the start of the tracker. After that it continues without them: a
+check may hang for ever.
+
+The meaning of a track without a weight then depends on the other routers. While another router is active it
+means FAULT, as in keepalived: that router serves the addresses. While none is, the track counts as up:
+otherwise no router would serve them. This is checked again when the other active may be gone.
 """
 
 from collections.abc import Sequence
@@ -19,9 +21,10 @@ TRACKER_START: Final = 5.0
 
 
 class FirstVerdictState(Enum):
-    """COMPLETE: no verdict is missing, or none is waited for. WAITING: a claim is held back.
+    """The state of the wait.
 
-    TIMED_OUT: a verdict did not come in time.
+    COMPLETE: no verdict is missing, or none is waited for. WAITING: a claim is held back. TIMED_OUT: a
+    verdict did not come in time.
     """
 
     COMPLETE = "complete"
@@ -30,9 +33,9 @@ class FirstVerdictState(Enum):
 
 
 class FirstVerdicts:
-    """The wait of one virtual router. `missing_means` is what a missing verdict means now.
+    """The wait of one virtual router. `missing_means` is the present meaning of a missing verdict.
 
-    `deadline` is when to call `time_out`; None is never.
+    `deadline` is when to call `time_out`; None for never.
     """
 
     __slots__ = ("deadline", "missing_means", "state")
@@ -44,7 +47,7 @@ class FirstVerdicts:
 
     @property
     def claim_held_until(self) -> float:
-        """Until when a claim is delayed, for `Election.hold_claim`; 0.0: it is not."""
+        """Until when a claim is delayed, for `Election.hold_claim`; 0.0 for no delay."""
         return self.deadline if self.state is FirstVerdictState.WAITING and self.deadline is not None else 0.0
 
     def wait_for(self, missing: Sequence[Track], now: float) -> None:
@@ -57,13 +60,13 @@ class FirstVerdicts:
         self.deadline = now + TRACKER_START + max(each.interval + each.timeout for each in missing)
 
     def stop_waiting(self) -> None:
-        """Wait for none: all have come, or the router is active, and does not stop for a missing one."""
+        """Stop waiting: all are there, or the router is active, and does not stop for a missing one."""
         self.state = FirstVerdictState.COMPLETE
         self.missing_means = MissingVerdict.PASS
         self.deadline = None
 
     def time_out(self, now: float, *, other_active_until: float) -> None:
-        """Go on without verdicts; another active counts as present until `other_active_until`."""
+        """Continue without verdicts; another active counts as present until `other_active_until`."""
         self.state = FirstVerdictState.TIMED_OUT
         if other_active_until > now:
             self.missing_means, self.deadline = MissingVerdict.FAULT, other_active_until

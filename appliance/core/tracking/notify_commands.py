@@ -1,8 +1,8 @@
-"""Which notify commands are run when a virtual router changes its state, and with which arguments.
+"""Which notify commands run when a virtual router changes its state, and with which arguments.
 
-As in keepalived (`notify_master` and the others, `notify`): the command for one state has the arguments of
-the configuration only. The command for any state has four more: `INSTANCE`, the name, keepalived's word for
-the state, and the priority. Scripts that were written for keepalived then work as they are.
+As in keepalived (`notify_master` and the others, `notify`): the command for one state has only the arguments
+of the configuration. The command for any state has four more: `INSTANCE`, the name, keepalived's word for the
+state, and the priority. So scripts that were written for keepalived work unchanged.
 """
 
 from typing import Final

@@ -24,8 +24,8 @@ LEAST: Final = -253
 class MissingVerdict(Enum):
     """What a track without a weight means while it has no verdict.
 
-    PASS while a claim is delayed for it, and for an active: that one does not stop for a track which a reload
-    has added.
+    PASS while a claim is delayed for it, and for an active router, which does not stop for a track that a
+    reload has added.
     """
 
     FAULT = "fault"
@@ -70,7 +70,7 @@ def effective_priority(
     *,
     missing_means: MissingVerdict = MissingVerdict.FAULT,
 ) -> Priority:
-    """Return the effective priority; `results` are by the track's name, without those without a verdict."""
+    """Return the effective priority; `results` are by the track's name, only of tracks with a verdict."""
     parts = tuple(_part(track, results.get(track.name)) for track in tracks)
     total = base + sum(part.added for part in parts)
     return Priority(

@@ -1,4 +1,4 @@
-"""The verdict of one track over time: results of its checks go in, up or down comes out.
+"""The verdict of one track over time: from results of its checks to up or down.
 
 `rise` and `fall` are keepalived's: how many results in a row change the verdict. The first result alone
 decides, whatever it is, so that a start need not wait for `rise` checks.

@@ -1,1 +1,1 @@
-"""The election of virtual routers and what belongs to it: RFC 9568 without sockets and clocks."""
+"""The election of virtual routers and related logic: RFC 9568 without sockets and clocks."""

@@ -1,10 +1,10 @@
-"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and its settings.
+"""Which advertisements a virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and its settings.
 
-An advertisement with other addresses than ours, of which at least one is ours, is accepted and reported as a
+An advertisement that lists other addresses than ours, but at least one of ours, is accepted and reported as a
 deviation: operators change the list of addresses on one node after the other, and if the nodes dropped each
-other's advertisements, both would be active until the change is done. RFC 9568 section 7.1 only wants a line
-in the log. A list that has none of our addresses belongs to another virtual router, and is dropped.
-keepalived drops both.
+other's advertisements, both would be active until the change is complete. RFC 9568 section 7.1 only asks for
+a log entry. A list with none of our addresses belongs to another virtual router, and is dropped. keepalived
+drops both.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _WHOLE_TTL = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """How a packet came: literal addresses, and its remaining TTL or hop limit."""
+    """How a packet arrived: literal addresses, and its remaining TTL or hop limit."""
 
     source: str
     destination: str
@@ -53,19 +53,19 @@ class AdvertRules:
         object.__setattr__(self, "_group", MULTICAST_4 if router.family == 4 else MULTICAST_6)
 
     def check_arrival(self, arrival: Arrival) -> None:
-        """Check how a packet came, before it is decoded."""
+        """Check how a packet arrived, before it is decoded."""
         if self._peers:
             self._check_unicast(arrival)
         elif arrival.destination != self._group:
             raise VrrpError(DropReason.DESTINATION)
-        # RFC 9568 section 7.1: no router has forwarded it, so that the sender is on this link.
+        # RFC 9568 section 7.1: no router has forwarded it, so the sender is on this link.
         elif arrival.ttl != _WHOLE_TTL:
             raise VrrpError(DropReason.HOP_LIMIT)
 
     def check(self, advertisement: Advertisement) -> DropReason | None:
         """Check a decoded advertisement of our router id.
 
-        Return the reason why a stricter router drops it, None if it is as it should be.
+        Return the reason why a stricter router drops it, or None if nothing is wrong.
         """
         if advertisement.version != self.router.version:
             raise VrrpError(DropReason.VERSION)
@@ -73,7 +73,7 @@ class AdvertRules:
             self._check_authentication(advertisement)
         # keepalived checks the list of unicast peers, too. The order of the addresses has no meaning.
         theirs = frozenset(advertisement.addresses)
-        # RFC 9568 section 5.2.5: at least one; a router without any is keepalived's own idea.
+        # RFC 9568 section 5.2.5: at least one; a router without addresses is keepalived's own extension.
         if self._addresses and not theirs:
             raise VrrpError(DropReason.ADDRESS_COUNT)
         if self._addresses != theirs and self._addresses.isdisjoint(theirs):
@@ -100,7 +100,7 @@ class AdvertRules:
 
 
 def bare(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return addresses without their prefix lengths, as they stand in a decoded packet."""
+    """Return addresses without their prefix lengths, as in a decoded packet."""
     return tuple(str(ip_interface(each).ip) for each in addresses)
 
 

@@ -1,8 +1,8 @@
 """When gratuitous ARPs and NAs are sent: keepalived's `garp_master_delay`, `_repeat` and `_refresh`.
 
-`AnnounceAddresses` is performed at once; this is the schedule of the announcements that follow it. The
-first one comes 0.1 s later, and keepalived does not have it: after a split brain the loser's own announcement
-may be the last one that the switches have seen.
+`AnnounceAddresses` is performed at once; this is the schedule of the announcements that follow it. The first
+one, 0.1 s later, is ours and not keepalived's: after a split brain, the loser's announcement may be the last
+one that the switches have seen.
 """
 
 from typing import Final
@@ -10,11 +10,11 @@ from typing import Final
 from appliance.model.snapshot.virtual_router import AnnounceSettings
 
 FIRST_REPEAT: Final = 0.1
-"""Seconds after the first announcement until it is repeated once."""
+"""Seconds from the first announcement to its only repetition."""
 
 
 class AnnouncementTimes:
-    """The announcements of one virtual router that are planned; `deadline` None: there is none."""
+    """The planned announcements of one virtual router; `deadline` is None if there are none."""
 
     __slots__ = ("_delayed", "_planned", "_refresh", "_repeat", "settings")
 
@@ -33,30 +33,30 @@ class AnnouncementTimes:
         )
 
     def plan(self, now: float) -> None:
-        """Plan what follows an `AnnounceAddresses` that was performed now."""
+        """Plan the announcements that follow an `AnnounceAddresses` performed now."""
         self._planned = True
         self._repeat = now + FIRST_REPEAT
         self._delayed = now + self.settings.delay if self.settings.delay > 0 else None
         self._refresh = self._next_refresh(now)
 
     def plan_refresh(self, now: float) -> None:
-        """Plan what has to follow where nothing was announced now, because everybody knows."""
+        """Plan announcements after a start that announces nothing: switches and neighbours are up to date."""
         self._planned = True
         self._refresh = self._next_refresh(now)
 
     def cancel(self) -> None:
-        """Cancel all of it: the addresses were removed."""
+        """Cancel all announcements: the addresses were removed."""
         self._planned = False
         self._repeat = self._delayed = self._refresh = None
 
     def change_settings(self, settings: AnnounceSettings, now: float) -> None:
-        """Use new settings; only the refresh is planned again."""
+        """Use new settings; only the refresh is rescheduled."""
         before, self.settings = self.settings, settings
         if self._planned and before.refresh != settings.refresh:
             self._refresh = self._next_refresh(now)
 
     def due(self, now: float) -> int:
-        """Return how many announcements to send for each address now; plan the next ones. 0: none is due."""
+        """Return how many announcements to send now for each address, 0 for none; plan the next ones."""
         repeats = [0]
         if self._repeat is not None and now >= self._repeat:
             self._repeat = None

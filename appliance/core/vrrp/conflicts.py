@@ -1,11 +1,10 @@
 """Other machines that use our router id with other settings, or one of our addresses without VRRP.
 
-An advertisement that does not fit is dropped (RFC 9568 section 7.1). But its sender exists, and drops ours as
-well, so that both machines become active with the same addresses. That is a conflict, and so is an answer to
-ARP for an address that no active has. Conflicts are shown while they last and for a while after; what a
-router does that sees one before its first claim is the operator's `on_conflict`. A deviating advertisement
-that is used all the same (`advert_rules`) is only shown: a router that follows it does not collide with its
-sender.
+An advertisement that does not match ours is dropped (RFC 9568 section 7.1). But its sender drops ours as
+well, so both machines become active with the same addresses. That is a conflict, and so is an ARP reply for
+an address while there is no active router. Conflicts are shown while they last and for a while after.
+`on_conflict` sets what a router does that sees one before its first claim. A deviating advertisement that is
+accepted (`advert_rules`) is only shown: a router that follows it does not collide with its sender.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,13 +16,13 @@ from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
 
 LIFETIME_INTERVALS: Final = 3
-"""How many intervals a conflict keeps a router from claiming after it was last heard."""
+"""How many intervals a conflict keeps a router from claiming after it was last seen."""
 
 REPORTED: Final = 60.0
-"""Seconds for which the status shows a dropped advertisement: monitoring that asks once a minute sees it.
+"""Seconds for which the status shows a dropped advertisement: monitoring that polls once a minute sees it.
 
-Its sender may be silent meanwhile, as the Backup of a third router or without its cable, and still have the
-wrong settings. A valid advertisement from the same address ends it sooner.
+Its sender may be silent meanwhile (as Backup of a third router, or with its cable unplugged) and still have
+the wrong settings. A valid advertisement from the same address ends it sooner.
 """
 
 MOST_CONFLICTS: Final = 32
@@ -31,7 +30,7 @@ MOST_CONFLICTS: Final = 32
 
 
 class ConflictKind(StrEnum):
-    """What is wrong; log and status share these words."""
+    """The kind of a conflict; log and status share these words."""
 
     ADDRESSES = "addresses"
     VERSION = "version"
@@ -74,18 +73,19 @@ KINDS: Final[Mapping[DropReason, ConflictKind]] = {
 }
 """The conflict behind each reason to drop an advertisement of our router id.
 
-DAMAGED could not be decoded, and says no more about its sender. SOURCE_IN_USE came from our own address: a
-cloned virtual machine has the same one.
+DAMAGED could not be decoded, so nothing more is known of its sender. SOURCE_IN_USE came from our own address:
+a cloned virtual machine has the same one.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One conflict. `peer` is an IP address, a MAC address for ADDRESS_IN_USE.
+    """One conflict.
 
-    For ADDRESS_FOREIGN, one of our addresses that an operator or another program has put on this machine,
-    `peer` is the interface. Times are monotonic seconds: until `until` a router does not claim, until
-    `reported_until` the status shows it. `obeyed`: the peer's advertisements are used all the same.
+    `peer` is an IP address, or a MAC address for ADDRESS_IN_USE. For ADDRESS_FOREIGN (an operator or another
+    program has put one of our addresses on this machine) `peer` is the interface. Times are monotonic
+    seconds: a router does not claim before `until`, and the status shows the conflict until `reported_until`.
+    `obeyed`: the peer's advertisements are used nevertheless.
     """
 
     kind: ConflictKind
@@ -99,7 +99,7 @@ class Conflict:
 
 
 class ClaimAdvice(Enum):
-    """What a router does that has not claimed yet: claim when it is time, wait, or never claim."""
+    """What a router does before its first claim: claim when it is time, wait, or never claim."""
 
     GO = "go"
     WAIT = "wait"
@@ -126,22 +126,22 @@ class Conflicts:
     def dropped(
         self, reason: DropReason, *, peer: str, detail: str = "", interval: float = 0.0, now: float
     ) -> Conflict | None:
-        """Store a dropped advertisement of our router id; return the conflict if it is a new one.
+        """Store a dropped advertisement of our router id; return the conflict if it is new.
 
-        `interval` is the one in the packet, seconds, 0.0 where it could not be read.
+        `interval` is the one in the packet, seconds, or 0.0 if it could not be read.
         """
         return self._note(KINDS[reason], peer, detail, interval=interval, reported=REPORTED, now=now)
 
     def deviated(
         self, reason: DropReason, *, peer: str, detail: str = "", interval: float, now: float
     ) -> Conflict | None:
-        """Store an advertisement that is used though keepalived drops it; return a conflict that is new."""
+        """Store an advertisement that is used though keepalived drops it; return a new conflict."""
         return self._note(KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)
 
     def answered(self, mac: str, *, address: str, interval: float, now: float) -> Conflict | None:
-        """Store an ARP answer for one of our addresses; return the conflict if it is a new one.
+        """Store an ARP reply for one of our addresses; return the conflict if it is new.
 
-        While another active is heard it is the one that answers, which is no conflict. `interval` is the time
+        While another router is active, the reply is its own, which is no conflict. `interval` is the time
         between two ARP probes, seconds.
         """
         if now < self._active_until:
@@ -151,26 +151,27 @@ class Conflicts:
         return self._note(ConflictKind.ADDRESS_IN_USE, mac, detail, interval=interval, now=now)
 
     def explain(self, conflict: Conflict, detail: str) -> Conflict:
-        """Replace the detail of a conflict that is present, and return it."""
+        """Replace the detail of a present conflict, and return it."""
         explained = replace(conflict, detail=detail)
         self._present[conflict.kind, conflict.peer, conflict.obeyed] = explained
         return explained
 
     def foreign(self, places: Collection[tuple[str, str]], *, now: float) -> tuple[Conflict, ...]:
-        """Store the interfaces of this machine that have one of our addresses without our doing.
+        """Store the interfaces of this machine that have one of our addresses, though we did not add it.
 
-        `places` are pairs of interface and address; the new conflicts are returned. A conflict lasts until
-        its pair is not in `places` any more. It never delays a claim, whatever the policy: this machine
-        answers ARP for the address anyway, and if it waited, nobody would serve the address.
+        `places` are pairs of interface and address; returns the new conflicts. A conflict lasts until its
+        pair is no longer in `places`. It never delays a claim, whatever the policy: this machine answers ARP
+        for the address anyway, and if the router waited, no node would serve the address.
         """
         before = self._foreign
         self._foreign = {each: before.get(each) or _foreign(*each, now) for each in places}
         return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
 
     def valid(self, peer: str, *, interval: float, now: float) -> None:
-        """Store a valid advertisement: there is an active, and it rightly answers ARP for the addresses.
+        """Store a valid advertisement: its sender is active, and rightly answers ARP for the addresses.
 
-        Earlier conflicts with this sender are shown no longer than they last: its settings may be right now.
+        Earlier conflicts with this sender are shown only as long as they last: its settings may have been
+        corrected.
         """
         self._active_until = now + LIFETIME_INTERVALS * max(interval, self.advert)
         if self._present:
@@ -185,7 +186,7 @@ class Conflicts:
         self._claimed = True
 
     def present(self, now: float) -> tuple[Conflict, ...]:
-        """Return the conflicts to show: what was heard, the oldest first, then foreign addresses."""
+        """Return the conflicts to show: those with other machines, oldest first, then foreign addresses."""
         return (*self._heard(now), *(replace(each, last_heard=now) for each in self._foreign.values()))
 
     def advice(self, now: float) -> ClaimAdvice:
@@ -197,14 +198,14 @@ class Conflicts:
         return ClaimAdvice.WAIT if self.colliding(now) else ClaimAdvice.GO
 
     def claim_held_until(self, now: float) -> float:
-        """Return until when a claim is delayed, for `SyncGroup.hold_claim`; `now`: it is not."""
+        """Return until when to delay a claim, for `SyncGroup.hold_claim`; `now` if there is no delay."""
         return max((conflict.until for conflict in self.colliding(now)), default=now)
 
     def _heard(self, now: float) -> tuple[Conflict, ...]:
         return tuple(conflict for conflict in self._present.values() if now < conflict.reported_until)
 
     def colliding(self, now: float) -> tuple[Conflict, ...]:
-        """Return the conflicts that delay a claim where the policy is to wait."""
+        """Return the conflicts that delay a claim if the policy is to wait."""
         return tuple(each for each in self._heard(now) if not each.obeyed and now < each.until)
 
     def _note(
@@ -244,7 +245,7 @@ class Conflicts:
         return conflict
 
     def _has_room(self, now: float) -> bool:
-        """Return whether there is room for one more; conflicts that are over and only shown make room."""
+        """Return whether there is room for one more; conflicts that are over and only shown are evicted."""
         if len(self._present) >= MOST_CONFLICTS:
             self._present = {key: each for key, each in self._present.items() if now < each.until}
         return len(self._present) < MOST_CONFLICTS

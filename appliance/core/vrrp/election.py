@@ -1,8 +1,8 @@
-"""The election of one virtual router: RFC 9568 section 6.4, with FAULT, hand-over and what operators expect.
+"""The election of one virtual router: RFC 9568 section 6.4, with FAULT, hand-over and operator commands.
 
-A pure machine: events and `now` (monotonic seconds) in, effects out, and `deadline` says when to `tick` next.
-`election_table` has the states with a drawing, and says which event does what; `election_actions` does it.
-The driver reads its sockets before each tick, so that an advertisement is not overtaken by a timer.
+A pure state machine: events and `now` (monotonic seconds) in, effects out; `deadline` is when to call `tick`
+next. `election_table` has the states with a drawing, and maps each event to its action; `election_actions`
+performs it. The driver reads its sockets before each tick, so that no timer overtakes an advertisement.
 """
 
 from typing import ParamSpec
@@ -57,7 +57,7 @@ _Given = ParamSpec("_Given")
 
 
 class Election:
-    """One virtual router's machine. Each method returns the effects in the order in which to perform them."""
+    """The state machine of one virtual router. Methods return the effects in the order to perform them."""
 
     __slots__ = ("_router", "_state")
 
@@ -66,7 +66,7 @@ class Election:
         effective = settings.priority if priority is None else priority
         self._router = ElectionActions(settings=settings, priority=effective)
 
-    # What is asked of it
+    # Properties
 
     @property
     def state(self) -> RouterState:
@@ -80,12 +80,12 @@ class Election:
 
     @property
     def settings(self) -> ElectionSettings:
-        """What the configuration says of it."""
+        """The configured settings."""
         return self._router.settings
 
     @property
     def priority(self) -> int:
-        """The effective priority. Setting it tells nobody; `set_priority` does."""
+        """The effective priority. Setting it here advertises nothing; `set_priority` does."""
         return self._router.priority
 
     @priority.setter
@@ -94,7 +94,7 @@ class Election:
 
     @property
     def yielded(self) -> bool:
-        """Whether an operator moved the addresses away: then a worse active is left alone."""
+        """Whether an operator moved the addresses away: then the router does not preempt a worse active."""
         return self._router.yielded
 
     @yielded.setter
@@ -103,7 +103,7 @@ class Election:
 
     @property
     def informed(self) -> bool:
-        """Whether this node knows whose connections there are, as the program `linger` says."""
+        """Whether this node knows which node each connection belongs to, as the program `linger` reports."""
         return self._router.informed
 
     @informed.setter
@@ -112,16 +112,16 @@ class Election:
 
     @property
     def waits_to_be_informed(self) -> bool:
-        """Whether `informed` makes a difference, now or later: it is to be set as soon as that is so."""
+        """Whether `informed` matters, now or later: then set it as soon as it becomes true."""
         return self.settings.informed_within > 0 and not self.informed
 
     def uninformed_for(self, now: float) -> float:
-        """Return for how many seconds more it preempts nobody because it is not informed."""
+        """Return how many seconds longer it does not preempt because it is not informed."""
         return self._router.uninformed_for(now)
 
     @property
     def decides_ties(self) -> bool:
-        """Whether this member of the sync group decides by its address where priorities are equal."""
+        """Whether this member of the sync group breaks ties of priority by its address."""
         return self._router.decides_ties
 
     @decides_ties.setter
@@ -130,7 +130,7 @@ class Election:
 
     @property
     def peer(self) -> str | None:
-        """The address of the active that a Backup hears."""
+        """The address of the active router as a Backup has it from advertisements."""
         return self._router.peer
 
     @property
@@ -150,22 +150,22 @@ class Election:
 
     @property
     def other_active_until(self) -> float:
-        """Until when another active counts as present: a down interval after it was heard, in any state."""
+        """Until when another active counts as present, in any state: a down interval after it advertised."""
         return self._router.other_active_until
 
     @property
     def handing_over(self) -> bool:
-        """Whether it holds the addresses only until a successor is heard: `stop` or `move` goes on."""
+        """Whether it keeps the addresses only until a successor advertises, because of `stop` or `move`."""
         return self._state in {ElectionState.MOVING, ElectionState.STOPPING}
 
     @property
     def has_successor(self) -> bool:
-        """Whether it hands over and a successor was heard."""
+        """Whether it hands over and a successor has advertised."""
         return self.handing_over and self._router.hand_over.successor is not None
 
     @property
     def deadline(self) -> float | None:
-        """When to `tick` next; None is never."""
+        """When to `tick` next; None for never."""
         match self._state:
             case ElectionState.BACKUP:
                 return self._router.down_timer.deadline
@@ -175,14 +175,14 @@ class Election:
                 return self._router.hand_over.deadline
         return None
 
-    # What happens to it
+    # Events
 
     def start(self, now: float) -> list[Effect]:
-        """Take part (RFC 9568 section 6.4.1): listen first, whatever the priority."""
+        """Start (RFC 9568 section 6.4.1): listen first, whatever the priority."""
         return self._run(table.STARTUP, Cause.STARTED, now)
 
     def resume(self, now: float, how: Resumption = Resumption.AFTER_CRASH) -> list[Effect]:
-        """Go on as Active: the run of this program before was it, and the addresses are still here."""
+        """Continue as Active: an earlier run of this program was active, and the addresses are still here."""
         return self._run(table.RESUME, how, now)
 
     def stop(self, now: float) -> list[Effect]:
@@ -190,11 +190,11 @@ class Election:
         return self._run(table.SHUTDOWN, now)
 
     def move(self, now: float) -> list[Effect]:
-        """Hand over because an operator wants it; ends with `HandOverEnded`, at once if nothing is held."""
+        """Hand over at an operator's request; ends with `HandOverEnded`, at once if no addresses are held."""
         return self._run(table.MOVE, now)
 
     def reclaim(self, now: float) -> list[Effect]:  # noqa: ARG002  # every event has its time
-        """Forget that the addresses were moved away: the next advertisement of a worse active preempts it."""
+        """Forget that the addresses were moved away: preempt a worse active at its next advertisement."""
         self._router.yielded = False
         return []
 
@@ -207,14 +207,14 @@ class Election:
         return self._run(table.RECOVERY, cause, now)
 
     def follow_group(self, state: RouterState, now: float, cause: Cause = Cause.GROUP) -> list[Effect]:
-        """Follow the sync group into ACTIVE, FAULT or else BACKUP."""
+        """Follow the sync group into ACTIVE, FAULT or otherwise BACKUP."""
         if state is RouterState.FAULT:
             return self.fault(now, cause)
         row = table.GROUP_ACTIVE if state is RouterState.ACTIVE else table.GROUP_BACKUP
         return self._run(row, cause, now)
 
     def hear(self, heard: Heard, now: float) -> list[Effect]:
-        """Take a valid advertisement of this virtual router."""
+        """Process a valid advertisement of this virtual router."""
         if heard.sender == self.settings.own:
             # A switch may send our own frame back to us.
             return []
@@ -222,7 +222,7 @@ class Election:
         return self._run(self._compare(heard), heard, now)
 
     def set_priority(self, priority: int, now: float) -> list[Effect]:
-        """Set the effective priority: the weight of a track has changed it."""
+        """Set the effective priority, which the weight of a track has changed."""
         before, self._router.priority = self.priority, priority
         return self._run(table.PRIORITY, before, now)
 
@@ -232,7 +232,7 @@ class Election:
         return [] if before.advert == settings.advert else self._run(table.INTERVAL, now)
 
     def tick(self, now: float, late: float = 0.0) -> list[Effect]:
-        """Do what is due; `late` is by how many seconds this wake-up missed its time."""
+        """Do what is due; `late` is how many seconds too late this wake-up is."""
         due = self.deadline
         if due is None or now < due:
             return []
@@ -242,10 +242,10 @@ class Election:
             return self._run(table.ADVER_TIMER, now)
         return self._run(self._hand_over_timer(now), now)
 
-    # What only moves a timer
+    # Methods that only move a timer
 
     def hold_claim(self, until: float, why: ClaimHold = ClaimHold.CONFLICT) -> None:
-        """Do not claim before `until`; a time that has passed ends it. An active stays."""
+        """Do not claim before `until`; a time in the past ends the hold. An active router stays active."""
         self._router.down_timer.hold(until, why)
 
     def release_with_group(self, successors: SuccessorsHeard, now: float) -> None:

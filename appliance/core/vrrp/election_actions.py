@@ -1,8 +1,7 @@
-"""What one virtual router does when an event of its election comes: the actions of `election_table`.
+"""What one virtual router does at an event of its election: the actions of `election_table`.
 
 The variables are those of RFC 9568 section 6.1, the timers those of section 6.2. When an action runs, the
-state has changed already; the table says to which one. Actions return effects in the order in which to
-perform them.
+state has already changed, to the one in the table. Actions return effects in the order to perform them.
 """
 
 from dataclasses import dataclass, field
@@ -41,11 +40,11 @@ from appliance.core.vrrp.timers import (
 class ElectionActions:
     """The variables of one virtual router, and its actions.
 
-    `state` is what others see, `previous` the state before the event. `active_interval` is
-    Active_Adver_Interval, `peer` the active that a Backup hears. `yielded`: an operator moved the addresses
-    away, and a worse active is left alone. `informed`: this node knows whose connections there are, and need
-    not wait before it preempts. `decides_ties` False: another member of the sync group decides.
-    `hand_over` is the present hand-over, or the last one.
+    `state` is the state shown to others, `previous` the state before the event. `active_interval` is
+    Active_Adver_Interval, `peer` the active router that a Backup follows. `yielded`: an operator moved the
+    addresses away, so a worse active is not preempted. `informed`: this node knows which node each connection
+    belongs to, and need not wait before it preempts. `decides_ties` False: another member of the sync group
+    decides. `hand_over` is the present hand-over, or the last one.
     """
 
     settings: ElectionSettings
@@ -88,24 +87,25 @@ class ElectionActions:
 
     @property
     def other_active_until(self) -> float:
-        """Until when another active counts as present: a down interval after it was heard, in any state."""
+        """Until when another active counts as present, in any state: a down interval after it advertised."""
         return self._heard_at + self.active_down_interval
 
     def claim_cause(self, now: float) -> Cause:
-        """Return why a Backup claims whose Active_Down_Timer has expired."""
-        # The claim may have been put off (`hold`) until the active that it was to preempt has died by itself.
+        """Return why a Backup claims when its Active_Down_Timer expires."""
+        # The claim may have been delayed (`hold`) until the active that it was to preempt went down by
+        # itself.
         if self.down_timer.cause is Cause.PREEMPTED and now > self.other_active_until:
             return Cause.ACTIVE_DOWN
         return self.down_timer.cause
 
     def uninformed_for(self, now: float) -> float:
-        """Return for how many seconds more it preempts nobody unless it is informed."""
+        """Return how many seconds longer it does not preempt unless it is informed."""
         if self.informed or self.state is not RouterState.BACKUP:
             return 0.0
         return max(self._joined + self.settings.informed_within - now, 0.0)
 
     def note_heard(self, heard: Heard, now: float) -> None:
-        """Remember who was heard, in whatever state this router is."""
+        """Store the sender of an advertisement, in any state."""
         self._heard_at = now if heard.priority else float("-inf")
         self._preempt_offer.heard(heard)
 
@@ -116,7 +116,7 @@ class ElectionActions:
     # Initialize and Fault: RFC 9568 section 6.4.1
 
     def join(self, cause: Cause, now: float) -> list[Effect]:
-        """Begin to take part as a Backup, whatever the priority: listen before the first claim."""
+        """Start as a Backup, whatever the priority: listen before the first claim."""
         if self._listened:
             # A fault during the first wait, which `listen` begins once after the start, does not shorten it.
             self.down_timer.start(max(now, self.down_timer.listens_until), Cause.ACTIVE_DOWN)
@@ -129,12 +129,12 @@ class ElectionActions:
         self.active_interval = self.settings.advert
         self._active_peer.forget()
         if self.priority != OWNER:
-            # Section 6.4.1 lets only the owner of the addresses claim without waiting for the others.
+            # Section 6.4.1 lets only the owner of the addresses claim without waiting for others.
             self.down_timer.extend(now + self.active_down_interval)
         return [self._entered(cause, now)]
 
     def resume(self, how: Resumption, now: float) -> list[Effect]:
-        """Go on as Active: the run of this program before was it, and the addresses are still here."""
+        """Continue as Active: an earlier run of this program was active, and the addresses are still here."""
         self._joined = now
         effects = self.become_active(Cause.RESUMED, now)
         if how is Resumption.AFTER_CRASH:
@@ -144,15 +144,15 @@ class ElectionActions:
     # Backup: RFC 9568 section 6.4.2
 
     def hear_as_backup(self, heard: Heard, now: float) -> list[Effect]:
-        """Start Active_Down_Timer anew, or let it go on where the sender may be preempted."""
+        """Restart Active_Down_Timer, or let it run on if the sender may be preempted."""
         self.peer = heard.peer
         if heard.priority == 0:
-            # The active stops. Only the skew time is left of the wait, and of the first listening.
+            # The active stops. Only the skew time remains of the wait, and of the first wait after the start.
             self._active_peer.left(heard.sender)
             self.down_timer.start(now + self.skew_time, Cause.ACTIVE_LEFT)
         elif self._active_peer.may_be_preempted(heard, own=self.priority, preempt=self._preempts(now)):
             # The clause discards it, so that a better router waits for the whole Active_Down_Interval. The
-            # skew time is enough: it lets the best one of several Backups come first.
+            # skew time is enough: it lets the best of several Backups go first.
             self.down_timer.shorten(now + self.skew_time, Cause.PREEMPTED)
         else:
             self._learn(heard)
@@ -171,10 +171,11 @@ class ElectionActions:
         self._preempt_offer.begin(self.priority)
         self._other_actives = OtherActives()
         if cause in {Cause.PREEMPTED, Cause.GROUP}:
-            # The preempted active may advertise once more before it hears us: that is no split brain.
+            # The preempted active may advertise once more before our advertisement arrives: that is no split
+            # brain.
             self._other_actives.expect(preempted, until=self.adver_timer.deadline)
-        # The addresses come first, though the clause advertises first: the active that hears the
-        # advertisement removes its own, and from then on nobody would have them.
+        # The addresses come first, though the clause advertises first: the active that receives the
+        # advertisement removes its own, and from then on no node would have them.
         return [TakeAddresses(), SendAdvert(priority=self.priority), self._announce(), entered]
 
     # Active: RFC 9568 section 6.4.3
@@ -186,7 +187,7 @@ class ElectionActions:
             self.adver_timer.start(now + 2 * self.settings.advert)
             self._other_actives.expect(until=self.adver_timer.deadline)
             return [SendAdvert(priority=0)]
-        # This advertisement also answers all the other actives that were heard since the last one.
+        # This advertisement also answers all other actives that have advertised since the last one.
         self._other_actives.may_answer(now, interval=self.settings.advert)
         self.adver_timer.advance(now, interval=self.settings.advert)
         effects: list[Effect] = [SendAdvert(priority=self.priority)]
@@ -195,9 +196,9 @@ class ElectionActions:
         return effects
 
     def answer(self, _heard: Heard, now: float) -> list[Effect]:
-        """Advertise at once, or a little later where this router has just done so.
+        """Advertise at once, or a little later if this router has just advertised.
 
-        Section 6.4.3 answers priority 0 so that the Backups of who stops do not claim.
+        Section 6.4.3 answers priority 0 so that the Backups of the stopping router do not claim.
         """
         if not self._other_actives.may_answer(now, interval=self.settings.advert):
             self.adver_timer.shorten(self._other_actives.answer_at)
@@ -213,7 +214,7 @@ class ElectionActions:
         self._active_peer.gave_way_to(heard)
         effects = self.retreat(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
         if tie:
-            # A higher priority may be an ordinary preemption. Nobody preempts an equal: both were active.
+            # A higher priority may be an ordinary preemption. No router preempts an equal: both were active.
             effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=False))
         return effects
 
@@ -233,8 +234,8 @@ class ElectionActions:
 
     def retreat(self, cause: Cause, now: float) -> list[Effect]:
         """Become Backup while another router is active."""
-        # One more advertisement than section 6.4.3 has. The winner answers it, as that section says, and so
-        # knows of the conflict and announces the addresses after our last announcement.
+        # One advertisement more than in section 6.4.3. The winner answers it, as that section says, so it
+        # learns of the conflict and announces the addresses after our last announcement.
         return [SendAdvert(priority=self.priority), *self._become_backup(cause, now)]
 
     def advertise_change(self, before: int, now: float) -> list[Effect]:
@@ -246,15 +247,15 @@ class ElectionActions:
             self._preempt_offer.priority_changed(self.priority, before=before, at=at)
         return [SendAdvert(priority=self.priority)]
 
-    # The end of a router's part, and hand-overs: Shutdown in RFC 9568 sections 6.4.2 and 6.4.3
+    # Shutdown and hand-overs: Shutdown in RFC 9568 sections 6.4.2 and 6.4.3
 
     def begin_hand_over(self, now: float) -> list[Effect]:
-        """Say priority 0, and keep the addresses until a successor is heard or the time is up."""
+        """Advertise priority 0, and keep the addresses until a successor advertises or the time is up."""
         self.hand_over = HandOver(now=now, timeout=self.settings.hand_over)
         return [SendAdvert(priority=0)]
 
     def repeat_priority_zero(self, _now: float) -> list[Effect]:
-        """Say priority 0 once more: the first one may have been lost."""
+        """Advertise priority 0 once more: the first advertisement may have been lost."""
         return [SendAdvert(priority=0)]
 
     def successor_left(self, _heard: Heard, _now: float) -> list[Effect]:
@@ -263,32 +264,32 @@ class ElectionActions:
         return []
 
     def successor_heard(self, heard: Heard, now: float) -> list[Effect]:
-        """Note who has taken over."""
+        """Store which router has taken over."""
         self.peer = heard.peer
         self._learn(heard)
         self.hand_over.successor_heard(heard.peer, now=now)
         return []
 
     def end_move(self, now: float) -> list[Effect]:
-        """Leave the addresses to the successor, and stay Backup even of a worse one."""
+        """Release the addresses to the successor, and stay Backup even of a worse one."""
         self.yielded = True
         return [*self._become_backup(Cause.HANDED_OVER, now), self._hand_over_ended()]
 
     def stay_active(self, now: float) -> list[Effect]:
-        """Keep the addresses, as nobody has taken them over in time, and tell the Backups."""
+        """Keep the addresses, as no router has taken them over in time, and advertise that to the Backups."""
         self.adver_timer.start(now + self.settings.advert)
         return [SendAdvert(priority=self.priority), HandOverEnded(successor=None)]
 
     def nothing_to_move(self, _now: float) -> list[Effect]:
-        """Answer who wants the addresses moved away that they are not here."""
+        """Answer a request to move the addresses away: they are not here."""
         return [HandOverEnded(successor=None)]
 
     def stop_instead_of_move(self, _now: float) -> list[Effect]:
-        """Turn the hand-over to another router into the end of this one; its successor is kept."""
+        """Turn the hand-over to another router into the end of this one; keep its successor."""
         return [self._hand_over_ended()]
 
     def release_and_stop(self, now: float) -> list[Effect]:
-        """Leave the addresses, to a successor or to nobody, and stop."""
+        """Release the addresses, with or without a successor, and stop."""
         return [ReleaseAddresses(), *self.stop(now)]
 
     def stop(self, now: float) -> list[Effect]:
@@ -296,13 +297,13 @@ class ElectionActions:
         return [self._entered(Cause.STOPPED, now, peer=self.peer), Left()]
 
     def stop_again(self, _now: float) -> list[Effect]:
-        """Say that a router which takes no part has stopped."""
+        """Report that a router without a part in the election has stopped."""
         return [Left()]
 
     # Fault
 
     def enter_fault(self, cause: Cause, now: float) -> list[Effect]:
-        """Take no part any more; nothing was held."""
+        """Leave the election; no addresses were held."""
         return [self._entered(cause, now)]
 
     def fault_as_active(self, cause: Cause, now: float) -> list[Effect]:
@@ -320,23 +321,23 @@ class ElectionActions:
     # New settings
 
     def change_own_interval(self, now: float) -> list[Effect]:
-        """Advertise in the new interval from now on."""
+        """Advertise at the new interval from now on."""
         self.active_interval = self.settings.advert
         self.adver_timer.shorten(now + self.settings.advert)
         return []
 
     def change_expected_interval(self, now: float) -> list[Effect]:
-        """Wait by the new interval, unless the active's own one is known.
+        """Wait by the new interval, unless the active's own interval is known.
 
-        Version 3 learns that from the advertisements (RFC 9568 section 6.1, Active_Adver_Interval). In
-        version 2 all routers are configured with the same one (RFC 3768 section 7.1).
+        Version 3 learns it from the advertisements (RFC 9568 section 6.1, Active_Adver_Interval). In version
+        2 all routers are configured with the same interval (RFC 3768 section 7.1).
         """
         if self.settings.version == 2 or self.peer is None:
             self.active_interval = self.settings.advert
             self.down_timer.restart(now + self.active_down_interval)
         return []
 
-    # What several of them share
+    # Shared by several actions
 
     def _preempts(self, now: float) -> bool:
         waited = now >= self._joined + self.settings.preempt_delay and not self.uninformed_for(now)
@@ -355,7 +356,7 @@ class ElectionActions:
         return HandOverEnded(successor=self.hand_over.successor)
 
     def _learn(self, heard: Heard) -> None:
-        # RFC 3768 has one interval for all, and advert_rules drops others; only version 3 learns.
+        # RFC 3768 has one interval for all, and advert_rules drops others; only version 3 learns it.
         if self.settings.version == 3:
             self.active_interval = max(heard.interval, SHORTEST_ADVERT)
 

@@ -1,4 +1,4 @@
-"""What an election is told and what it answers: settings, advertisements heard, states, causes, effects.
+"""Inputs and outputs of an election: settings, received advertisements, states, causes, effects.
 
 The driver, `vrrp.groups.router_group`, performs the effects in the order in which they are returned.
 """
@@ -40,10 +40,10 @@ class Cause(StrEnum):
 
 
 class Resumption(Enum):
-    """How a router goes on as Active that an earlier run of the program held.
+    """How a router continues as Active after an earlier run of the program that was active.
 
-    HANDED_ON: that run served until this moment, so switches and neighbours know all that there is to know.
-    AFTER_CRASH: nobody knows what they have heard meanwhile.
+    HANDED_ON: that run served until this moment, so switches and neighbours are up to date. AFTER_CRASH: what
+    they have received meanwhile is unknown.
     """
 
     HANDED_ON = auto()
@@ -52,11 +52,11 @@ class Resumption(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionSettings:
-    """What the configuration says of one virtual router's election. Times are seconds.
+    """The configuration of one virtual router's election. Times are seconds.
 
     `priority` is the configured one, `own` the packed primary address that advertisements are sent from,
     `listen` the least time from the start to the first claim, `hand_over` the longest wait for a successor.
-    `informed_within` is for how long it preempts nobody unless it is `Election.informed`, 0.0 for not at all.
+    `informed_within` is how long it preempts no router unless it is `Election.informed`; 0.0 for no wait.
     """
 
     version: Literal[2, 3]
@@ -85,7 +85,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendAdvert:
-    """Send one advertisement with this priority; 0 says that this router stops being active."""
+    """Send one advertisement with this priority; 0 means that this router stops being active."""
 
     priority: int
 
@@ -102,19 +102,19 @@ class ReleaseAddresses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnounceAddresses:
-    """Tell switches and neighbours where the addresses are: `repeat` gratuitous ARPs or NAs for each."""
+    """Announce the addresses to switches and neighbours: `repeat` gratuitous ARPs or NAs for each."""
 
     repeat: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepAnnounced:
-    """Tell nobody now: the addresses are where they were. What refreshes announcements begins."""
+    """Announce nothing now: the addresses are where they were. The refresh of announcements begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """A state was entered, and why; `peer` is the address of the router that caused it, None for none."""
+    """A state was entered, and why; `peer` is the address of the router that caused it, or None."""
 
     state: RouterState
     previous: RouterState
@@ -124,7 +124,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitBrain:
-    """Another active was heard while active. `winner` is whether this router stays active."""
+    """Another active advertised while this router was active. `winner`: this router stays active."""
 
     peer: str
     priority: int
@@ -133,19 +133,19 @@ class SplitBrain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOverEnded:
-    """A planned hand-over ended: `successor` is who took over, None for nobody in time."""
+    """A planned hand-over ended: `successor` is the router that took over, None if none did in time."""
 
     successor: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """A stop came to its end: the machine is in INITIALIZE, and nothing more will come."""
+    """A stop is complete: the machine is in INITIALIZE, and nothing more will come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnexpectedEvent:
-    """An event came that cannot happen in this state, which is a bug; nothing was done, the state stays.
+    """An event that cannot happen in this state, which is a bug; nothing was done, the state stays.
 
     `event` and `state` are words of `election_table`.
     """

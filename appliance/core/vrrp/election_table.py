@@ -39,8 +39,9 @@ _Given = ParamSpec("_Given")
 class ElectionState(StrEnum):
     """The states of RFC 9568 section 6.3, FAULT (keepalived's), and two parts of Active.
 
-    MOVING and STOPPING have said priority 0 and hold the addresses until a successor is heard: MOVING goes on
-    as Backup, STOPPING ends. The RFC drops the addresses at once, and nobody has them for a skew time.
+    MOVING and STOPPING have sent priority 0 and hold the addresses until a successor advertises: MOVING
+    continues as Backup, STOPPING ends. The RFC drops the addresses at once, and no router has them for a skew
+    time.
     """
 
     INITIALIZE = "initialize"
@@ -62,10 +63,10 @@ _PARTS_OF_ACTIVE: Final = frozenset({ElectionState.MOVING, ElectionState.STOPPIN
 class ElectionEvent(StrEnum):
     """What can happen to an election.
 
-    The advertisements are those of another router: ZERO has priority 0, HIGHER wins against this router by
-    its priority or, where both are equal, by its address, LOWER loses, EQUAL is a tie that another member of
-    the sync group decides. REPEAT_TIMER, RELEASE_TIMER and HAND_OVER_TIMER are those of a hand-over: say
-    priority 0 again, the successor was heard, nobody was heard in time.
+    The advertisements are another router's: ZERO has priority 0, HIGHER wins against this router by its
+    priority or, if both are equal, by its address, LOWER loses, EQUAL is a tie that another member of the
+    sync group decides. REPEAT_TIMER, RELEASE_TIMER and HAND_OVER_TIMER belong to a hand-over: send priority 0
+    again, a successor advertised, no successor advertised in time.
     """
 
     STARTUP = "startup"
@@ -116,7 +117,7 @@ STARTUP: Final[Row[Cause, float]] = Row(
     ElectionEvent.STARTUP,
     {
         _INITIALIZE: Step(_BACKUP, Actions.join),
-        # A fault that ended before the start has made it a Backup; so has the group that it was in before.
+        # A fault that ended before the start has made it a Backup; so has its former sync group.
         _BACKUP: Step(_BACKUP, Actions.stay),
     },
 )
@@ -196,7 +197,7 @@ HAND_OVER_TIMER: Final[Row[float]] = Row(
         _STOPPING: Step(_INITIALIZE, Actions.release_and_stop),
     },
 )
-# The sockets are open before the start and in fault, so that advertisements come there, too.
+# The sockets are open before the start and during a fault, so advertisements arrive then, too.
 ADVERT_ZERO: Final[Row[Heard, float]] = Row(
     ElectionEvent.ADVERT_ZERO,
     {
@@ -208,7 +209,7 @@ ADVERT_ZERO: Final[Row[Heard, float]] = Row(
         _FAULT: Step(_FAULT, Actions.stay),
     },
 )
-# Who has said priority 0 takes every active for its successor, even one of a lower priority.
+# A router that has sent priority 0 takes any active for its successor, even one of a lower priority.
 ADVERT_HIGHER: Final[Row[Heard, float]] = Row(
     ElectionEvent.ADVERT_HIGHER,
     {

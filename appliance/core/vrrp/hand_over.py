@@ -1,32 +1,32 @@
-"""The hand-over of an active: it sends priority 0, and holds the addresses until a successor is heard.
+"""The hand-over of an active: it sends priority 0, and holds the addresses until a successor advertises.
 
-RFC 9568 section 6.4.3 (Shutdown) sends priority 0 and drops the addresses at once. Then nobody has them for
-the successor's Skew_Time, up to a whole interval. Here the addresses stay that long, at most for `hand_over`
-seconds (`election_messages.ElectionSettings`).
+RFC 9568 section 6.4.3 (Shutdown) sends priority 0 and drops the addresses at once. Then no router has them
+for the successor's Skew_Time, up to a whole interval. Here the addresses stay that long, at most for
+`hand_over` seconds (`election_messages.ElectionSettings`).
 """
 
 from enum import Enum
 from typing import Final
 
 LINGER: Final = 0.03
-"""Seconds that the addresses stay after the successor was heard.
+"""Seconds that the addresses stay after the successor advertised.
 
 keepalived sends its first advertisement before it adds the addresses.
 """
 
 
 class SuccessorsHeard(Enum):
-    """Whether all members of a sync group that hand over have heard their successors."""
+    """Whether all members of a sync group that hand over have successors that advertise."""
 
     PARTIAL = "partial"
     COMPLETE = "complete"
 
 
 class HandOver:
-    """The timers of one hand-over that begins at `now` and takes `timeout` seconds at most.
+    """The timers of one hand-over that begins at `now` and takes at most `timeout` seconds.
 
-    `successor` is the address of who was heard. Priority 0 is repeated once, at half time, as packets get
-    lost; not more often, as each one starts the successor's Skew_Time anew (RFC 9568 section 6.4.2).
+    `successor` is its address. Priority 0 is repeated once, at half time, in case the packet was lost; not
+    more often, as each one restarts the successor's Skew_Time (RFC 9568 section 6.4.2).
     """
 
     __slots__ = ("_end", "_release", "_repeat", "successor")
@@ -39,7 +39,7 @@ class HandOver:
 
     @property
     def may_release(self) -> bool:
-        """Whether a successor was heard, so that the addresses may be removed at `deadline`."""
+        """Whether a successor has advertised, so that the addresses may be removed at `deadline`."""
         return self._release is not None
 
     @property
@@ -50,7 +50,7 @@ class HandOver:
         return self._end if self._repeat is None else self._repeat
 
     def successor_heard(self, successor: str, *, now: float) -> None:
-        """Store who has taken over; further advertisements change nothing."""
+        """Store which router has taken over; further advertisements change nothing."""
         if self.successor is None:
             self.successor = successor
             self._repeat = None
@@ -69,7 +69,7 @@ class HandOver:
             self._release = now + LINGER
 
     def repeats(self, now: float) -> bool:
-        """Return whether to send priority 0 again; True only once, and not after a successor was heard."""
+        """Return whether to send priority 0 again: True only once, and not after a successor advertised."""
         if self.may_release or self._repeat is None or now >= self._end:
             return False
         self._repeat = None

@@ -1,9 +1,9 @@
-"""Whether a Backup may take over from a living active, and what an active does whose priority has fallen.
+"""Whether a Backup may take over from a living active, and what an active does when its priority falls.
 
 `preempt` is RFC 9568's Preempt_Mode (section 6.1), `preempt_delay` keepalived's. Without `preempt` a better
 router that returns does not take over from a healthy active. An active whose priority has fallen since it
-became active is not healthy: keepalived with `nopreempt` and a track weight never fails over, which its users
-report again and again. Here it does.
+became active is not healthy: keepalived with `nopreempt` and a track weight never fails over, a frequent
+complaint of its users. Here it does.
 """
 
 from typing import Final
@@ -11,11 +11,11 @@ from typing import Final
 from appliance.core.vrrp.election_messages import Heard
 
 OTHERS: Final = 32
-"""How many other routers' priorities are remembered at most: senders can be forged."""
+"""How many other routers' priorities are kept at most: senders can be forged."""
 
 
 class ActivePeer:
-    """The active that a Backup hears: its address, its best priority and its last one."""
+    """The active router that a Backup follows: its address, its best priority and its last one."""
 
     __slots__ = ("_best", "_last", "_sender")
 
@@ -23,13 +23,13 @@ class ActivePeer:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the active: there is none, or this router is it."""
+        """Forget the active: there is none, or it is this router."""
         self._sender = b""
         self._best = 0
         self._last = 0
 
     def left(self, sender: bytes) -> None:
-        """Forget the active if it is this sender who has sent priority 0."""
+        """Forget the active if this sender, which has sent priority 0, was it."""
         if sender == self._sender:
             self.forget()
 
@@ -42,7 +42,7 @@ class ActivePeer:
 
         It may if the sender is worse, and either the Backup preempts or the sender was better before. But if
         the last advertisement came from another active that is not worse than `own`, that one will win
-        against the sender (RFC 9568 section 6.4.3), and the Backup has nothing to do.
+        against the sender (RFC 9568 section 6.4.3), and the Backup does nothing.
         """
         contested = heard.sender != self._sender and self._last >= own
         degraded = self._note(heard)
@@ -60,11 +60,11 @@ class ActivePeer:
 class PreemptOffer:
     """What an active without `preempt` does when its own priority falls: it offers the addresses once.
 
-    Its Backup may be one that never takes over from a living active, as keepalived with `nopreempt`. So when
-    nobody has taken over for an Active_Down_Interval, it sends priority 0 once and keeps the addresses. A
+    Its Backup may be one that never takes over from a living active, as keepalived with `nopreempt`. So if no
+    router has taken over for an Active_Down_Interval, it sends priority 0 once and keeps the addresses. A
     better router takes over and stays active. A worse one is answered with an advertisement and becomes
-    Backup again. Where only worse routers were heard, no offer is made: a worse one would be active for a
-    moment for nothing.
+    Backup again. If all known routers are worse, no offer is made: it would only make one of them active for
+    a moment.
     """
 
     __slots__ = ("_at", "_best", "_others")
@@ -78,7 +78,7 @@ class PreemptOffer:
         """Store the priority of another router; called in every state."""
         self._others.pop(heard.sender, None)
         if heard.priority:
-            self._others[heard.sender] = heard.priority  # at the end: the first was heard longest ago
+            self._others[heard.sender] = heard.priority  # at the end: the first entry is the oldest
         if len(self._others) > OTHERS:
             del self._others[next(iter(self._others))]
 
@@ -96,7 +96,7 @@ class PreemptOffer:
             self._best = priority
 
     def due(self, now: float, *, own: int) -> bool:
-        """Return whether a router of priority `own` makes its offer now; True only once for each fall."""
+        """Return whether a router of priority `own` makes its offer now: True only once for each fall."""
         if self._at is None or now < self._at:
             return False
         self._at = None

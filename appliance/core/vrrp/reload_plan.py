@@ -1,9 +1,9 @@
-"""What a reload does to the virtual routers that run: added, removed, revised, replaced or left alone.
+"""What a reload does to running virtual routers: added, removed, revised, replaced or left alone.
 
 A router that is the same in both configurations is in no plan, and so is not touched: keepalived's users
-report again and again that a reload moves or drops addresses which it did not change. Two routers are the
-same by their identity (RFC 9568 section 1.7), not by their names: peers do not know the names, and two
-routers may have swapped theirs.
+often report that a reload moves or drops addresses which it did not change. Two routers are the same by their
+identity (RFC 9568 section 1.7), not by their names: peers do not know the names, and two routers may have
+swapped theirs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,14 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """A router that the new configuration does not have: it stops."""
+    """A router that is not in the new configuration: it stops."""
 
     router: VirtualRouter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revised:
-    """The same virtual router with other parameters: it goes on in its state."""
+    """The same virtual router with other parameters: it continues in its state."""
 
     before: VirtualRouter
     after: VirtualRouter
@@ -38,7 +38,7 @@ class Revised:
 class Replaced:
     """Another virtual router under the same name, or the same one under another name.
 
-    `keeps` is whether those of its addresses that both have stay where they are.
+    `keeps`: addresses that both have stay where they are.
     """
 
     before: VirtualRouter
@@ -62,8 +62,8 @@ def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> 
 
 
 def _sources(old: Mapping[str, VirtualRouter], new: Mapping[str, VirtualRouter]) -> dict[str, VirtualRouter]:
-    """Return by new name what was there before: the same virtual router, or else another one of that name."""
-    # The own name first: with unicast peers there may be several of one identity.
+    """Return by new name what it replaces: the same virtual router, or else another one of that name."""
+    # Its own name comes first: with unicast peers several routers may have one identity.
     found = {name: old[name] for name, each in new.items() if name in old and _is_same(old[name], each)}
     free = {_identity(each): each for name, each in old.items() if name not in found}
     for name, each in new.items():
@@ -79,7 +79,7 @@ def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
         if before.name == after.name:
             return Revised(before=before, after=after)
         return Replaced(before=before, after=after, keeps=True)
-    # A virtual MAC has the router id in it, and the addresses are on that.
+    # A virtual MAC contains the router id, and the addresses are on its interface.
     movable = not before.virtual_mac or before.router_id == after.router_id
     common = set(before.addresses) & set(after.addresses)
     apart = {each for each in common if _device(before, each) != _device(after, each)}
@@ -88,7 +88,7 @@ def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
 
 
 def _device(router: VirtualRouter, address: str) -> str | None:
-    """Return the other interface that an address is on, None where it is the router's own."""
+    """Return the other interface that an address is on, or None if it is on the router's own."""
     return dict(router.elsewhere).get(address)
 
 
@@ -97,7 +97,7 @@ def _is_same(before: VirtualRouter, after: VirtualRouter) -> bool:
 
 
 def _identity(router: VirtualRouter) -> tuple[object, ...]:
-    """Return what makes it this virtual router to its peers (RFC 9568 section 1.7), and where it lives."""
+    """Return what identifies this virtual router to its peers (RFC 9568 section 1.7), and where it is."""
     return (router.router_id, router.version, *_place(router))
 
 

@@ -1,4 +1,4 @@
-"""The other actives that an active hears and wins against: when to report, answer and announce.
+"""Other actives that lose against this active: when to report, answer and announce.
 
 All of it is bounded, whoever sends: valid advertisements of a lower priority can be forged by the thousand.
 """
@@ -8,20 +8,20 @@ from typing import Final
 from appliance.core.vrrp.timers import SHORTEST_ADVERT
 
 ANNOUNCEMENT_PAUSE: Final = 1.0
-"""Seconds between two announcements while another active goes on: one that cannot hear us may never stop."""
+"""Seconds between two announcements against another active: one that cannot receive ours may never stop."""
 
 MOST_PEERS: Final = 32
 """How many other actives are told apart at a time."""
 
 ANSWERS_PER_INTERVAL: Final = 10
-"""Answers in an interval at most. One is heard by all others; more would only serve who floods us."""
+"""At most this many answers in an interval. All others receive one; more would only help a flood."""
 
 SHORTEST_ANSWER_PAUSE: Final = SHORTEST_ADVERT
-"""Seconds between two answers at least."""
+"""Least seconds between two answers."""
 
 
 class OtherActives:
-    """The other actives that were heard since this router became active.
+    """The other actives that have advertised since this router became active.
 
     A split brain with one peer is reported once; it is over when that peer was silent for an
     Active_Down_Interval. `answer_at` is when the next answer may be sent.
@@ -40,8 +40,7 @@ class OtherActives:
     def expect(self, peer: str | None = None, *, until: float) -> None:
         """Report no other active until then: this router has preempted one, or has offered its addresses.
 
-        The first advertisement of `peer` is not reported whenever it comes: it may have been sent before its
-        sender had ours.
+        The first advertisement of `peer` is never reported: it may have been sent before ours arrived.
         """
         self._expected = peer
         self._expected_until = until
@@ -49,29 +48,29 @@ class OtherActives:
     def heard(self, peer: str, *, now: float, silence: float) -> bool:
         """Store another active; return whether to report it, as it was silent for `silence` seconds.
 
-        Where `MOST_PEERS` are known already, one more is not reported: the split brain is known.
+        If `MOST_PEERS` are stored already, one more is not reported: the split brain is known.
         """
         self._owed = True
         expected = peer == self._expected or now < self._expected_until
         if peer == self._expected:
             self._expected = None
         if expected:
-            return False  # not stored: should this peer go on, that is reported
+            return False  # not stored: if this peer continues, that is reported
         last = self._last.pop(peer, None)
         if last is None and not self._has_room(now - silence):
             return False
-        self._last[peer] = now  # at the end: the first one was heard longest ago
+        self._last[peer] = now  # at the end: the first entry is the oldest
         return last is None or now - last > silence
 
     def may_answer(self, now: float, *, interval: float) -> bool:
-        """Return whether to answer an advertisement now; else the answer waits until `answer_at`."""
+        """Return whether to answer an advertisement now; otherwise the answer waits until `answer_at`."""
         if now < self.answer_at:
             return False
         self.answer_at = now + max(interval / ANSWERS_PER_INTERVAL, SHORTEST_ANSWER_PAUSE)
         return True
 
     def may_announce(self, now: float) -> bool:
-        """Return whether to announce the addresses now, as another active was heard; not too often."""
+        """Return whether to announce the addresses now because of another active; not too often."""
         if not self._owed or now - self._announced < ANNOUNCEMENT_PAUSE:
             return False
         self._owed = False

@@ -1,14 +1,14 @@
 """Virtual routers that are active or Backup together: keepalived's `vrrp_sync_group`.
 
-For example the IPv4 and the IPv6 address of one service. A state that one member enters, all others enter,
-too. A virtual router without a group is a group of one. VRRP knows no groups: two machines could each win
-with one member, and both groups would follow both ways without end. Three rules keep them from it:
+For example the IPv4 and the IPv6 address of one service. When one member enters a state, all others follow. A
+virtual router without a group is a group of one. VRRP has no groups: two machines could each win with one
+member, and both groups would follow in both directions without end. Three rules prevent that:
 
-- The members claim together, when the Active_Down_Timer of the last one expires: a member that hears an
-  active keeps the others from claiming. keepalived does the same.
+- The members claim together, when the last Active_Down_Timer expires: a member that receives an active's
+  advertisements keeps the others from claiming. keepalived does the same.
 - They have one priority, the least of the members'.
 - At equal priorities only one member decides by its address: the one with the shortest address and the least
-  router_id. Else the IPv4 addresses could choose one machine, and the IPv6 addresses the other one.
+  router_id. Otherwise the IPv4 addresses could choose one machine, and the IPv6 addresses the other one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,11 +31,11 @@ from appliance.core.vrrp.timers import ClaimHold
 MemberEffect = tuple[str, Effect]
 
 _FOLLOWED: Final = (RouterState.FAULT, RouterState.BACKUP, RouterState.ACTIVE)
-"""States that all members enter because one of them has: the first of these that one has just entered."""
+"""States that all members enter after one has: the first of these that a member has just entered."""
 
 
 class SyncGroup:
-    """The members by name. Each method returns effects with their member's name, in the order to perform."""
+    """The members by name. Methods return effects with their member's name, in the order to perform them."""
 
     __slots__ = ("_faults", "_weights", "members")
 
@@ -49,19 +49,19 @@ class SyncGroup:
 
     @property
     def state(self) -> RouterState:
-        """The state of all members, which is one and the same between two calls."""
+        """The state of all members, which is the same for all between two calls."""
         return next(iter(self.members.values())).state
 
     @property
     def deadline(self) -> float | None:
-        """When to tick next; None is never."""
+        """When to tick next; None for never."""
         deadlines = [member.deadline for member in self.members.values() if member.deadline is not None]
         if not deadlines:
             return None
         return max(deadlines) if self.state is RouterState.BACKUP else min(deadlines)
 
     def start(self, now: float) -> list[MemberEffect]:
-        """Have all members take part: in FAULT if one has a fault, active if one is active, else Backup."""
+        """Start all members: in FAULT if one has a fault, active if one is active, otherwise Backup."""
         if self._faults:
             return self._all(lambda member: member.fault(now), now)
         if any(member.state is RouterState.ACTIVE for member in self.members.values()):
@@ -69,7 +69,7 @@ class SyncGroup:
         return self._all(lambda member: _start(member, now), now)
 
     def resume(self, now: float, how: Mapping[str, Resumption] = MappingProxyType({})) -> list[MemberEffect]:
-        """Go on as active, all of them, because an earlier run of the program was; `how` is by name."""
+        """Continue as active, all members, because an earlier run of the program was; `how` is by name."""
         effects = [
             tagged
             for name, member in self.members.items()
@@ -78,7 +78,7 @@ class SyncGroup:
         return self._followed(effects, now)
 
     def tick(self, now: float, late: float = 0.0) -> list[MemberEffect]:
-        """Have the members do what is due; `late` is by how many seconds this wake-up missed its time."""
+        """Have the members do what is due; `late` is how many seconds too late this wake-up is."""
         due = self.deadline
         if due is None or now < due:
             return []
@@ -103,7 +103,7 @@ class SyncGroup:
         return effects + self._all(lambda member: member.fault(now, Cause.GROUP), now)
 
     def recover(self, name: str, now: float) -> list[MemberEffect]:
-        """End a member's fault; when it was the last one, all members take part again."""
+        """End a member's fault; after the last one, all members take part again."""
         if name not in self._faults:
             return []
         self._faults.remove(name)
@@ -116,7 +116,7 @@ class SyncGroup:
         return self._all(lambda member: member.stop(now), now)
 
     def move(self, now: float) -> list[MemberEffect]:
-        """Hand over because an operator wants it: all members or none."""
+        """Hand over at an operator's request: all members or none."""
         return self._all(lambda member: member.move(now), now)
 
     def reclaim(self, now: float) -> list[MemberEffect]:
@@ -177,5 +177,5 @@ def _seniority(member: Election) -> tuple[int, int]:
 
 
 def _start(member: Election, now: float) -> list[Effect]:
-    """Start a member; one whose fault was that of its group before, which a reload has changed, recovers."""
+    """Start a member; recover one that a reload has moved here and whose fault was its former group's."""
     return member.recover(now) if member.state is RouterState.FAULT else member.start(now)

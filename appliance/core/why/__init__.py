@@ -1,1 +1,1 @@
-"""Why a server, a pool, a frontend or a virtual IP is in the state that it is in: `appliance why`."""
+"""Why a server, a pool, a frontend or a virtual IP is in its present state: `appliance why`."""

@@ -1,4 +1,4 @@
-"""The health checks of one server in sentences: what the last one met, and how far the count is."""
+"""The health checks of one server in sentences: the result of the last one, and the count so far."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -28,7 +28,7 @@ PASSED: Final = frozenset({CheckResult.L4OK, CheckResult.L6OK, CheckResult.L7OK}
 
 
 def last_check(record: ServerHealthRecord, server: Server, check: Check, evidence: Evidence) -> str:
-    """Return the sentence about the last check that has ended."""
+    """Return the sentence about the last completed check."""
     if record.result is CheckResult.UNCHECKED:
         return f"No check has ended yet ({question(server, check)})."
     result = f"{record.result}/{record.status}" if record.status else str(record.result)
@@ -42,7 +42,7 @@ def last_check(record: ServerHealthRecord, server: Server, check: Check, evidenc
 
 
 def question(server: Server, check: Check) -> str:
-    """Return what a check asks, and of whom."""
+    """Return the request of a check, and its target."""
     place = Bind(host=check.address or server.host, port=check.port or server.port)
     if check.type in (CheckType.TCP, CheckType.TLS):
         wanted = (each.expect_rstring or each.expect or each.expect_binary for each in check.steps)
@@ -54,7 +54,7 @@ def question(server: Server, check: Check) -> str:
 
 
 def count(record: ServerHealthRecord, check: Check) -> Iterator[str]:
-    """Yield how many equal results there were in a row, and how many it takes."""
+    """Yield how many equal results there were in a row, and how many are required."""
     passed = record.result in PASSED
     if record.result is CheckResult.UNCHECKED:
         return

@@ -1,4 +1,4 @@
-"""What holds for the whole appliance and may be part of any reason: the file that runs, what does not run."""
+"""What holds for the whole appliance and may be part of any reason: the running file, stopped programs."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from appliance.wire.lines.status_answer import ReloadStatus
 
 
 def circumstances(evidence: Evidence) -> tuple[str, ...]:
-    """Return what is to be known of the configuration that runs."""
+    """Return the circumstances of the running configuration."""
     return (*_last_good(evidence), *_refused(evidence))
 
 
@@ -45,7 +45,7 @@ def _next_try(again_in: float | None) -> str:
 
 
 def health_circumstances(evidence: Evidence) -> tuple[str, ...]:
-    """Return what is to be known of the program that checks: without it the last verdicts hold."""
+    """Return the circumstances of the program that checks: without it the last verdicts hold."""
     return (*_health(evidence), *_stale(evidence))
 
 

@@ -1,4 +1,4 @@
-"""An explanation as a value: what the state is, who decided it by which evidence, what would change it."""
+"""An explanation as a value: the state, who decided it, on which evidence, and what would change it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ class Kind(StrEnum):
 class Decider(StrEnum):
     """Who or what has decided the state.
 
-    CHECK are the health checks, OPERATOR is drain, maint and `vip move`, CONFIGURATION is what the file says,
-    DISCOVERY the cluster's API, LIMIT a limit that is reached, PROGRAM one of ours that does not do its work,
-    OTHER_PROGRAM one of somebody else's. ELECTION are the priorities of VRRP, TRACK something that a virtual
-    IP depends on, INTERFACE the network of this node, PEER another router, GROUP a sync group. NOBODY is that
-    nothing runs or has decided yet.
+    CHECK are the health checks, OPERATOR is drain, maint and `vip move`, CONFIGURATION is the file, DISCOVERY
+    the cluster's API, LIMIT a limit that is reached, PROGRAM one of our programs that fails, OTHER_PROGRAM
+    another program on the node. ELECTION are the priorities of VRRP, TRACK a track of a virtual IP, INTERFACE
+    the network of this node, PEER another router, GROUP a sync group. NOBODY: nothing runs or has decided
+    yet.
     """
 
     CHECK = "check"
@@ -47,7 +47,7 @@ class Decider(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Something that would change the state; `command` does it, or shows more. None where one has to wait."""
+    """Something that would change the state; `command` does it, or shows more; None if one must wait."""
 
     text: str
     command: str | None = None
@@ -55,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All of it. `since` is Unix seconds, None where nobody knows. `answer` is one sentence.
+    """The whole explanation. `since` is Unix seconds, None if unknown. `answer` is one sentence.
 
     `reasons` are the evidence in sentences, `circumstances` what holds for the whole appliance and may be
     part of the reason, `changes` what would change the state, `history` what happened before.
@@ -75,10 +75,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known at `now`, Unix seconds; `moment` writes a time (Unix seconds) as operators read it.
+    """The evidence at `now`, Unix seconds; `moment` writes a time (Unix seconds) in the form for operators.
 
-    `supervisorctl` is the command for the appliance's own supervisord. `events` are what is kept of the time
-    before, oldest first.
+    `supervisorctl` is the command for the appliance's own supervisord. `events` are the kept events, oldest
+    first.
     """
 
     snapshot: Snapshot
@@ -90,7 +90,7 @@ class Evidence:
     events: tuple[OperatorEvent, ...] = ()
 
     def since(self, at: float | None) -> str:
-        """Return ` since 14:02:11 (3m 4s)`, nothing where it is not known."""
+        """Return ` since 14:02:11 (3m 4s)`, or nothing if it is unknown."""
         return f" since {self.moment(at)} ({duration(max(0.0, self.now - at))})" if at else ""
 
     def ago(self, at: float) -> str:

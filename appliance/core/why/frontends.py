@@ -17,7 +17,7 @@ from appliance.wire.lines.status_answer import ReloadStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What decides about a frontend: the state in one word, who decided, why, and what would change it."""
+    """The reason for a frontend's state: one word for it, who decided, why, and what would change it."""
 
     state: str
     decided_by: Decider
@@ -99,7 +99,7 @@ def _not_listening(
 
 
 def _taken_bind(frontend: Frontend, evidence: Evidence) -> AnswerProblem | None:
-    """Return what the last reload met where the file has another bind for this frontend, which is taken."""
+    """Return the last reload's problem if this frontend's new bind in the file is in use already."""
     reload = evidence.observations.answer(ReloadStatus)
     for each in reload.refused if reload else ():
         named = re.search(rf"\bfrontends\.{re.escape(frontend.name)}\b", each.path or "")

@@ -1,7 +1,7 @@
-"""What happened to a thing before: sentences of the kept events, and since when its state holds.
+"""What happened to a thing before: sentences from the kept events, and since when its state holds.
 
-Boards and programs know the present and the last change. The kept events know the hours before, over
-restarts, and while the program that told them is gone.
+Boards and programs know the present and the last change. The kept events cover the hours before, over
+restarts, and while the program that reported them is gone.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 REMEMBERED: Final = 86400.0
-"""Seconds whose events count."""
+"""How many seconds back events count."""
 
 _HOUR: Final = 3600.0
-_TOLD: Final = 4  # of several events of one kind the newest are told one by one
-_SAME: Final = 2.0  # seconds within which an event and what a program tells are the same change
+_TOLD: Final = 4  # of several events of one kind the newest are listed one by one
+_SAME: Final = 2.0  # seconds within which an event and a program's report are the same change
 
 _STATES: Final[Mapping[EventKind, str]] = {
     EventKind.POOL_EMPTY: "empty",
@@ -30,7 +30,7 @@ _STATES: Final[Mapping[EventKind, str]] = {
     EventKind.FRONTEND_FULL: "full",
     EventKind.FRONTEND_HAS_ROOM: "serving",
 }
-"""States that kinds of events stand for; others have theirs in `after`."""
+"""The states of some kinds of events; others have theirs in `after`."""
 
 
 _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
@@ -39,11 +39,11 @@ _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.FRONTEND: ("frontend-",),
     Kind.VIRTUAL_IP: ("vip-", "split-brain"),
 }
-"""How the kinds of events begin that are about such a thing."""
+"""How the kinds of events about such a thing begin."""
 
 
 def remembered(explanation: Explanation, subject: Subject, evidence: Evidence) -> Explanation:
-    """Return the explanation with what was before, and the time since when its state holds."""
+    """Return the explanation with its history, and since when its state holds."""
     events = [each for each in evidence.events if evidence.now - each.when <= REMEMBERED]
     about = [each for each in events if _is_about(each, subject)]
     return replace(
@@ -54,16 +54,16 @@ def remembered(explanation: Explanation, subject: Subject, evidence: Evidence) -
 
 
 def _is_about(event: OperatorEvent, subject: Subject) -> bool:
-    """Say whether an event is about a thing: things of several kinds may have one name."""
+    """Return whether an event is about a thing: things of several kinds may share a name."""
     begins = event.kind.startswith(_BEGINNINGS[subject.kind])
     of_group = subject.group is None or event.program == _program(subject)
     return begins and of_group and event.subject == subject.label
 
 
 def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | None:
-    """Return since when the state holds: what the programs say, or the event that began it.
+    """Return since when the state holds: what the programs report, or the event that began it.
 
-    A virtual IP that went on over a restart of `vrrp` is held for longer than that program knows.
+    A virtual IP that `vrrp` resumed after a restart has been held for longer than that program knows.
     """
     begun: float | None = None
     for each in reversed(about):
@@ -138,12 +138,12 @@ def _of_virtual_ip(
 
 
 def _is_present(event: OperatorEvent, explanation: Explanation) -> bool:
-    """Say whether this is the change that the program itself tells of."""
+    """Return whether this is the change that the program itself reports."""
     return explanation.since is not None and event.when > explanation.since - _SAME
 
 
 def _often(events: Sequence[OperatorEvent], what: str, evidence: Evidence) -> Iterator[str]:
-    """Yield how often something happened within the last hour, where that is more than there and back."""
+    """Yield how often something happened within the last hour, if that is more than there and back."""
     recent = [each for each in events if evidence.now - each.when <= _HOUR]
     if len(recent) > len(("there", "back")):
         yield f"{what} {len(recent)} times in the last hour."

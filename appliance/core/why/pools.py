@@ -12,11 +12,11 @@ from appliance.model.server_states import ServerState
 from appliance.model.snapshot.pools import Pool
 
 SHOWN: Final = 10
-"""Servers that are told of one by one; of further ones only the number."""
+"""Servers that are described one by one; the others are only counted."""
 
 
 class PoolState(StrEnum):
-    """Which servers of a pool take new connections. WAITING is that the first checks have not ended."""
+    """Which servers of a pool take new connections. WAITING: the first checks have not ended."""
 
     SERVING = "serving"
     ON_BACKUPS = "on-backups"
@@ -58,7 +58,7 @@ def pool_state(pool: Pool, evidence: Evidence) -> PoolState:
 
 
 def pool_answer(pool: Pool, evidence: Evidence) -> str:
-    """Return the one sentence that says whether a pool serves."""
+    """Return the sentence on whether a pool serves."""
     status = next(each for each in evidence.status.pools if each.name == pool.name)
     servers = f"{status.up} of {len(status.servers)} servers of {pool.name} are up"
     match pool_state(pool, evidence):
@@ -81,7 +81,7 @@ def pool_answer(pool: Pool, evidence: Evidence) -> str:
 
 
 def _since(state: PoolState, cases: list[ServerCase]) -> float | None:
-    """Return when the last server was lost, of a pool that is empty or on its backups."""
+    """Return when a pool that is empty or on its backups lost its last server."""
     lost = [each.status.since or 0.0 for each in cases if not each.server.backup and _out(each)]
     return max(lost, default=0.0) or None if state in (PoolState.EMPTY, PoolState.ON_BACKUPS) else None
 

@@ -24,7 +24,7 @@ _SESSIONS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCase:
-    """One server with what is known of it; `record` is None where `health` has written nothing of it."""
+    """One server with its data; `record` is None if `health` has written nothing of it."""
 
     pool: Pool
     server: Server
@@ -40,12 +40,12 @@ class ServerCase:
 
     @property
     def weight(self) -> float:
-        """Return the whole weight, before slow start: the operator's, or the configured one."""
+        """Return the full weight, without slow start: the operator's, or the configured one."""
         return asked_weight(self.server.weight, self.record.operator_weight if self.record else None)
 
 
 def case(pool: Pool, server: Server, evidence: Evidence) -> ServerCase:
-    """Return what is known of a server of the snapshot."""
+    """Return the data of a server of the snapshot."""
     pool_status = next(each for each in evidence.status.pools if each.name == pool.name)
     return ServerCase(
         pool=pool,
@@ -90,7 +90,7 @@ def decider(about: ServerCase) -> Decider:
 
 
 def answer(about: ServerCase) -> str:
-    """Return the one sentence that says what it is and why."""
+    """Return the sentence with its state and the reason."""
     since = about.evidence.since(about.status.since)
     match about.status.state:
         case ServerState.MAINT:
@@ -174,7 +174,7 @@ def takes_new(server: ServerStatus) -> bool:
 
 
 def used_backups(pool: Pool, status: PoolStatus) -> list[ServerStatus]:
-    """Return the backups that get the connections of a pool while nothing else of it is up."""
+    """Return the backups that get the connections of a pool while no other server of it is up."""
     backups = [each for each in status.servers if each.backup and takes_new(each)]
     return backups if pool.all_backups else backups[:1]
 

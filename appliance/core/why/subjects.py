@@ -1,6 +1,6 @@
 """What an operator means by a name: a server, a pool, a frontend, a virtual IP; or several, or none.
 
-Besides names there are addresses: that of a virtual IP, of a server, or one that a frontend listens on.
+Addresses work, too: that of a virtual IP, of a server, or one that a frontend listens on.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _EVERY_ADDRESS: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # what is li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One thing by its name; `pool` is that of a server, `group` that of a frontend, None for others."""
+    """One thing by its name; `pool` is that of a server, `group` that of a frontend, otherwise None."""
 
     kind: Kind
     name: str
@@ -28,7 +28,7 @@ class Subject:
 
     @property
     def label(self) -> str:
-        """Return the name that no other of its kind has."""
+        """Return the name, unique among its kind."""
         return "/".join(part for part in (self.pool, self.name) if part)
 
 
@@ -38,7 +38,7 @@ def subjects(snapshot: Snapshot) -> tuple[Subject, ...]:
 
 
 def meant(text: str, snapshot: Snapshot, *, kind: Kind | None = None) -> tuple[Subject, ...]:
-    """Return what is meant by a text; a name wins over a server's name alone, and that over addresses."""
+    """Return what a text means; a full name wins over a server's name alone, and that over addresses."""
     known = [(subject, words) for subject, words in _named(snapshot) if kind in (None, subject.kind)]
     for position in range(max((len(words) for _, words in known), default=0)):
         found = tuple(
@@ -56,7 +56,7 @@ def _matches(text: str, names: tuple[frozenset[str], ...]) -> bool:
 
 
 def similar(text: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names that resemble a text most, none where none does."""
+    """Return the names most similar to a text; empty if none is."""
     names = sorted({subject.label for subject in subjects(snapshot)} | _server_names(snapshot))
     return tuple(get_close_matches(text, names, n=_NEAREST))
 
@@ -66,7 +66,7 @@ def _server_names(snapshot: Snapshot) -> set[str]:
 
 
 def _named(snapshot: Snapshot) -> Iterator[tuple[Subject, tuple[frozenset[str], ...]]]:
-    """Yield each thing with what it is called, in the order in which these count."""
+    """Yield each thing with its names, in the order of their precedence."""
     for router in snapshot.virtual_routers:
         literal = frozenset(str(ip_interface(each).ip) for each in router.addresses)
         yield (
@@ -101,7 +101,7 @@ def _bind_names(bind: Bind) -> Iterator[str]:
 
 
 def _canonical(text: str) -> str:
-    """Return an address as the snapshot writes it, any other text as it is."""
+    """Return an address as the snapshot writes it, any other text unchanged."""
     try:
         return str(ip_address(text.strip("[]")))
     except ValueError:

@@ -99,7 +99,7 @@ def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> _F
 
 
 def _disagreeing(running: RouterStatus) -> tuple[str, ...]:
-    """Return the others that use the router id or an address, and whose advertisements are dropped here."""
+    """Return other routers that use the router id or an address; their advertisements are dropped here."""
     return tuple(each.peer or "another machine" for each in running.conflicts if not each.obeyed)
 
 
@@ -212,7 +212,7 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
 
 
 def _missing(part: PriorityPartStatus) -> int:
-    """Return what a track would add to the priority if it were well."""
+    """Return what a track would add to the priority if it were up."""
     if part.added < 0:
         return -part.added
     return max(part.weight or 0, 0) if part.up is not True else 0

@@ -1,6 +1,6 @@
-"""Reads the operator's file, YAML or JSON, into plain values that know their line and column.
+"""Reads the operator's file, YAML or JSON, into plain values with their line and column.
 
-A file that cannot be read at all is one DocumentError. What the values mean is checked in `model.config`.
+A file that cannot be read at all is one DocumentError. `model.config` checks the meaning of the values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class Document:
         return value if isinstance(value, dict) else {}
 
     def place(self, path: Path, spot: FindingTarget = FindingTarget.VALUE) -> FilePosition:
-        """Return the position of the value at a path; where there is none, that of its nearest parent.
+        """Return the position of the value at a path; if there is none, that of its nearest parent.
 
         For a mapping, and with FindingTarget.KEY, it is the position of the key.
         """
@@ -47,7 +47,7 @@ class Document:
         return key if by_key else node.place
 
     def has(self, path: Path) -> bool:
-        """Tell whether the document has a value at a path."""
+        """Return whether the document has a value at a path."""
         return len(list(self._along(path))) == len(path)
 
     def respelt(self, spelling: Mapping[Path, str]) -> "Document":
@@ -121,10 +121,10 @@ def _decoded(data: bytes) -> str:
 
 
 def _root(text: str) -> Node | None:
-    """Read JSON where the text begins like it, else YAML.
+    """Read JSON if the text begins like it, otherwise YAML.
 
     YAML in braces begins like JSON too. If both readers fail, the error further down in the text is raised:
-    the reader that came further was probably the right one.
+    the reader that got further was probably the right one.
     """
     if not text.lstrip().startswith("{"):
         return read_yaml(text)

@@ -35,7 +35,7 @@ def read_json(text: str) -> Node:
 
 
 class _JsonReader:
-    """Reads a text from offset to offset: each method returns the value at one, and the offset behind it."""
+    """Reads a text from offset to offset: methods return the value at one, and the offset behind it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Lays documents over each other: what one file does not say, another one may."""
+"""Lays documents over each other: a file may set what another one does not."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from appliance.model.messages.problems import FilePosition, Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clash:
-    """A key that two layers say: its path, and both places, the lower layer's first."""
+    """A key that two layers set: its path, and both places, the lower layer's first."""
 
     path: Path
     below: FilePosition
@@ -18,16 +18,16 @@ class Clash:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layered:
-    """Two documents as one, and what both say; there the lower one holds."""
+    """Two documents as one, and the keys that both set; for those the lower one holds."""
 
     root: Node
     clashes: tuple[Clash, ...]
 
 
 def laid_over(below: Node, above: Node) -> Layered:
-    """Return the mappings of two documents as one, key by key, however deep.
+    """Return the mappings of two documents as one, key by key, at any depth.
 
-    A key with nothing behind it says nothing. Keys of the lower layer come first.
+    A key without a value sets nothing. Keys of the lower layer come first.
     """
     first, second = (Entry(place=each.place, node=each) for each in (below, above))
     return Layered(root=_merged(below, above), clashes=tuple(_clashes(first, second, ())))
@@ -46,13 +46,13 @@ def _merged(below: Node, above: Node) -> Node:
 
 
 def _merged_entry(below: Entry, above: Entry) -> Entry:
-    # The place of a key is that of the layer that says something behind it.
+    # The place of a key is that of the layer that sets its value.
     place = above.place if below.node.value is None else below.place
     return Entry(place=place, node=_merged(below.node, above.node))
 
 
 def _clashes(below: Entry, above: Entry, at: Path) -> Iterator[Clash]:
-    """Yield the keys that say something in both layers, unless what they say can be one mapping."""
+    """Yield the keys that both layers set, unless their values can be one mapping."""
     first, second = below.node.value, above.node.value
     if first is None or second is None:
         return

@@ -27,11 +27,11 @@ class DocumentError(Exception):
 
 
 class EmptyDocumentError(DocumentError):
-    """The text holds nothing, or nothing but comments."""
+    """The text is empty, or holds only comments."""
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A value and the position where it begins; a struct, as those are made faster."""
+    """A value and the position where it begins; a struct, because structs are created faster."""
 
     place: FilePosition
     value: "Scalar | list[Node] | dict[str, Entry]"
@@ -40,7 +40,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a mapping: the position of its key, and its value.
 
-    `written` is the key as the text has it, where it was corrected to another one.
+    `written` is the key as in the text, if it was corrected to another one.
     """
 
     place: FilePosition
@@ -70,10 +70,10 @@ def plain(node: Node) -> Plain:
 
 
 def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> DocumentError:
-    """Return the error of a key that a mapping holds twice."""
+    """Return the error of a key that occurs twice in a mapping."""
     return DocumentError(f"`{key}` is given twice: the first is on line {first.line}", place)
 
 
 def lone_surrogate(text: str) -> bool:
-    """Tell whether a text has a lone surrogate: half a character of UTF-16, which UTF-8 cannot encode."""
+    """Return whether a text has a lone surrogate: half a character of UTF-16, which UTF-8 cannot encode."""
     return any("\ud800" <= character <= "\udfff" for character in text)

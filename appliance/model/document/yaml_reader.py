@@ -1,8 +1,8 @@
 """Reads YAML with the position of each value: YAML 1.2's core schema with fewer types, on PyYAML's parser.
 
 Only `true` and `false` (and their capitals) are booleans, only decimal numbers are numbers, dates and
-`12:30:00` and `yes` and `0x10` stay text. Keys are text as they are written. Anchors and aliases work,
-within a bound; merge keys, tags and several documents are refused.
+`12:30:00` and `yes` and `0x10` stay text. Keys are text as written. Anchors and aliases work, within a bound;
+merge keys, tags and several documents are refused.
 """
 
 import re
@@ -38,10 +38,10 @@ from appliance.model.document.tree import (
 from appliance.model.messages.problems import FilePosition
 
 NODE_LIMIT: Final = 200_000
-"""Most values accepted, aliases expanded: some ten thousand servers, and no alias bomb."""
+"""Most values accepted, with aliases expanded: some ten thousand servers, and no alias bomb."""
 
 _FAST: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml, where PyYAML has it: ten times as fast. Where it refuses a file, PyYAML's own words say why."""
+"""libyaml, if PyYAML has it: ten times as fast. If it refuses a file, PyYAML's own words give the reason."""
 
 _LARGE: Final = 100_000
 """Characters from which on that matters: some thousand servers."""
@@ -68,7 +68,7 @@ _WORDING: Final = (
 
 
 def read_yaml(text: str) -> Node | None:
-    """Return the value of a YAML document, None where the text holds none; raises DocumentError."""
+    """Return the value of a YAML document, None if the text holds none; raises DocumentError."""
     unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if unprintable:
         code = ord(unprintable.group())
@@ -217,7 +217,7 @@ def _place(event: Event) -> FilePosition:
 
 
 def _mark(mark: object) -> FilePosition:
-    """Return the place of a mark, which PyYAML's types hold for optional and its parsers never leave out."""
+    """Return the place of a mark, optional in PyYAML's types but always set by its parsers."""
     return (
         FilePosition(line=mark.line + 1, column=mark.column + 1)
         if isinstance(mark, _MARKS)

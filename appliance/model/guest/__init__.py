@@ -1,1 +1,1 @@
-"""What a virtual machine is told from outside: the form, and what its fields amount to."""
+"""The properties that a virtual machine gets from outside: the form, and the meaning of its fields."""

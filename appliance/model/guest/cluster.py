@@ -1,7 +1,7 @@
-"""The cluster section of the guest properties, as the values that a configuration is made of.
+"""The cluster section of the guest properties, as the values for a configuration.
 
-A wrong value is left out with what depends on it, and the rest is used. A virtual IP is left out too where
-its connections would find nothing that serves them.
+A wrong value is left out with everything that depends on it, and the rest is used. A virtual IP is left out
+too if its connections would find no server.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,12 +42,12 @@ class GuestCluster:
 
 
 def is_given(given: Mapping[str, str]) -> bool:
-    """Tell whether any property of the section differs from its default, which a form always sends."""
+    """Return whether any property of the section differs from its default, which a form always sends."""
     return any(given.get(key, BY_KEY[key].default) != BY_KEY[key].default for key in KEYS)
 
 
 def cluster(reader: PropertyReader, *, of: GuestMachine, interface: str | None) -> GuestCluster | None:
-    """Return the values of the section that can be used, None where nothing would be served.
+    """Return the usable values of the section, None if nothing would be served.
 
     `of` is the machine that the properties are about; `interface` carries its virtual IPs.
     """
@@ -87,7 +87,7 @@ def _judge_whole(reader: PropertyReader) -> None:
 
 
 def _peers(reader: PropertyReader, own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the other routers. All machines may be given the same list, so our own address is left out."""
+    """Return the other routers. All machines may have the same list, so our own address is left out."""
     given = reader.many("vrrp_peers", fields.host_address)
     others = tuple(each for each in given if each not in own)
     if given and not others:

@@ -1,6 +1,6 @@
-"""The values of single guest properties: each function returns what a text means, or raises ValueError.
+"""The values of single guest properties: each function returns the meaning of a text, or raises ValueError.
 
-A message says what would be right.
+The message describes a correct value.
 """
 
 import re
@@ -44,7 +44,7 @@ def own_address(text: str) -> str:
 
 
 def virtual_ip(text: str) -> str:
-    """Return a virtual address, with its prefix length where it is written."""
+    """Return a virtual address, with its prefix length if written."""
     found = virtual_address(text) if "/" in text else router_address(text)
     _refuse_unreachable(found)
     return found
@@ -104,12 +104,12 @@ def _refuse_unreachable(written: str) -> None:
 
 
 def is_broadcast(address: Address, network: IPv4Network | IPv6Network) -> bool:
-    """Tell whether it is the broadcast address; a network of two has none (RFC 3021)."""
+    """Return whether it is the broadcast address; a network of two has none (RFC 3021)."""
     return network.version == 4 and network.prefixlen < 31 and address == network.broadcast_address
 
 
 def is_network(address: Address, network: IPv4Network | IPv6Network) -> bool:
-    """Tell whether it is the address of the network itself, which no host may have."""
+    """Return whether it is the address of the network itself, which no host may have."""
     return network.version == 4 and network.prefixlen < 31 and address == network.network_address
 
 
@@ -118,7 +118,7 @@ def _usual(address: str) -> int:
 
 
 def _prefix_length(netmask: str) -> int:
-    """Return how many leading ones an IPv4 netmask has; raises ValueError where others follow a zero."""
+    """Return how many leading ones an IPv4 netmask has; raises ValueError if others follow a zero."""
     mask = literal(netmask)
     bits = f"{int(mask or 0):032b}"
     if mask is None or mask.version != 4 or "01" in bits:

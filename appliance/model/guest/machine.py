@@ -1,7 +1,7 @@
-"""What guest properties say about the machine itself: its name, its network, its clock, who may log in.
+"""The guest properties of the machine itself: its name, network, clock, and allowed logins.
 
-A wrong part of a list is left out and the rest is used. Without any usable address the machine asks DHCP, so
-that somebody can reach it and correct the properties.
+A wrong part of a list is left out and the rest is used. Without any usable address the machine uses DHCP, so
+that someone can reach it and correct the properties.
 """
 
 import re
@@ -24,8 +24,8 @@ class GuestMachine:
     """The machine's settings. Without addresses DHCP is used; without a name or keys the earlier ones stay.
 
     `addresses` have their prefix lengths; `gateways` has at most one of each family. `keys_complete` is false
-    where a key could not be read: then the earlier keys stay valid too, because a key that was cut off must
-    not replace the whole one.
+    if a key could not be read: then the earlier keys stay valid too, because a truncated key must not replace
+    the whole one.
     """
 
     host_name: str | None = None
@@ -59,7 +59,7 @@ def machine(reader: PropertyReader) -> GuestMachine:
 
 
 def _addresses(reader: PropertyReader) -> Iterable[str]:
-    """Yield the machine's addresses, each once; a netmask may stand behind a space."""
+    """Yield the machine's addresses, each once; a netmask may follow after a space."""
     seen: set[str] = set()
     text = _BEFORE_NETMASK.sub("/", reader.given.get("address", ""))
     for each in reader.many("address", fields.own_address, text=text):
@@ -99,7 +99,7 @@ def _gateways(reader: PropertyReader, addresses: tuple[str, ...]) -> Iterable[st
 
 
 def _objection(gateway: str, addresses: Iterable[str]) -> str | None:
-    """Return why a gateway cannot be reached from these addresses, None where it can."""
+    """Return why a gateway cannot be reached from these addresses, None if it can."""
     wanted = ip_address(gateway)
     own = [ip_interface(each) for each in addresses]
     if any(wanted == each.ip for each in own):

@@ -1,4 +1,4 @@
-"""Lists in guest properties: the parts that are right, and a message for each that is not."""
+"""Lists in guest properties: the correct parts, and a message for each other part."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ _QUOTES: Final = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u201e\u201
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts(Generic[T]):
-    """The parts of a list that are right, and a message for each that is not."""
+    """The correct parts of a list, and a message for each other part."""
 
     right: tuple[T, ...]
     wrong: tuple[str, ...]
@@ -34,7 +34,7 @@ def parts(text: str, read: Callable[[str], T]) -> Parts[T]:
 
 
 def read_each(texts: Iterable[str], read: Callable[[str], T]) -> Parts[T]:
-    """Read parts that have been told apart; `read` raises ValueError with the message."""
+    """Read separated parts; `read` raises ValueError with the message."""
     right: dict[T, None] = {}
     wrong: list[str] = []
     for text in texts:

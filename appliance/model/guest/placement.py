@@ -1,11 +1,11 @@
-"""Decides whether a configuration made from properties may replace the file that is there."""
+"""Decides whether a configuration made from properties may replace the present file."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Placement(StrEnum):
-    """What is done with it.
+    """What to do with it.
 
     WRITE: write the file. SAME: it has this content already. EDITED: a person has changed it and the
     properties are the same, so it stays. BESIDE: a person has changed it and the properties are new, so the
@@ -21,7 +21,7 @@ class Placement(StrEnum):
 
 
 class Choice(StrEnum):
-    """What the operator asks for a file that was edited: nothing, overwrite it, or keep it."""
+    """The operator's wish for an edited file: none, overwrite it, or keep it."""
 
     NONE = "none"
     OVERWRITE = "overwrite"
@@ -39,9 +39,9 @@ class Placed:
 def placement(
     *, wanted: Placed, current: str | None, last: Placed | None, intended: Placed | None, choice: Choice
 ) -> Placement:
-    """Return what to do with the wanted file; `current` is the digest of what is there, None for nothing.
+    """Return what to do with the wanted file; `current` is the digest of the present one, or None.
 
-    `intended` was being written when `last` was noted: after a power failure the file may be either.
+    `intended` was being written when `last` was stored: after a power failure the file may be either.
     """
     if current is None:
         return Placement.WRITE

@@ -1,7 +1,7 @@
-"""What a virtual machine can be told from outside: the OVF properties of its import form.
+"""The OVF properties that a virtual machine can get from outside, through its import form.
 
 One table: the OVF descriptor is written from it, the parser reads by it, and the documentation shows it. All
-values are texts, as OVF has them; an empty text is a property that was not given.
+values are texts, as OVF has them; an empty text is an absent property.
 """
 
 import string
@@ -143,8 +143,8 @@ BY_KEY: Final[Mapping[str, Property]] = {each.key: each for each in PROPERTIES}
 def given_properties(written: Mapping[str, str]) -> dict[str, str]:
     """Return the properties by their key in the table, from keys as an OVF environment has them.
 
-    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). An empty value was not given.
-    White space and quotes around a value are removed, and invisible characters anywhere in it, but for those
+    Those are `key`, `lb.key`, and either with an instance after it (`lb.key.1`). An empty value is absent.
+    White space and quotes around a value are removed, and invisible characters anywhere in it, except those
     inside a whole configuration. Of several keys for one property the first one with a value counts.
     """
     properties: dict[str, str] = {}
@@ -163,13 +163,13 @@ def _cleaned(key: str, value: str) -> str:
 
 
 def known(name: str) -> str | None:
-    """Return the key in the table for a written one, None where it is not ours."""
+    """Return the key in the table for a written one, None if it is not ours."""
     key = name.removeprefix(f"{CLASS}.").partition(".")[0]
     return key if key in BY_KEY else None
 
 
 def misspelt(written: Mapping[str, str]) -> Iterator[str]:
-    """Yield a message for each unknown key that must have been meant for us: of our class or of none."""
+    """Yield a message for each unknown key that must be meant for us: of our class or of none."""
     names = [
         name for name in written if known(name) is None and (name.startswith(f"{CLASS}.") or "." not in name)
     ]

@@ -1,7 +1,7 @@
-"""Public keys of SSH as they stand in authorized_keys (sshd(8)), looked through to their ends.
+"""Public keys of SSH in the form of authorized_keys (sshd(8)), validated to their ends.
 
-A key that was cut off opens nothing, so it must not pass for one: its data has to be exactly what its type
-says (RFC 4253 s.6.6, RFC 5656 s.3.1, RFC 8709 s.4, PROTOCOL.u2f of OpenSSH).
+A truncated key opens nothing, so it must not pass for a whole one: its data must be exactly what its type
+requires (RFC 4253 s.6.6, RFC 5656 s.3.1, RFC 8709 s.4, PROTOCOL.u2f of OpenSSH).
 """
 
 import base64
@@ -13,7 +13,7 @@ from typing import Final
 from appliance.model.guest.parts import Parts, read_each
 from appliance.model.messages.quoting import shown
 
-_LEAST_RSA: Final = 1024  # bits; sshd takes none that has fewer
+_LEAST_RSA: Final = 1024  # bits; sshd accepts none that has fewer
 _ED25519: Final = 32  # bytes
 _UNCOMPRESSED: Final = 4  # SEC 1 s.2.3.3: both coordinates follow
 
@@ -29,7 +29,7 @@ def _is_modulus(field: bytes) -> bool:
 
 
 def _on(curve: str, coordinate: int) -> tuple[Field, Field]:
-    """Return what a key on a curve has: its name, and a point with coordinates of so many bytes."""
+    """Return the fields of a key on a curve: its name, and a point with coordinates of so many bytes."""
     return (
         lambda field: field == curve.encode(),
         lambda field: len(field) == 1 + 2 * coordinate and field[0] == _UNCOMPRESSED,
@@ -45,14 +45,14 @@ _FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
     "sk-ssh-ed25519@openssh.com": (_is_ed25519, bool),
     "sk-ecdsa-sha2-nistp256@openssh.com": (*_on("nistp256", 32), bool),
 }
-"""By type what follows it in a key's data; the last field of sk- is the application, often `ssh:`."""
+"""By type the further fields of a key's data; the last field of sk- is the application, often `ssh:`."""
 
 _ANY_TYPE: Final = "|".join(map(re.escape, _FIELDS))
 _KEY: Final = re.compile(
     rf"(?P<options>[^\x00-\x1f]*[ \t])?(?P<type>{_ANY_TYPE})[ \t]+(?P<blob>[A-Za-z0-9+/]+={{0,2}})"
     r"(?P<comment>[ \t][^\x00-\x1f]*)?"
 )
-# A comma stands between keys, but also inside options and comments: only before a type it separates.
+# A comma separates keys, but also occurs inside options and comments: only before a type it separates.
 _BETWEEN_KEYS: Final = re.compile(rf"[\r\n]+|[,;]\s*(?=(?:{_ANY_TYPE})\s)")
 
 
@@ -87,7 +87,7 @@ def ssh_key(line: str) -> str:
 
 
 def _fields(blob: str) -> Iterator[bytes]:
-    """Yield the strings that a key's data is made of; raises ValueError where the last one has no end."""
+    """Yield the strings in a key's data; raises ValueError if the last one is incomplete."""
     try:
         data = base64.b64decode(blob, validate=True)
     except binascii.Error as error:

@@ -18,7 +18,7 @@ class PropertyReader:
         self.notes: list[str] = []
 
     def one(self, key: str, read: Callable[[str], T], *, cost: str = "") -> T | None:
-        """Return a value, None where it was not given or is wrong; `cost` ends the message of a problem."""
+        """Return a value, None if it is absent or wrong; `cost` ends the message of a problem."""
         if key not in self.given:
             return None
         try:
@@ -28,7 +28,7 @@ class PropertyReader:
             return None
 
     def many(self, key: str, read: Callable[[str], T], *, text: str | None = None) -> tuple[T, ...]:
-        """Return the values of a list that are right; `text` replaces the property's own text."""
+        """Return the correct values of a list; `text` replaces the property's own text."""
         found = parts(self.given.get(key, "") if text is None else text, read)
         for message in found.wrong:
             self.warn(key, f"{message}; it is left out")

@@ -1,4 +1,4 @@
-"""Writes the configuration that the cluster properties make, as YAML that a person can edit further."""
+"""Writes the configuration from the cluster properties, as YAML for a person to edit further."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -13,7 +13,7 @@ _LONGEST_LINE: Final = 1000
 
 
 class Origin(StrEnum):
-    """Where the properties came from; REMEMBERED is what an earlier start was given, NONE is nowhere."""
+    """Where the properties came from; REMEMBERED: from an earlier start, NONE: from nowhere."""
 
     VMWARE = "vmware"
     CREDENTIAL = "credential"
@@ -24,9 +24,9 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestProblem:
-    """One problem, with what would be right.
+    """One problem, with the correction.
 
-    `key` is the property, None where it is about none; `line` and `column` are in the YAML that it holds.
+    `key` is the property, None if it is about none; `line` and `column` are in the YAML that it holds.
     """
 
     message: str
@@ -42,9 +42,10 @@ class GuestProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestReport:
-    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long.
+    """The whole report.
 
-    `login_keys` is how many keys open the machine.
+    `applied_at` is Unix seconds; long `properties` are shortened. `login_keys` is how many keys open the
+    machine.
     """
 
     origin: Origin
@@ -64,7 +65,7 @@ def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
 
 
 def shortened(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties as they are shown: of a key both ends, of a whole configuration its length."""
+    """Return properties in the form to show: of a key both ends, of a whole configuration its length."""
     return {key: _short(key, value) for key, value in properties.items()}
 
 

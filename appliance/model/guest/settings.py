@@ -1,7 +1,7 @@
 """From guest properties to the configuration of the appliance.
 
 Nothing is raised: every problem names its property, and costs only what depends on it. A configuration is
-given only where it passes the same loader as an operator's file.
+used only if it passes the same loader as an operator's file.
 """
 
 import base64
@@ -49,7 +49,7 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 def unpack(text: str) -> bytes:
     """Return the configuration; raises ValueError."""
     url = _DATA_URL.match(text)
-    if ":" in text and url is None:  # every YAML that says something has one, and base64 never
+    if ":" in text and url is None:  # every YAML with content has one, and base64 never
         if text.startswith("#") and "\n" not in text:
             raise ValueError("has lost its line breaks, and is all comment so: give it in base64")
         return text.encode(errors="surrogatepass")
@@ -93,9 +93,9 @@ _Texts = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """The configuration that the properties make, and the problems and notes about them.
+    """The configuration from the properties, with their problems and notes.
 
-    `yaml` is a configuration that is right, `refused` one that is not; both are None where none was given.
+    `yaml` is an accepted configuration, `refused` a rejected one; both are None without one.
     """
 
     given: Mapping[str, str]
@@ -116,9 +116,10 @@ def property_reader(written: Mapping[str, str]) -> PropertyReader:
 def guest_settings(
     reader: PropertyReader, of_machine: GuestMachine, *, interfaces: Sequence[str]
 ) -> GuestSettings:
-    """Return the configuration that the properties make. The machine's own properties have been read before.
+    """Return the configuration from the properties.
 
-    `interfaces` are the machine's, by their names in the kernel; the first one carries virtual IPs.
+    The machine's own properties have been read before. `interfaces` are the machine's, by their names in the
+    kernel; the first one carries virtual IPs.
     """
     if _CONFIG in reader.given:
         yaml, refused = _whole(reader, of_machine, interfaces)
@@ -153,7 +154,7 @@ def _whole(reader: PropertyReader, of_machine: GuestMachine, interfaces: Sequenc
 def _warn_of_machine(
     reader: PropertyReader, router: VirtualRouter, taken: Mapping[str, str], interfaces: Sequence[str]
 ) -> None:
-    """Warn of addresses and interfaces that do not fit this machine; the configuration is used anyway."""
+    """Warn of addresses and interfaces that do not match this machine; the configuration is used anyway."""
     for address in (each.partition("/")[0] for each in router.addresses):
         if address in taken:
             message = f"virtual_ips.{router.name}: `{address}` is {taken[address]} already"

@@ -1,4 +1,4 @@
-"""The virtual IPs of the guest properties: which addresses can be one, and which are left out."""
+"""The virtual IPs of the guest properties: which addresses are usable, and which are left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ SERVERS: Final = {"api": "masters", "ingress": "routers"}
 class GuestVip:
     """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
 
-    `group` is the sync group of two families that move together, None for a lone one; `serves` are the
+    `group` is the sync group of two families that move together, None for a single one; `serves` are the
     roles whose connections come to it, of those that have servers.
     """
 
@@ -84,7 +84,7 @@ def usable(
 
 
 def taken(of: GuestMachine) -> dict[str, str]:
-    """Return the addresses that cannot be a virtual IP, each with what has it already."""
+    """Return the addresses that cannot be a virtual IP, each with its present use."""
     own = (each.partition("/")[0] for each in of.addresses)
     return {
         **dict.fromkeys(of.resolvers, "one of the DNS servers"),
@@ -120,7 +120,7 @@ def _served(reader: PropertyReader, role: str) -> tuple[str, ...]:
 
 
 def _objection(each: GuestVip, known: Mapping[str, str], own: Iterable[str]) -> str | None:
-    """Return why an address cannot be a virtual IP, None where it can."""
+    """Return why an address cannot be a virtual IP, None if it can."""
     if each.number in known:
         of_both = known[each.number] in _LABELS
         hint = ": leave this one out, and it serves both" if of_both else ""
@@ -133,7 +133,7 @@ def _objection(each: GuestVip, known: Mapping[str, str], own: Iterable[str]) -> 
 
 
 def _is_usable(reader: PropertyReader, each: GuestVip, servers: Mapping[str, tuple[str, ...]]) -> bool:
-    """Tell whether it has a peer of its family, if peers were given, and servers for its connections."""
+    """Return whether it has a peer of its family, if peers were given, and servers for its connections."""
     if "vrrp_peers" in reader.given and not each.peers:
         family = _family(each.number)
         message = f"none of them is of IPv{family}, as `{each.number}` is: that virtual IP is left out"
@@ -146,7 +146,7 @@ def _is_usable(reader: PropertyReader, each: GuestVip, servers: Mapping[str, tup
 
 
 def _with_length(address: str, own: Iterable[str]) -> str:
-    """Return an address with the prefix length of the machine's own network, else as the address alone."""
+    """Return an address with the prefix length of the machine's own network, otherwise as a single host."""
     if "/" in address:
         return address
     wanted = ip_address(address)

@@ -1,4 +1,4 @@
-"""What is obeyed while the first configuration is still to come: how to log, and where to listen for it."""
+"""The settings used until the first configuration comes: how to log, and where to listen for it."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ _OBEYED = ("cluster", "reload", "watchdog", "log", "group")
 
 
 def awaiting(document: Document | None, *, source: str, number: int) -> Snapshot:
-    """Return a snapshot that serves nothing, with what the YAML says of logs and sockets, if that is right.
+    """Return a snapshot that serves nothing, with the YAML's settings of logs and sockets if they are right.
 
     With errors there, or without a YAML, it has the defaults.
     """

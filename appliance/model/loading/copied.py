@@ -11,7 +11,7 @@ _Part = TypeVar("_Part")
 def copied(kind: type[_Part], given: Section, /, **decided: object) -> _Part:
     """Return a `kind` with the fields of `decided`, and all others as the section has them.
 
-    Raises AttributeError for a field that neither has. mypy does not see the types of what is copied: reading
+    Raises AttributeError for a field that neither has. mypy does not see the types of copied fields: reading
     the snapshot back does (msgspec), and tests do that with every key.
     """
     part: Any = kind

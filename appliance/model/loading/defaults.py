@@ -100,7 +100,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
     timeouts = defaults.timeouts
     connect = _first(given.timeouts.connect, timeouts.connect)
     discover = given.servers.discover
-    # One for all servers without an own check, not an equal one for each: there may be 40,000.
+    # One for all servers without an own check, instead of equal ones: there may be 40,000.
     shared = _check(_merged_check(given.check, None), connect=connect, send_proxy=given.send_proxy)
     return copied(
         Pool,
@@ -140,7 +140,7 @@ def _server(name: str, given: ServerSettings, check: Check | None) -> Server:
 
 
 def _discovery(given: DiscoverSettings, pool: PoolSettings, check: Check | None) -> Discovery:
-    """Return what a pool's discovered servers are like; the port of masters is that of their API."""
+    """Return the template of a pool's discovered servers; the port of masters is that of their API."""
     if given.nodes is not None:
         source = Source(kind=SourceKind.NODES, what=given.nodes)
     else:
@@ -175,7 +175,7 @@ def _discovers(config: Config) -> bool:
 
 
 def _merged_check(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:
-    """Return the pool's check with the server's own keys in place of its own; without both a TCP check."""
+    """Return the pool's check with the server's own keys instead of its own; without both a TCP check."""
     bottom = below or CheckSettings()
     if above is None:
         return bottom

@@ -33,7 +33,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
 
 NODE_VARIABLE: Final = "APPLIANCE_NODE"
-"""Name of this node where it is not the host's: what `nodes` of the configuration name."""
+"""Name of this node if it differs from the host's: the name in `nodes` of the configuration."""
 
 DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
 """Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""
@@ -43,7 +43,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,8}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Result of loading: a snapshot exactly where there are no errors; warnings in both cases."""
+    """Result of loading: a snapshot if and only if there are no errors; warnings in both cases."""
 
     snapshot: Snapshot | None
     problems: tuple[Problem, ...]
@@ -66,7 +66,7 @@ def load(
 
     `source` is the file's name in problems, `number` the snapshot's number. `drain` is the value of
     DRAIN_VARIABLE in the caller's environment; it wins over `defaults.drain` of the file. `node` is the name
-    of the node that is to obey it, None where it is judged for any.
+    of the node that will use the configuration, None to judge it for any.
     """
     try:
         document = read(text)
@@ -130,10 +130,10 @@ def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
 
 
 def _validated(document: Document, node: str | None) -> tuple[Document, Config | None, list[Finding]]:
-    """Return the configuration, None where a key is wrong by itself, and all findings.
+    """Return the configuration, None if a key is wrong by itself, and all findings.
 
-    Misspelt keys are replaced by those that were meant, and everything is validated again, so that the values
-    below them are judged too. The paths of findings are those of the document that is returned.
+    Misspelt keys are replaced by the intended ones, and everything is validated again, so that the values
+    below them are judged too. The paths of findings are those of the returned document.
     """
     value = document.value
     try:
@@ -166,10 +166,10 @@ def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
 
 
 def _faults(value: Plain, error: ValidationError, node: str | None) -> list[Finding]:
-    """Return pydantic's errors, and what the rules find in the rest of the configuration."""
+    """Return pydantic's errors, and the rules' findings in the rest of the configuration."""
     rest, removed = _without_faults(value, error)
     faulty = FaultyPaths(removed | unknown_keys.misspelt(error))
-    # What a rule concludes from a key that is wrong might be gone once that key is right.
+    # A rule's conclusion from a wrong key might be gone once that key is right.
     certain = (each for each in _findings(rest, node) if not faulty.concern(each))
     return [*pydantic_errors.findings(error), *certain]
 
@@ -177,8 +177,8 @@ def _faults(value: Plain, error: ValidationError, node: str | None) -> list[Find
 def _without_faults(value: Plain, error: ValidationError) -> tuple[Config, frozenset[Path]]:
     """Return the part of a configuration that is valid, and the paths that were left out.
 
-    Without one key a mapping may be incomplete; then the whole mapping is left out in the next round. It
-    ends, because each round leaves out more and an empty configuration is valid.
+    Without one key a mapping may be incomplete; then the next round leaves out the whole mapping. It ends,
+    because each round leaves out more and an empty configuration is valid.
     """
     removed: frozenset[Path] = frozenset()
     while True:

@@ -23,7 +23,7 @@ LONGEST_HAND_OVER: Final = 30.0
 """Longest default of `hand_over` in seconds, however long the advertisement interval is."""
 
 INFORMED_WITHIN: Final = 60.0
-"""Longest wait, in seconds, of a node that comes back and does not know whose connections there are."""
+"""Longest wait, in seconds, of a returning node that does not know which node has each connection."""
 
 SHORTEST_TIME_WINDOW: Final = 5.0
 """Shortest default of `time_window` in seconds (keepalived's)."""
@@ -53,7 +53,7 @@ def virtual_router(
         announce=copied(AnnounceSettings, given.announce),
         track=tuple(_track(each, track) for each, track in given.track.items()),
         notify=_notify(given.notify),
-        # A node that comes back takes nothing over before it knows whose connections there are.
+        # A returning node takes nothing over before it knows which node has each connection.
         informed_within=INFORMED_WITHIN if lingers else 0.0,
         routes=tuple(each.on(given.interface) for each in given.routes),
     )
@@ -76,7 +76,7 @@ def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
 
 
 def hmac_key(number: int, secret: str) -> HmacKey:
-    """Return a key as it is configured: the secret itself, or the file that has it."""
+    """Return a key as configured: the secret itself, or the file that contains it."""
     if secret.startswith(KEY_FILE):
         return HmacKey(id=number, secret="", file=secret.removeprefix(KEY_FILE))
     return HmacKey(id=number, secret=secret)

@@ -1,1 +1,1 @@
-"""Problems of a configuration, and how messages quote what stands in it."""
+"""Problems of a configuration, and how messages quote its values."""

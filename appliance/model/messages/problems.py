@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: a severity, a place in the operator's file, and what would be right."""
+"""Problems of a configuration: a severity, a place in the operator's file, and the correction."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Severity(StrEnum):
 Path = tuple[str | int, ...]
 
 MOST_PROBLEMS: Final = 100
-"""Problems of one file that are shown; of the others only the number is."""
+"""Problems of one file that are shown; the others are only counted."""
 
-_MOST_KNOWN: Final = 100  # words that one is compared with: each mistake costs all of them
+_MOST_KNOWN: Final = 100  # words to compare one with: each mistake costs all of them
 _LONGEST_WORD: Final = 100
 _MOST_LISTED: Final = 20
 
@@ -29,9 +29,8 @@ _MOST_LISTED: Final = 20
 class FilePosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A place in a text, both counted from 1; a column counts characters.
 
-    `source` is the file, where it is another one than the operator's own: haproxy.cfg, keepalived.conf.
-
-    A struct, as those are made faster: each value of a file has one or two.
+    `source` is the file, if it is not the operator's own: haproxy.cfg, keepalived.conf. A struct, because
+    structs are created faster: each value of a file has one or two.
     """
 
     line: int
@@ -43,7 +42,7 @@ class FilePosition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Problem:
     """One problem. `path` is dotted (`pools.masters.servers.master-0.address`), None for the whole file.
 
-    `source`, `line` and `column` are None where the problem lies outside the file: in the environment.
+    `source`, `line` and `column` are None if the problem lies outside the file: in the environment.
     """
 
     message: str
@@ -73,7 +72,7 @@ class FindingTarget(StrEnum):
 class Finding:
     """A problem at a path of the configuration, before its position in the file is known.
 
-    `touches` are the other paths that it was concluded from: with other values there it might not exist.
+    `touches` are the other paths that led to it: with other values there it might not exist.
     """
 
     path: Path
@@ -91,7 +90,7 @@ class FaultyPaths:
         self._above = frozenset(path[:depth] for path in self._paths for depth in range(len(path) + 1))
 
     def concern(self, finding: Finding) -> bool:
-        """Tell whether a finding depends on one: it is within it, or touches it, its parents or its parts."""
+        """Return whether a finding depends on one: is within it, or touches it, its parents or its parts."""
         return self._within(finding.path) or any(
             touch in self._above or self._within(touch) for touch in finding.touches
         )
@@ -132,7 +131,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known word, None where none is, or too many are known to compare."""
+    """Return the most similar known word, None if none is, or too many are known to compare."""
     words = list(known)
     if len(words) > _MOST_KNOWN or len(word) > _LONGEST_WORD:
         return None

@@ -1,4 +1,4 @@
-"""How messages quote what stands in a file: short, on one line, and without orders to a terminal."""
+"""How messages quote values of a file: short, on one line, and without control sequences for a terminal."""
 
 import re
 from typing import Final
@@ -24,7 +24,7 @@ def shown(value: object) -> str:
 def printable(text: str) -> str:
     r"""Return a text with Python's escapes (`\n`, `\x1b`) in place of characters that cannot be printed.
 
-    Line breaks would look like lines of ours, and a terminal obeys escape sequences.
+    Line breaks would look like lines of ours, and a terminal executes escape sequences.
     """
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
@@ -32,14 +32,14 @@ def printable(text: str) -> str:
 
 
 def masked(text: str, mask: str) -> str:
-    """Return a text with `mask` in place of every character that cannot be printed, so its length stays."""
+    """Return a text with `mask` for every character that cannot be printed, so its length stays."""
     return "".join(each if each.isprintable() else mask for each in text)
 
 
 def contrast(value: object, *, plain: str) -> str:
-    """Return the end of a message that began with what must stand in place of the value.
+    """Return the end of a message that began with the expected value.
 
-    A text that fits the pattern `plain` would be right without its quotes, and the message says so.
+    A text that matches the pattern `plain` would be right without its quotes, and the message says so.
     """
     if isinstance(value, str) and re.fullmatch(plain, value):
         return f": `{value}` without the quotes, which make it text"

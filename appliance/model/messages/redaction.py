@@ -1,6 +1,6 @@
-"""A configuration without its secrets, for whoever helps the operator; and these, to look for elsewhere.
+"""A configuration without its secrets, for people who help the operator; and the secrets, to find elsewhere.
 
-What is hidden goes by the names of keys, in the operator's file and in snapshots alike. In doubt a value is
+Values are hidden by the names of keys, in the operator's file and in snapshots alike. In doubt a value is
 hidden: whoever needs it asks.
 """
 
@@ -18,10 +18,10 @@ Path = tuple[str | int, ...]
 HIDDEN: Final = "***"
 
 SHORTEST: Final = 4
-"""Characters of the shortest secret that is looked for elsewhere: any text has shorter ones by chance."""
+"""Characters of the shortest secret to look for elsewhere: any text has shorter ones by chance."""
 
 _WORD: Final = 8
-"""The same for arguments of commands and parts of URLs, most of which are no secrets."""
+"""The same for arguments of commands and parts of URLs, most of which are not secret."""
 
 _KEYS: Final = (PLACES - {"auth"}) | frozenset(
     (
@@ -29,21 +29,21 @@ _KEYS: Final = (PLACES - {"auth"}) | frozenset(
         *("passphrase", "routing_key", "secrets", "token", "arguments", "send", "send_binary"),
     )
 )
-"""Whatever is at or below one of these is hidden, but for paths of files."""
+"""Everything at or below one of these is hidden, except paths of files."""
 
 _FILES: Final = frozenset(("password_file", "token_file", "kubeconfig", "certificate", "ca", "file"))
-"""Paths of files, which a ticket needs; what is in the files is never shown."""
+"""Paths of files, which a ticket needs; the files' content is never shown."""
 
 _COMMANDS: Final = frozenset(("active", "any", "backup", "command", "exec", "fault", "script", "stop"))
 """Commands: their program is shown, their arguments may hold anything."""
 
 _URLS: Final = frozenset(("url", "webhook", "alertmanager"))
-"""Addresses whose path may be the secret: only where they lead to is shown."""
+"""Addresses whose path may be the secret: only the host is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted:
-    """A value without secrets, and the texts that were taken out of it."""
+    """A value without secrets, and the texts that were removed from it."""
 
     value: object
     secrets: frozenset[str]
@@ -52,7 +52,7 @@ class Redacted:
 def redacted(value: object, *, unknown: frozenset[Path] = frozenset()) -> Redacted:
     """Return plain values (mappings, lists, texts, numbers) without secrets.
 
-    What is at or below a path of `unknown` is hidden too, with its key: who knows what stands there.
+    Everything at or below a path of `unknown` is hidden too, with its key: its content is unknown.
     """
     secrets: set[str] = set()
     shown = _shown(value, (), unknown, secrets)
@@ -100,7 +100,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """Yield every text and number: what stands at a wrong place may be a secret all the same."""
+    """Yield every text and number: a value at a wrong place may be a secret nevertheless."""
     match value:
         case dict():
             for each in value.values():
@@ -130,7 +130,7 @@ def _text(value: str, path: Path, secrets: set[str]) -> str:
 def _address(value: str, secrets: set[str], *, is_secret: bool) -> str:
     """Return a URL without its user, password and query; of a webhook only the host.
 
-    A password may hold a "?" that should have been "%3F": what is before an "@" is hidden.
+    A password may contain a "?" that should have been "%3F": everything before an "@" is hidden.
     """
     scheme, _, rest = value.partition("://")
     user, at, _ = rest.partition("/")[0].rpartition("@")
@@ -144,7 +144,7 @@ def _address(value: str, secrets: set[str], *, is_secret: bool) -> str:
 
 
 def _without_all(path: str, secrets: set[str]) -> str:
-    """Return of a path with its query the first character alone."""
+    """Return only the first character of a path with its query."""
     secrets.update(_long((path[1:], *re.split("[/?#&=]", path))))
     return f"{path[0]}{HIDDEN}" if path[1:] else path
 

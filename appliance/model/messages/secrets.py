@@ -1,7 +1,7 @@
 """Keeps secrets of a configuration out of messages.
 
-A message goes to logs, terminals and answers. A password that is written at a wrong place, in a wrong type or
-as a key is still one.
+A message goes to logs, terminals and answers. A password at a wrong place, in a wrong type or as a key is
+still a password.
 """
 
 import re
@@ -39,7 +39,7 @@ _HIDDEN: Final = "***"
 
 
 def is_secret(path: Path) -> bool:
-    """Tell whether the value at a path may be a secret."""
+    """Return whether the value at a path may be a secret."""
     return not PLACES.isdisjoint(path)
 
 
@@ -52,7 +52,7 @@ def without(message: str, value: object) -> str:
 
 
 def concealed(path: Path) -> Path:
-    """Return the path with `***` for keys that may be secrets: somebody may write one in place of a key."""
+    """Return the path with `***` for keys that may be secrets: someone may write one in place of a key."""
     first = next((at for at, step in enumerate(path) if step in PLACES), len(path))
     return path[: first + 1] + tuple(map(_step, path[first + 1 :]))
 

@@ -1,1 +1,1 @@
-"""What no single key of the configuration can tell: what has to fit together."""
+"""Rules between keys of the configuration."""

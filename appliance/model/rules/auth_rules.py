@@ -1,4 +1,4 @@
-"""Rules for `auth` of a virtual IP: one of password and HMAC, what its version of VRRP has, and the keys."""
+"""Rules for `auth` of a virtual IP: one of password and HMAC, matching its version of VRRP, and the keys."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ PASSWORD_SIZE: Final = 8
 
 
 def auth_findings(path: Path, auth: AuthSection, *, vrrp_version: int) -> Iterator[Finding]:
-    """Yield what does not fit together below `auth`, which stands at `path`."""
+    """Yield the contradictions below `auth`, which is at `path`."""
     both: tuple[Path, ...] = ((*path, "pass"), (*path, "hmac"), (*path[:-1], "version"))
     if (auth.password is None) == (auth.hmac is None):
         message = "must say `pass` (version 2) or `hmac`, one of them"

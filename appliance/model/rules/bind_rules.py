@@ -1,6 +1,6 @@
 """Rules for the addresses that frontends listen on.
 
-Two of them may not take the same connections, and a server's address may not lead back to its own frontend.
+No two of them may take the same connections, and a server's address may not lead back to its own frontend.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,10 +68,10 @@ def _clashes(config: Config) -> Iterator[Finding]:
 
 
 def _first_overlapping(endpoint: Endpoint, others: Mapping[str, _WrittenBind]) -> _WrittenBind | None:
-    """Return the bind of the same port that overlaps, None for none.
+    """Return the bind of the same port that overlaps, or None.
 
-    Only names in _WIDE can overlap with other names. So a bind of a usual address is compared with these
-    few, and a file of thousands of binds is judged in linear time.
+    Only names in _WIDE can overlap with other names. So a bind of a usual address is compared only with
+    these, and a file of thousands of binds is judged in linear time.
     """
     if endpoint.host in others:
         return others[endpoint.host]
@@ -87,7 +87,7 @@ def _clash(endpoint: Endpoint, first: _WrittenBind) -> str:
 
 
 def _overlap(one: Endpoint, other: Endpoint) -> bool:
-    """Tell whether two binds of one port take the same connections; `::` listens on IPv4 too."""
+    """Return whether two binds of one port take the same connections; `::` listens on IPv4 too."""
     hosts = {one.host, other.host}
     if len(hosts) == 1 or "::" in hosts:
         return True
@@ -111,7 +111,7 @@ def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Fi
 
 
 def _takes(bind: Endpoint, address: Endpoint) -> bool:
-    """Tell whether a bind takes connections to an address that is surely this machine's."""
+    """Return whether a bind takes connections to an address that is surely this machine's."""
     if bind.port != address.port:
         return False
     ours = _is_loopback(address.host) or address.host == bind.host

@@ -1,7 +1,6 @@
-"""All rules that no single key can tell: references, clashing binds, checks that contradict themselves.
+"""All rules between keys: references, clashing binds, checks that contradict themselves.
 
-A rule yields findings. An error is what could not work or would be dangerous; a warning is what is probably
-not meant.
+A rule yields findings. An error could not work or would be dangerous; a warning is probably not intended.
 """
 
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from appliance.model.rules import (
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield all that does not fit together; called by `model.loading.loading` when each key is right."""
+    """Yield all contradictions; called by `model.loading.loading` when each key is right."""
     return chain(
         frontend_rules.findings(config),
         bind_rules.findings(config),

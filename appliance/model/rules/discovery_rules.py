@@ -1,4 +1,4 @@
-"""Rules for servers that are found in the cluster: what is found, at which port, and how the API is asked."""
+"""Rules for discovered servers: their source, their port, and how the API is asked."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _STANDARD: dict[int, RouterPort] = {80: RouterPort.HTTP, 443: RouterPort.HTTPS}
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what is missing or contradicts itself in pools with discovered servers and in `kubernetes`."""
+    """Yield missing keys and contradictions in pools with discovered servers and in `kubernetes`."""
     discovering = {
         name: pool.servers.discover for name, pool in config.pools.items() if pool.servers.discover
     }
@@ -46,7 +46,7 @@ def _discover(path: Path, discover: DiscoverSection) -> Iterator[Finding]:
 
 
 def _other_port(path: Path, name: str, discover: DiscoverSection, config: Config) -> Iterator[Finding]:
-    """Warn where port 80 would lead to the routers' 443, or the reverse."""
+    """Warn if port 80 would lead to the routers' 443, or the reverse."""
     ours = discover.port or RouterPort.HTTPS
     for at, frontend in frontends(config):
         ports = {bind.port for bind in frontend.bind if bind.port in _STANDARD}

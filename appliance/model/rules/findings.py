@@ -4,15 +4,15 @@ from appliance.model.messages.problems import Finding, FindingTarget, Path, Seve
 
 
 def error(path: Path, message: str, *touches: Path) -> Finding:
-    """Return an error that points at the value; `touches` are the paths that it was concluded from."""
+    """Return an error that points at the value; `touches` are the paths that led to it."""
     return Finding(path=path, message=message, touches=touches)
 
 
 def key_error(path: Path, message: str, *touches: Path) -> Finding:
-    """Return an error that points at the key, because it is the key that should not be there."""
+    """Return an error that points at the key, because the key should not be there."""
     return Finding(path=path, message=message, spot=FindingTarget.KEY, touches=touches)
 
 
 def warning(path: Path, message: str, *touches: Path) -> Finding:
-    """Return a warning: the configuration is accepted, but is probably not what was meant."""
+    """Return a warning: the configuration is accepted, but probably not intended."""
     return Finding(path=path, message=message, severity=Severity.WARNING, touches=touches)

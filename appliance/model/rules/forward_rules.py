@@ -1,6 +1,6 @@
-"""Rules for `forward: kernel`: what needs a proxy is refused beside it, each with the reason.
+"""Rules for `forward: kernel`: keys that need a proxy are refused with it, each with the reason.
 
-The kernel translates addresses, and has no opinion on bytes: it cannot put a PROXY header before them, have
+The kernel translates addresses, and does not handle bytes: it cannot put a PROXY header before them, have
 connections wait, try another server, or end them after a while.
 """
 
@@ -41,7 +41,7 @@ _COUNTING: Final = {
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what `forward: kernel` cannot do, and what `masquerade` means where."""
+    """Yield what `forward: kernel` cannot do, and misplaced `masquerade`."""
     for path, frontend in frontends(config):
         if frontend.forward is not Forward.KERNEL:
             if "masquerade" in frontend.model_fields_set:
@@ -68,7 +68,7 @@ def _frontend(path: Path, frontend: FrontendSection) -> Iterator[Finding]:
 
 
 def _asks(value: object) -> bool:
-    """Say whether a key asks for something: `off` and 0 are what the kernel does anyway."""
+    """Return whether a key requests something: `off` and 0 are what the kernel does anyway."""
     return bool(value) and not (isinstance(value, KeepAliveSection) and value.count == 0)
 
 
@@ -110,7 +110,7 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
 
 
 def _families(path: Path, frontend: FrontendSection, pool: PoolSection) -> Iterator[Finding]:
-    """Warn of a bind that no server has the version of IP of: addresses are translated, versions are not."""
+    """Warn of a bind whose version of IP no server has: addresses are translated, versions are not."""
     servers = [literal(each.address.host) for each in pool.usable.values()]
     versions = {each.version for each in servers if each is not None}
     if None in servers or pool.servers.discover or not versions:

@@ -10,13 +10,13 @@ from appliance.model.rules.findings import warning
 from appliance.model.rules.references import frontends, servers_of, unknown_pool
 
 MACHINE_CONFIG_PORT: Final = 22623
-"""OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
+"""OpenShift's machine-config-server: hands Ignition files, which contain secrets, to any client."""
 
 _EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0"})
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together in and between frontends."""
+    """Yield contradictions in and between frontends."""
     for path, frontend in frontends(config):
         yield from _target(path, frontend, config)
     yield from _same_names(config)

@@ -11,7 +11,7 @@ from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 
 
 class MachineNeedKind(Enum):
-    """What has to exist: an interface of that name, or a file that can be executed."""
+    """What must exist: an interface of that name, or an executable file."""
 
     INTERFACE = "interface"
     COMMAND = "command"
@@ -19,7 +19,7 @@ class MachineNeedKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineNeed:
-    """One thing that has to exist on the machine; `path` leads to the key that names it."""
+    """One thing that must exist on the machine; `path` leads to the key that names it."""
 
     path: Path
     kind: MachineNeedKind
@@ -56,7 +56,7 @@ def _of_notify(router: VirtualRouter, at: Path) -> Iterator[MachineNeed]:
 
 
 def notify_needs(targets: Iterable[NotifyTarget]) -> Iterator[MachineNeed]:
-    """Yield the commands of those who are told what happens."""
+    """Yield the commands that are notified of events."""
     for target in targets:
         if target.command:
             place = ("notify", target.name, "command")
@@ -64,7 +64,7 @@ def notify_needs(targets: Iterable[NotifyTarget]) -> Iterator[MachineNeed]:
 
 
 def notify_files(targets: Iterable[NotifyTarget]) -> Iterator[tuple[Path, str]]:
-    """Yield the files and sockets of those who are told, each with the path of its key."""
+    """Yield the files and sockets of notified targets, each with the path of its key."""
     for target in targets:
         for key in ("webhook_file", "token_file", "syslog", "ca"):
             name: str = getattr(target, key) or ""
@@ -73,7 +73,7 @@ def notify_files(targets: Iterable[NotifyTarget]) -> Iterator[tuple[Path, str]]:
 
 
 def nftables_paths(snapshot: Snapshot) -> tuple[Path, ...]:
-    """Return the paths of what needs nftables: all redirects, and `linger`."""
+    """Return the paths of keys that need nftables: all redirects, and `linger`."""
     linger: tuple[Path, ...] = (("linger",),) if snapshot.linger else ()
     redirects = tuple(
         (group.name, "frontends", each.name, "redirect")

@@ -1,4 +1,4 @@
-"""Rules for the section `notify`: each target is told in one way."""
+"""Rules for the section `notify`: each target is notified in one way."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _WAYS = ("command", "webhook", "webhook_file", "syslog")
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield targets that say no way or several ones, and what does not fit to theirs."""
+    """Yield targets with no way or several ones, and keys that do not match theirs."""
     for name, target in config.notify.items():
         at = ("notify", name)
         given = [each for each in _WAYS if getattr(target, each)]

@@ -22,7 +22,7 @@ _ONLY_FOR: Final = {
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together in each pool, then the pools that nothing uses."""
+    """Yield the contradictions in each pool, then unused pools."""
     for name, pool in config.pools.items():
         yield from _pool(name, pool)
     yield from _unused(config)
@@ -59,7 +59,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
 
 
 def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
-    """Warn of servers that `balance: first` never comes to, as the one before them has no limit."""
+    """Warn of servers that `balance: first` never reaches, as the one before them has no limit."""
     used = [(name, server) for name, server in pool.usable.items() if server.weight]
     for backup in (False, True) if pool.all_backups else (False,):
         names = [(name, server.max_connections) for name, server in used if server.backup is backup]
@@ -70,7 +70,7 @@ def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
 
 
 def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
-    """Judge the keys that stand at one place, for the type that holds there."""
+    """Judge the keys at one place, for the type that holds there."""
     given = check.model_fields_set - {"type"}
     touches = ((*path, "type"), (*path[:2], "check", "type"))
     if kind == "none" and given:
@@ -86,7 +86,7 @@ def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
 
 
 def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
-    """Judge a text that is looked for in answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
+    """Judge a text to look for in answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
     given = {"method", "expect_body"} & check.model_fields_set
     method = (check if "method" in given else below).method
     wanted = (check if "expect_body" in given else below).expect_body

@@ -1,7 +1,7 @@
-"""Rules for `redirect` of a frontend: addresses of others, that lead to a bind which can take them.
+"""Rules for `redirect` of a frontend: other programs' addresses, and a bind that can take the connections.
 
 An address that a frontend binds needs no redirect, a name has no family, and a loopback address is not
-reached from outside: there it would only take away what the node's own programs say to each other.
+reached from outside: there a redirect would only take the traffic between the node's own programs.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _MOST_SOURCES = 64
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together below `redirect`."""
+    """Yield the contradictions below `redirect`."""
     taken: dict[Endpoint, Path] = {}
     for path, frontend in frontends(config):
         for index, source in enumerate(frontend.redirect.sources if frontend.redirect else ()):
@@ -71,7 +71,7 @@ def _covers(bind: str, source: str) -> bool:
 
 
 def _unknown(where: Path, source: Endpoint, config: Config) -> Iterator[Finding]:
-    """Warn of an address that is none of the virtual IPs, where the file has any: a slip of the pen."""
+    """Warn of an address that is none of the file's virtual IPs, if it has any: probably a typing error."""
     entries = config.virtual_ips.values()
     known = {each.partition("/")[0] for entry in entries for each in (*entry.addresses, *entry.excluded)}
     if known and source.host not in known:

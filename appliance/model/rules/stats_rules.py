@@ -1,4 +1,4 @@
-"""Rules for the section `stats`: who may change something has said who it is, and passwords are not shown."""
+"""Rules for the section `stats`: changes require authentication, and passwords are not exposed."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from appliance.model.rules.references import unknown_pool
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what is dangerous about `stats`."""
+    """Yield the dangers of `stats`."""
     stats = config.stats
     if stats is None:
         return

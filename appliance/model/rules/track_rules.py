@@ -1,4 +1,4 @@
-"""Rules for `track` of a virtual IP: one thing is watched, its keys fit it, its weight leads somewhere."""
+"""Rules for `track` of a virtual IP: one thing is tracked, its keys match it, its weight has an effect."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,7 +19,7 @@ _ONLY_FOR: Final = {
 
 
 def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together below `track` of the virtual IP at `path`."""
+    """Yield the contradictions below `track` of the virtual IP at `path`."""
     for name, track in given.track.items():
         yield from _track((*path, "track", name), track, config)
         if track.interface == given.interface:
@@ -66,7 +66,7 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
 
 
 def _haproxy(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
-    """Warn of who looks for HAProxy where our own proxy is in its place: that fails for ever."""
+    """Warn of a track that looks for HAProxy though our own proxy replaces it: that fails for ever."""
     program = next(_programs(config), None)
     words = (*(track.script or ()), *((track.process,) if track.process else ()))
     if program is not None and any("haproxy" in each.lower() for each in words):

@@ -12,7 +12,7 @@ from appliance.model.snapshot.virtual_routes import VirtualRoute
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together between virtual IPs."""
+    """Yield contradictions between virtual IPs."""
     yield from _same_ids(config)
     yield from _same_addresses(config)
     yield from _same_routes(config)
@@ -20,7 +20,7 @@ def findings(config: Config) -> Iterator[Finding]:
 
 
 def _same_ids(config: Config) -> Iterator[Finding]:
-    """Tell ids that two entries share where both would hear the same advertisements."""
+    """Yield ids that two entries share if both would receive the same advertisements."""
     taken: dict[tuple[object, ...], list[tuple[str, VirtualIpSection]]] = defaultdict(list)
     for name, given in config.virtual_ips.items():
         number = router_id(given.router_id, name, cluster=config.cluster.name)
@@ -37,7 +37,7 @@ def _same_ids(config: Config) -> Iterator[Finding]:
 
 
 def _hear_each_other(one: VirtualIpSection, other: VirtualIpSection) -> bool:
-    """Tell whether an advertisement may be of either: not where all unicast peers differ."""
+    """Return whether an advertisement may belong to either: not if all unicast peers differ."""
     return not (one.peers and other.peers and set(one.peers).isdisjoint(other.peers))
 
 
@@ -53,7 +53,7 @@ def _same_addresses(config: Config) -> Iterator[Finding]:
 
 
 def _same_routes(config: Config) -> Iterator[Finding]:
-    """Tell routes of two entries of which the kernel has place for one; both may have the same."""
+    """Yield routes of two entries if the kernel has room for only one; both may have the same."""
     seen: dict[tuple[str, int, int], tuple[Path, VirtualRoute]] = {}
     for name, given in config.virtual_ips.items():
         path: Path = ("virtual_ips", name, "routes")

@@ -1,6 +1,7 @@
 """Rules for one virtual IP: its version of VRRP, families, router id, peers, priority and times.
 
-An error is what two routers could not agree on, or what could not work; a warning is probably not meant.
+An error is a setting that two routers could not agree on, or that could not work; a warning is probably not
+intended.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ _MOST_CENTISECONDS: Final = 4095  # 12 bits: Max Advertise Interval, RFC 9568 se
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together in each virtual IP by itself."""
+    """Yield the contradictions within each virtual IP."""
     for name, given in config.virtual_ips.items():
         yield from _entry(name, given, config)
 
@@ -57,7 +58,7 @@ def _of(family: int, given: VirtualIpSection) -> Iterator[str]:
 
 
 def _tells(given: VirtualIpSection) -> bool:
-    """Tell whether anybody learns of its state: an election without addresses is held for them."""
+    """Return whether its state has any effect: an election without addresses is held only for that."""
     notify = given.notify
     commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
     told = any(commands) or notify.fifo is not None or given.sync_group is not None
@@ -65,7 +66,7 @@ def _tells(given: VirtualIpSection) -> bool:
 
 
 def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
-    """Refuse addresses on other interfaces beside a MAC address that only one interface can have."""
+    """Refuse addresses on other interfaces together with a MAC address that only one interface can have."""
     if given.virtual_mac and given.elsewhere:
         address, interface = given.elsewhere[0]
         message = (

@@ -1,1 +1,1 @@
-"""The accepted configuration that programs read, and what differs between two of them."""
+"""The accepted configuration that programs read, and the differences between two of them."""

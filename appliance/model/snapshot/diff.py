@@ -1,8 +1,8 @@
 """The differences between two snapshots: as paths for the operator, and exactly, so that they can be applied.
 
 A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers, virtual
-routers) are mappings by name; their order is an entry of its own. Number and source are a snapshot's
-identity, not its content, and so is that it only stands for one that is to come.
+routers) are mappings by name; their order is a separate entry. Number and source are a snapshot's identity,
+not its content; so is the mark that it is a placeholder.
 """
 
 from collections.abc import Iterator
@@ -39,13 +39,13 @@ class ConfigChange:
 
 
 def diff(old: Snapshot, new: Snapshot) -> tuple[ConfigChange, ...]:
-    """Return the changes that turn one snapshot into another; empty where both have the same content."""
+    """Return the changes that turn one snapshot into another; empty if both have the same content."""
     old, new = _without_same_pools(old, new)
     return tuple(_changes(_tree(old), _tree(new), ()))
 
 
 def _without_same_pools(old: Snapshot, new: Snapshot) -> tuple[Snapshot, Snapshot]:
-    """Leave pools out that are the same in both, unless the order of pools differs.
+    """Leave out pools that are the same in both, unless the order of pools differs.
 
     A tree of all servers takes twenty times as long as the comparison of their values.
     """
@@ -72,8 +72,8 @@ def apply(snapshot: Snapshot, changes: tuple[ConfigChange, ...]) -> Snapshot:
 def changed(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
     """Return the paths that differ, for the operator: down to the frontend, pool or server, each once.
 
-    `pools.masters` is the pool's own settings, `pools.masters.servers.master-2` one server, and `pools`
-    or `pools.masters.servers` nothing but their order.
+    `pools.masters` is the pool's own settings, `pools.masters.servers.master-2` one server, and `pools` or
+    `pools.masters.servers` only their order.
     """
     changes = diff(old, new)
     resized = {change.path[:-1] for change in changes if _comes_or_goes(change)}
@@ -86,7 +86,7 @@ def _comes_or_goes(change: ConfigChange) -> bool:
 
 
 def _operators_path(path: tuple[str, ...]) -> str:
-    """Return a path of the tree as the operator's file has it, no deeper than a named thing."""
+    """Return a path of the tree as in the operator's file, no deeper than a named thing."""
     steps = tuple(step for step in path if step != ORDER)
     match steps:
         case ("groups", _, "frontends", *_) | ("pools", _, "servers", *_):
@@ -124,7 +124,7 @@ def _tree(snapshot: Snapshot) -> Tree:
 
 
 def _by_name(key: str, value: object) -> object:
-    """Turn the lists of named things, however deep, into mappings."""
+    """Turn the lists of named things, at any depth, into mappings."""
     if isinstance(value, dict):
         return {below: _by_name(below, each) for below, each in value.items()}
     if key not in _NAMED or not isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""What an accepted configuration says about discovery: whom to ask, and for the servers of which pools."""
+"""The discovery settings of an accepted configuration: which API to ask, for the servers of which pools."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +16,7 @@ class RouterPort(StrEnum):
 
 
 class SourceKind(StrEnum):
-    """What servers are found by."""
+    """What identifies servers to discover."""
 
     NODES = "nodes"
     ROUTERS = "routers"
@@ -24,7 +24,7 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where servers are found: Nodes by a label selector, or the routers of an IngressController by name."""
+    """The source of servers: Nodes by a label selector, or the routers of an IngressController by name."""
 
     kind: SourceKind
     what: str
@@ -52,9 +52,9 @@ class ApiAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kubernetes:
-    """How the cluster's API is asked: by a kubeconfig, or by token, authority and addresses.
+    """How to ask the cluster's API: by a kubeconfig, or by token, authority and addresses.
 
-    `server_name` None is the name of the kubeconfig, or the one that every API server has. `family` is 4 or
+    `server_name` None is the name in the kubeconfig, or the one that every API server has. `family` is 4 or
     6, None for that of the virtual IPs.
     """
 

@@ -1,7 +1,7 @@
-"""The servers that were found in the cluster, as `discover` keeps them in a file, and how pools get them.
+"""The servers discovered in the cluster, as `discover` stores them in a file, and how pools get them.
 
-What goes in is a snapshot and what was found, what comes out is the snapshot with these servers: so a change
-in the cluster needs no look at the operator's file, which may be half written or have errors by now.
+From a snapshot and the discovered servers to a snapshot that includes them: so a change in the cluster does
+not require the operator's file, which may be half written or have errors by now.
 """
 
 from dataclasses import dataclass, replace
@@ -18,11 +18,11 @@ BOOTSTRAP: Final = "bootstrap"
 """Name of the server that serves the API while a cluster is installed (OpenShift's word)."""
 
 MOST_SERVERS: Final = 5000
-"""Most servers of a source: Kubernetes itself is made for that many Nodes."""
+"""Most servers of a source: Kubernetes itself is designed for that many Nodes."""
 
 
 class FoundServersError(Exception):
-    """The file does not hold found servers."""
+    """The file does not contain found servers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +37,9 @@ class FoundServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSource:
-    """What one source has shown, in the order of names; `proxy` is whether it wants the PROXY protocol.
+    """The servers of one source, sorted by name; `proxy` is whether it wants the PROXY protocol.
 
-    `changed_at` is when that was last another list, Unix seconds.
+    `changed_at` is when the list last changed, Unix seconds.
     """
 
     source: Source
@@ -50,22 +50,22 @@ class FoundSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServers:
-    """All that was found. `installed` is whether the cluster's bootstrap is complete."""
+    """All found servers. `installed` is whether the cluster's bootstrap is complete."""
 
     sources: tuple[FoundSource, ...] = ()
     installed: bool = False
 
     def of(self, source: Source) -> FoundSource | None:
-        """Return what a source has shown, None where nothing is known of it."""
+        """Return the servers of a source, None if nothing is known of it."""
         return next((each for each in self.sources if each.source == source), None)
 
 
 NOTHING: Final = FoundServers()
-"""What is known where nothing was found yet."""
+"""The value before anything was found."""
 
 
 def encode(found: FoundServers) -> bytes:
-    """Return what was found as JSON."""
+    """Return found servers as JSON."""
     return msgspec.json.encode(found)
 
 
@@ -81,15 +81,15 @@ def decode(data: bytes) -> FoundServers:
 
 
 def with_found(snapshot: Snapshot, found: FoundServers, *, before: Snapshot | None) -> Snapshot:
-    """Return the snapshot whose pools have these servers in place of those that were found before.
+    """Return the snapshot whose pools have these servers in place of those found before.
 
-    Of a source of which nothing is known, because the file is lost, they are those that `before` has.
+    A source that is unknown, because the file is lost, keeps the servers that `before` has.
     """
     return replace(snapshot, pools=tuple(_pool(each, found, before) for each in snapshot.pools))
 
 
 def known_from(snapshot: Snapshot, source: Source) -> FoundSource | None:
-    """Return the servers of a source that a snapshot has, None where it has none."""
+    """Return the servers of a source in a snapshot, None if it has none."""
     for pool in snapshot.pools:
         if pool.discover is not None and pool.discover.source == source:
             servers = tuple(_known(each, pool.discover) for each in pool.servers if each.discovered)
@@ -116,7 +116,7 @@ def _pool(pool: Pool, found: FoundServers, before: Snapshot | None) -> Pool:
 
 
 def _is_over(server: Server, pool: Pool, found: FoundServers) -> bool:
-    """Tell whether this is the bootstrap server of an installation that is complete."""
+    """Return whether this is the bootstrap server of an installation that is complete."""
     masters = pool.discover is not None and pool.discover.source.is_masters
     return found.installed and masters and server.name == BOOTSTRAP
 
@@ -130,7 +130,7 @@ def _header(discovery: Discovery, *, proxy: bool) -> SendProxy:
 def _servers(
     discovery: Discovery, source: FoundSource, written: tuple[Server, ...], header: SendProxy
 ) -> tuple[Server, ...]:
-    """Return the found servers, but those that the operator has written: they have that name or address."""
+    """Return the found servers, except those that the operator has listed, with that name or address."""
     template = discovery.template
     if template.check is not None and discovery.check_follows:
         template = replace(template, check=replace(template.check, send_proxy=header))

@@ -19,16 +19,16 @@ class Bind:
 
 
 class Forward(StrEnum):
-    """Who moves the bytes of a frontend's connections: workers of ours, or rules of the kernel."""
+    """What moves the bytes of a frontend's connections: our workers, or rules of the kernel."""
 
     PROXY = "proxy"
     KERNEL = "kernel"
 
 
 class Masquerade(StrEnum):
-    """Which connections that the kernel forwards come from an address of this node's, as a proxy's do.
+    """Which connections that the kernel forwards get an address of this node, as a proxy's do.
 
-    AUTO are those from the networks that servers are in, too: their answers would not come by here.
+    AUTO: only if they come from this node or from the servers' networks, as answers would bypass this node.
     """
 
     ALWAYS = "always"
@@ -38,8 +38,8 @@ class Masquerade(StrEnum):
 class Flowtable(StrEnum):
     """Whether packets of established connections that the kernel forwards pass its rules at all.
 
-    SOFTWARE are translated where they come in, by a table of flows (nf_flow_table). HARDWARE are not even
-    seen by the processor, where the interface can do that.
+    SOFTWARE: a table of flows (nf_flow_table) translates them where they arrive. HARDWARE: not even the
+    processor sees them, if the interface supports that.
     """
 
     NONE = "none"
@@ -48,7 +48,7 @@ class Flowtable(StrEnum):
 
 
 class RedirectWhen(StrEnum):
-    """What has to hold for connections to be redirected."""
+    """The condition for connections to be redirected."""
 
     READY = "ready"
     ACCEPTING = "accepting"
@@ -70,9 +70,9 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SniRoute:
-    """The pool of clients that ask for a server by one of these names, or by one in which `regex` is found.
+    """The pool of clients that request a server by one of these names, or by one that `regex` matches.
 
-    A name is in lower case; `*.` at its beginning stands for anything. Either there are names or a regex.
+    A name is in lower case; `*.` at its beginning matches anything. Either there are names or a regex.
     """
 
     pool: str
@@ -81,7 +81,7 @@ class SniRoute:
 
 
 def pools_of(pool: str | None, routes: Iterable[SniRoute]) -> tuple[str, ...]:
-    """Return the pools that clients may be led to, each once: `pool` first, then those of the routes."""
+    """Return the pools that clients may reach, each once: `pool` first, then those of the routes."""
     named = (pool, *(each.pool for each in routes))
     return tuple(dict.fromkeys(each for each in named if each is not None))
 
@@ -90,8 +90,8 @@ def pools_of(pool: str | None, routes: Iterable[SniRoute]) -> tuple[str, ...]:
 class Frontend:
     """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
 
-    `sni` leads clients to other pools than `pool`, by a TLS ClientHello that is waited for as long as
-    `timeout_hello`.
+    `sni` routes clients to other pools than `pool`, by a TLS ClientHello; `timeout_hello` is how long to wait
+    for it.
 
     `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
     """
@@ -120,7 +120,7 @@ class Frontend:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """The pools that its clients may be led to, each once, `pool` first."""
+        """The pools that its clients may reach, each once, `pool` first."""
         return pools_of(self.pool, self.sni)
 
 

@@ -1,4 +1,4 @@
-"""How virtual IPs move with their connections, as the program `linger` obeys it."""
+"""How virtual IPs move with their connections: the settings of the program `linger`."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from appliance.model.snapshot.virtual_router import HmacKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linger:
-    """Connections stay where they are for `longest` seconds after a virtual IP has moved.
+    """Connections stay on their node for `longest` seconds after a virtual IP has moved.
 
-    Nodes tell each other by UDP at `port` what they have. The first of `keys` signs, all are accepted.
+    Nodes report to each other, by UDP at `port`, what they have. The first of `keys` signs, all are accepted.
     """
 
     longest: float

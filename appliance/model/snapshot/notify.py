@@ -1,4 +1,4 @@
-"""The part of a snapshot that says who is told what happens."""
+"""The part of a snapshot with the recipients of events."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +10,7 @@ _RANK: Final = {EventSeverity.INFO: 0, EventSeverity.WARNING: 1, EventSeverity.C
 
 
 class Form(StrEnum):
-    """What a webhook gets."""
+    """What a webhook receives."""
 
     JSON = "json"
     ALERTMANAGER = "alertmanager"
@@ -18,11 +18,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyTarget:
-    """One who is told. Exactly one of `command`, `webhook`, `webhook_file` and `syslog` is there.
+    """One recipient. Exactly one of `command`, `webhook`, `webhook_file` and `syslog` is set.
 
     `syslog` is udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or a path; `timeout` is seconds. `ca` is a
-    file of authorities for TLS, None for those of the machine. `events` are the kinds that are told, none is
-    all.
+    file of authorities for TLS, None for those of the machine. `events` are the kinds to send, empty for all.
     """
 
     name: str
@@ -38,5 +37,5 @@ class NotifyTarget:
     events: tuple[EventKind, ...] = ()
 
     def wants(self, kind: EventKind) -> bool:
-        """Say whether this one is told of such events."""
+        """Return whether this one receives such events."""
         return _RANK[kind.severity] >= _RANK[self.severity] and (not self.events or kind in self.events)

@@ -1,7 +1,7 @@
-"""Which keys of the operator's file may have said an entry of a snapshot: the most specific one first.
+"""Which keys of the operator's file may have set an entry of a snapshot: the most specific one first.
 
-A snapshot has everything filled in, at every server and frontend. The file says it there, at the pool, or in
-`defaults`; whoever shows a line of the file looks at these keys in this order.
+A snapshot has everything filled in, at every server and frontend. The file sets it there, at the pool, or in
+`defaults`; to show a line of the file, look at these keys in this order.
 """
 
 from collections.abc import Iterator

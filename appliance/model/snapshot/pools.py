@@ -8,10 +8,10 @@ from appliance.model.snapshot.discovery import RouterPort, Source
 from appliance.model.snapshot.keepalive import KeepAlive
 
 REUSE_CHECKS: Final = 10
-"""Checks that `reuse` makes on one connection, the first included."""
+"""Checks that `reuse` makes on one connection, including the first."""
 
 REUSE_SECONDS: Final = 30.0
-"""Age at which `reuse` makes no more checks on a connection."""
+"""Age from which `reuse` makes no more checks on a connection."""
 
 
 class Balance(StrEnum):
@@ -26,7 +26,7 @@ class Balance(StrEnum):
 
 
 class CheckType(StrEnum):
-    """What a health check speaks."""
+    """The protocol of a health check."""
 
     TCP = "tcp"
     TLS = "tls"
@@ -63,10 +63,10 @@ class SendProxy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckStep:
-    """A step of a check that talks: something is sent, then something is expected; "" is nothing.
+    """A step of a check with a dialogue: something is sent, then something is expected; "" is nothing.
 
-    `send_binary` and `expect_binary` are hexadecimal digits. With `negate` the answer must not have what is
-    expected. `min_recv` is the number of bytes after which no more are waited for, 0 for no such number.
+    `send_binary` and `expect_binary` are hexadecimal digits. With `negate` the answer must not contain the
+    expected text. `min_recv` is the number of bytes after which to stop waiting, 0 for no such number.
     """
 
     send: str = ""
@@ -83,11 +83,11 @@ class CheckStep:
 class Check:
     """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
 
-    `expect_body` is a text that the body must have beside a status as expected, None leaves it unread.
-    `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
-    certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
-    that clients' connects say nothing. `reuse` keeps the connection for several checks. `slow_start` and
-    weights belong to the pool and its servers. `steps` are what a check of TCP or TLS says and expects.
+    `expect_body` is a text that the body must contain in addition to an expected status, None leaves the body
+    unread. `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts
+    any certificate (HAProxy's `verify none`). `timeout_connect` is only for connecting; `error_limit` 0:
+    clients' failed connects have no effect. `reuse` keeps the connection for several checks. `slow_start` and
+    weights belong to the pool and its servers. `steps` are what a check of TCP or TLS sends and expects.
     """
 
     type: CheckType
@@ -119,7 +119,7 @@ class Check:
 class Server:
     """One member of a pool. `max_connections` 0 is no limit; `check` None is never checked, always up.
 
-    `discovered` is whether it was found in the cluster, and not written by the operator.
+    `discovered` is whether it was found in the cluster, and not listed by the operator.
     """
 
     name: str
@@ -135,11 +135,11 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """The servers of a pool that are found: in which source, at which port, and what they are like.
+    """The discovered servers of a pool: their source, their port, and their settings.
 
-    `template` is such a server without name and address. `send_proxy` is what the operator wants of the
-    pool's connections, None for what the IngressController says; `check_follows` is whether checks begin with
-    the same header.
+    `template` is such a server without name and address. `send_proxy` is the operator's setting for the
+    pool's connections, None for the IngressController's; `check_follows` is whether checks begin with the
+    same header.
     """
 
     source: Source
@@ -153,8 +153,8 @@ class Discovery:
 class Pool:
     """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
 
-    `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a
-    server's `max_connections`, 0 is no bound. `all_backups` is whether backups are used together, and not the
+    `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a server's
+    `max_connections`, 0 is no bound. `all_backups` is whether all backups are used together, and not only the
     first one that is up.
     """
 

@@ -10,7 +10,7 @@ _EVERY: Final = {4: ("::", "0.0.0.0"), 6: ("::",)}  # noqa: S104  # recognised, 
 
 
 def takes(bind: Bind, family: int) -> bool:
-    """Say whether a bind can take connections of IPv4 (4) or IPv6 (6) that come from outside."""
+    """Return whether a bind can take connections of IPv4 (4) or IPv6 (6) from outside."""
     if is_every_address(bind, family):
         return True
     try:
@@ -21,10 +21,10 @@ def takes(bind: Bind, family: int) -> bool:
 
 
 def is_every_address(bind: Bind, family: int) -> bool:
-    """Say whether a bind takes connections to any address of a family; `::` takes IPv4 too."""
+    """Return whether a bind takes connections to any address of a family; `::` takes IPv4 too."""
     return bind.host in _EVERY[family]
 
 
 def target(binds: Iterable[Bind], family: int) -> Bind | None:
-    """Return the first bind that takes connections of a family, None where none does."""
+    """Return the first bind that takes connections of a family, None if none does."""
     return next((each for each in binds if takes(each, family)), None)

@@ -1,8 +1,8 @@
-"""The accepted configuration, as every program obeys it.
+"""The accepted configuration, which every program applies.
 
 The programs `reload` and `run` check the operator's YAML (`model.config`) and make a snapshot of it: all
-defaults are filled in, every duration is in seconds, every reference leads to something. The other programs
-read snapshots only. A snapshot is a JSON file, so that a worker starts without loading the validator.
+defaults are filled in, every duration is in seconds, every reference is valid. The other programs read only
+snapshots. A snapshot is a JSON file, so that a worker starts without loading the validator.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -29,8 +29,8 @@ MOST_NUMBER: Final = 2**31 - 1
 class Reload:
     """The reload handler: further socket paths, and how many old generations of a proxy may drain at a time.
 
-    A changed file that has stayed unchanged for `watch` seconds is loaded without a request; 0.0 is never.
-    `sessions` says whether open sessions move to the workers of a new generation, or stay and drain.
+    A changed file that has stayed unchanged for `watch` seconds is loaded without a request; 0.0 for never.
+    `sessions` is whether open sessions move to the workers of a new generation, or stay and drain.
     """
 
     sockets: tuple[str, ...]
@@ -71,17 +71,17 @@ class Snapshot:
     virtual_routers: tuple[VirtualRouter, ...] = ()
     watchdog: float = WATCHDOG
     readers: str | None = None
-    """Group that may read the sockets, None for nobody."""
+    """Group that may read the sockets, or None."""
     awaited: bool = False
-    """Whether it only stands for a first configuration that is still to come, and obeys nothing."""
+    """Whether it only stands for a first configuration that is still to come, and configures nothing."""
     kubernetes: Kubernetes | None = None
-    """How the cluster's API is asked, None where nothing is."""
+    """How to ask the cluster's API, None if nothing is discovered."""
     stats: Stats | None = None
     notify: tuple[NotifyTarget, ...] = ()
     linger: Linger | None = None
-    """How virtual IPs move with their connections, None where these end."""
+    """How virtual IPs move with their connections, None if connections end."""
     left_out: tuple[str, ...] = ()
-    """What foreign files serve and this configuration does not, as the operator has said: a sentence each."""
+    """What foreign files serve and this configuration does not, by the operator's choice: a sentence each."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:
@@ -92,7 +92,7 @@ class Snapshot:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Return where servers are found, each once, in the order of the pools."""
+        """Return the sources of discovered servers, each once, in the order of the pools."""
         return tuple(dict.fromkeys(each.discover.source for each in self.pools if each.discover))
 
     @property
@@ -107,11 +107,11 @@ class Snapshot:
         return tuple((group, each) for group in self.groups for each in group.forwarded)
 
     def group(self, name: str) -> Group | None:
-        """Return what a proxy serves of the group of that name, None where that is nothing."""
+        """Return the part that a proxy serves of the group of that name, None if there is none."""
         return next((group for group in self.proxied if group.name == name), None)
 
     def pool(self, name: str) -> Pool | None:
-        """Return the pool of that name, None where the configuration has none."""
+        """Return the pool of that name, None if there is none."""
         return next((pool for pool in self.pools if pool.name == name), None)
 
 
@@ -126,18 +126,18 @@ def without_secrets(snapshot: Snapshot) -> Snapshot:
 
 
 class SnapshotError(Exception):
-    """The file does not hold a valid snapshot."""
+    """The file does not contain a valid snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored(Snapshot):
-    """A snapshot whose pools are JSON still."""
+    """A snapshot with its pools still as JSON."""
 
     pools: tuple[msgspec.Raw, ...]  # type: ignore[assignment]  # of no interest to who takes it for a Snapshot
 
 
 _POOLS: Final[WeakValueDictionary[bytes, Pool]] = WeakValueDictionary()
-"""The pools that somebody in this process has, by a digest of their JSON."""
+"""The pools in use in this process, by a digest of their JSON."""
 
 
 def encode(snapshot: Snapshot) -> bytes:
@@ -148,8 +148,8 @@ def encode(snapshot: Snapshot) -> bytes:
 def decode(data: bytes) -> Snapshot:
     """Return the snapshot that `encode` wrote; raises SnapshotError.
 
-    A pool that this process has already, of another snapshot say, is decoded no second time: both have the
-    same object.
+    A pool that this process has already, for example from another snapshot, is not decoded again: both have
+    the same object.
     """
     try:
         stored = msgspec.json.decode(data, type=_Stored)

@@ -1,4 +1,4 @@
-"""The part of a snapshot that the program `stats` obeys."""
+"""The part of a snapshot for the program `stats`."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,15 @@ from appliance.model.snapshot.frontends import Bind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Where the program `stats` listens, and for whom.
+    """Where the program `stats` listens, and for which clients.
 
-    `more_binds` are addresses beside `bind`. `paths` are those of the page beside its own, each with all that
-    begins so. `respond` is a path that says whether workers accept, and `needs` the pool that must have a
-    server up for that, both None for none.
-
-    `user` is None where everybody may look; otherwise the password is in `password` or in `password_file`.
-    `certificate` and `key` are None where it speaks plain HTTP. `allow` are networks, none for everybody, and
-    `deny` those that may not connect even so.
-    `socket` is the path of the unix socket for HAProxy's commands, None for none. `admin` lets whoever has
-    authenticated change the states of servers over HTTP, and move virtual IPs.
+    `more_binds` are addresses in addition to `bind`. `paths` are further paths of the page, each with all
+    paths below it. `respond` is a path that reports whether workers accept, and `needs` the pool that must
+    have a server up for that, both None for none. `user` None lets everyone look; otherwise the password is
+    in `password` or in `password_file`. `certificate` and `key` are None for plain HTTP. `allow` are
+    networks, empty for everyone, and `deny` those that may never connect. `socket` is the path of the unix
+    socket for HAProxy's commands, or None. `admin` lets authenticated users change the states of servers over
+    HTTP, and move virtual IPs.
     """
 
     bind: Bind

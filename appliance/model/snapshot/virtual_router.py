@@ -1,4 +1,4 @@
-"""The virtual routers of an accepted configuration: the `virtual_ips` of the file, with everything filled in.
+"""The virtual routers of an accepted configuration: the `virtual_ips` of the file, with all defaults.
 
 Times are seconds. A virtual router is RFC 9568's: one group of addresses of one family on one interface.
 """
@@ -10,7 +10,7 @@ from typing import Final, Literal
 from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
 
 OWNER_PRIORITY: Final = 255
-"""Priority of the router to which the addresses belong as its own (RFC 9568 section 5.2.4)."""
+"""Priority of the router that owns the addresses (RFC 9568 section 5.2.4)."""
 
 HIGHEST_PRIORITY: Final = 254
 """Highest priority of any other router; 0 is sent by an active router that stops."""
@@ -38,8 +38,8 @@ class Checksum(StrEnum):
 class HmacMode(StrEnum):
     """How the HMAC trailer is used (keepalived 2.4's `auth_hmac`).
 
-    ENFORCE sends it and drops what comes without or with a wrong one; PERMISSIVE sends it and accepts what
-    comes without; RECEIVE_ONLY sends none and accepts what comes without (the first step of a roll-out).
+    ENFORCE sends it and drops advertisements without or with a wrong one; PERMISSIVE sends it and accepts
+    those without; RECEIVE_ONLY sends none and accepts those without (the first step of a roll-out).
     """
 
     ENFORCE = "enforce"
@@ -50,7 +50,7 @@ class HmacMode(StrEnum):
 class AntiReplay(StrEnum):
     """How replayed advertisements are recognised (keepalived's `anti_replay`).
 
-    TIME drops what is older than the window by the clock, and what is not newer than its sender's last one.
+    TIME drops those older than the window by the clock, and those not newer than their sender's last one.
     MONOTONIC does only the second, and needs no synchronised clocks.
     """
 
@@ -60,7 +60,7 @@ class AntiReplay(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HmacKey:
-    """One key: `id` 1 to 255, `secret` 32 to 64 bytes in hexadecimal digits, "" where `file` has it."""
+    """One key: `id` 1 to 255, `secret` 32 to 64 bytes in hexadecimal digits, "" if `file` has it."""
 
     id: int
     secret: str
@@ -82,7 +82,7 @@ class Hmac:
 class AnnounceSettings:
     """Gratuitous ARP and unsolicited neighbour advertisements, keepalived's `garp_master_*`.
 
-    `repeat` at once on becoming active and `repeat` again after `delay`; `refresh` 0.0 is off, else
+    `repeat` at once on becoming active and `repeat` more after `delay`; `refresh` 0.0 is off, otherwise
     `refresh_repeat` of them in that interval. `reply` adds the ARP reply form to each request.
     """
 
@@ -94,7 +94,7 @@ class AnnounceSettings:
 
 
 class TrackKind(StrEnum):
-    """What is tracked; the key of the file."""
+    """What is tracked; the key in the file."""
 
     HTTP = "http"
     TCP = "tcp"
@@ -116,8 +116,8 @@ class Track:
     of a script. `weight` None means fault while it is down. A positive weight is added while it is up, a
     negative one while it is down (keepalived's rule); for a file its number is multiplied by the weight.
     `verify` is a CA file for https, None accepts any certificate; `expect` are inclusive status ranges.
-    `user` None runs a script as the user that vrrp runs as. `exists` is a path that must be there besides,
-    None for none: while it is not, the track is down without a look.
+    `user` None runs a script as the user of vrrp. `exists` is a path that must exist in addition, or None:
+    while it does not, the track is down without a check.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Track:
 class Notify:
     """Commands, each as its words, empty for none; `any` runs on every transition.
 
-    `fifo` is the path of a FIFO that receives a line for each, None for none.
+    `fifo` is the path of a FIFO that receives a line for each transition, or None.
     """
 
     active: tuple[str, ...]
@@ -158,14 +158,14 @@ class VirtualRouter:
 
     `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`. Those
     that are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded).
-    Those of `elsewhere` are held on another interface, which stands beside each.
-    `peers` empty is multicast. `source` None is the interface's first own address (its link-local one for
-    IPv6). `password` is version 2's simple password, at most 8 bytes are sent.
-    `min_ttl` is the least TTL or hop limit of a unicast advertisement (multicast has to have 255).
-    `hand_over` bounds how long a leaving active waits for its successor. `listen` is how long it listens
-    before its first claim. `label` is the IPv4 address label, None for none. `informed_within` bounds for how
-    long it preempts nobody before the program `linger` knows whose connections there are, 0.0 without it.
-    `routes` and `rules` are in the kernel while it has its addresses.
+    Those of `elsewhere` are held on another interface, which is listed with each. `peers` empty is multicast.
+    `source` None is the interface's first own address (its link-local one for IPv6). `password` is version
+    2's simple password, of which at most 8 bytes are sent. `min_ttl` is the least TTL or hop limit of a
+    unicast advertisement (multicast requires 255). `hand_over` bounds how long a leaving active waits for its
+    successor. `listen` is how long it listens before its first claim. `label` is the IPv4 address label, or
+    None. `informed_within` bounds how long it does not preempt before the program `linger` knows which node
+    has each connection, 0.0 without it. `routes` and `rules` are in the kernel while the router has its
+    addresses.
     """
 
     name: str
@@ -218,5 +218,5 @@ class VirtualRouter:
 
     @property
     def advertised(self) -> tuple[str, ...]:
-        """Return the addresses that advertisements name."""
+        """Return the addresses in advertisements."""
         return tuple(each for each in self.addresses if each not in self.excluded)

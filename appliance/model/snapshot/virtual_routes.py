@@ -5,18 +5,18 @@ from ipaddress import ip_address
 from typing import Final
 
 MAIN_TABLE: Final = 254
-"""The table that the kernel has its own routes in (RT_TABLE_MAIN of linux/rtnetlink.h)."""
+"""The table of the kernel's own routes (RT_TABLE_MAIN of linux/rtnetlink.h)."""
 
 OWN_METRICS: Final = {4: 0, 6: 1024}
-"""What the kernel takes without a metric, by version of IP: nothing, and IP6_RT_PRIO_USER."""
+"""The kernel's default metric, by version of IP: none, and IP6_RT_PRIO_USER."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualRoute:
     """One route (keepalived's virtual_routes).
 
-    `to` is a network, `0.0.0.0/0` or `::/0` for the default route. `interface` None leaves it to the kernel
-    to find where `via` is. `metric` None is the kernel's own: 0, 1024 for IPv6.
+    `to` is a network, `0.0.0.0/0` or `::/0` for the default route. `interface` None lets the kernel find the
+    interface of `via`. `metric` None is the kernel's own: 0, 1024 for IPv6.
     """
 
     to: str
@@ -39,7 +39,7 @@ class VirtualRoute:
         return self if self.interface or found else replace(self, interface=interface)
 
     def __str__(self) -> str:
-        """Return it as messages name it."""
+        """Return it as in messages."""
         table = None if self.table == MAIN_TABLE else self.table
         words = {"via": self.via, "dev": self.interface, "table": table, "metric": self.metric}
         return self.to + "".join(f" {key} {each}" for key, each in words.items() if each is not None)
@@ -47,7 +47,7 @@ class VirtualRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualRule:
-    """Which packets look for their route in `table` (keepalived's virtual_rules).
+    """Which packets look up their route in `table` (keepalived's virtual_rules).
 
     They are those from the network `source` to the network `to`; None is every one.
     """
@@ -58,6 +58,6 @@ class VirtualRule:
     priority: int
 
     def __str__(self) -> str:
-        """Return it as messages name it."""
+        """Return it as in messages."""
         to = f" to {self.to}" if self.to else ""
         return f"from {self.source or 'all'}{to} table {self.table} priority {self.priority}"

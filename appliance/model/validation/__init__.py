@@ -1,1 +1,1 @@
-"""What pydantic says of single keys, in words for the operator."""
+"""Pydantic's errors about single keys, in words for the operator."""

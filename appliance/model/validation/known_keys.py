@@ -13,7 +13,7 @@ from appliance.model.messages.problems import Path
 
 
 def fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
-    """Return the keys of the mapping at a path; empty where its keys are names, as in `pools`."""
+    """Return the keys of the mapping at a path; empty if its keys are names, as in `pools`."""
     return _of(_type(path))
 
 
@@ -26,7 +26,7 @@ def _type(path: Sequence[str]) -> object:
 
 
 def is_mapping(path: Path) -> bool:
-    """Tell whether the value at a path is a mapping."""
+    """Return whether the value at a path is a mapping."""
     found = _type([str(step) for step in path])
     return bool(_of(found)) or get_origin(found) is dict
 
@@ -39,13 +39,13 @@ def example(path: Path) -> str:
 
 
 def field_at(path: Path) -> FieldInfo | None:
-    """Return the field at a path, the list's for an item of a list; None where the key is a name."""
+    """Return the field at a path, the list's for an item of a list; None if the key is a name."""
     *before, last = (step for step in path if isinstance(step, str))
     return fields(before).get(last)
 
 
 def _named(annotation: object) -> object:
-    """Return what stands behind each name in a mapping of named things, beside keys of its own."""
+    """Return the type behind each name in a mapping of named things that also has keys of its own."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return behind_names(annotation)
     return get_args(annotation)[1]

@@ -1,4 +1,4 @@
-"""Turns pydantic's errors into findings in operators' words: what stands there, and what would be right."""
+"""Turns pydantic's errors into findings in operators' words: the present value, and the correction."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,7 @@ def _faulty(details: ErrorDetails) -> Path:
 
 
 def _is_consequence(details: ErrorDetails) -> bool:
-    """Tell whether a list is too short only because pydantic has dropped its wrong items, which are told."""
+    """Return whether a list is too short only because pydantic dropped wrong items, reported already."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
@@ -64,7 +64,7 @@ def _path(details: ErrorDetails) -> Path:
 
 
 def _is_name(details: ErrorDetails) -> bool:
-    """Tell whether a name is wrong that stands beside a mapping's own keys: there is no last step for it."""
+    """Return whether a name is wrong in a mapping that also has keys of its own: it has no last step."""
     path = _path(details)
     return details["type"] == "value_error" and details["input"] == path[-1] and field_at(path) is None
 

@@ -64,7 +64,7 @@ FOREIGN_KEYS: Final = {
 
 
 def misspelt(error: ValidationError) -> frozenset[Path]:
-    """Return the paths at which the keys would stand that were probably meant."""
+    """Return the paths of the keys that were probably meant."""
     unknown = (each["loc"] for each in error.errors(include_url=False) if each["type"] == "extra_forbidden")
     return frozenset((*path[:-1], meant) for path in unknown if (meant := meant_key(path)))
 
@@ -72,7 +72,7 @@ def misspelt(error: ValidationError) -> frozenset[Path]:
 def spelling(error: ValidationError) -> Mapping[Path, str]:
     """Return the key that was probably meant, by the path of the unknown one.
 
-    A key is left out where its value is a mapping and that of the key meant cannot be one, or the reverse.
+    A key is excluded if its value is a mapping and that of the intended key cannot be one, or the reverse.
     """
     unknown = (each for each in error.errors(include_url=False) if each["type"] == "extra_forbidden")
     found = ((each["loc"], meant_key(each["loc"]), isinstance(each["input"], dict)) for each in unknown)
@@ -80,7 +80,7 @@ def spelling(error: ValidationError) -> Mapping[Path, str]:
 
 
 def meant_key(path: Path) -> str | None:
-    """Return the key that was probably meant, None where nothing is similar.
+    """Return the key that was probably meant, None if nothing is similar.
 
     HAProxy's and keepalived's name for it counts before similar letters.
     """
@@ -90,5 +90,5 @@ def meant_key(path: Path) -> str | None:
 
 
 def keys_beside(path: Path) -> Mapping[str, FieldInfo]:
-    """Return the keys that may stand in the mapping in which this path's last key stands."""
+    """Return the possible keys of the mapping that contains this path's last key."""
     return fields([str(step) for step in path[:-1]])

@@ -6,7 +6,7 @@ from appliance.core.rollout.generations import Generation, Generations, TrackedW
 
 
 def abort(generations: Generations) -> list[Effect]:
-    """Kill the generation that was not committed, and forget it at once; harmless where there is none."""
+    """Kill the generation that was not committed, and forget it at once; harmless without one."""
     generation = generations.pending
     if generation is None:
         return []
@@ -15,14 +15,14 @@ def abort(generations: Generations) -> list[Effect]:
 
 
 def abort_by_command(generations: Generations, _event: Abort, _now: float) -> list[Effect]:
-    """Obey the command of the master."""
+    """Execute the command of the master."""
     return abort(generations)
 
 
 def exited_before_ready(
     generations: Generations, generation: Generation, worker: TrackedWorker, event: Exited, _now: float
 ) -> list[Effect]:
-    """Give the generation up: a worker that cannot start would not start at the second try either."""
+    """Give the generation up: a worker that cannot start would fail at a second try too."""
     del generation.workers[worker.id.index]  # it has no process any more that could be killed
     return _fail(generations, generation, f"worker {worker.id.index} {event.detail}")
 
@@ -30,7 +30,7 @@ def exited_before_ready(
 def late_before_ready(
     generations: Generations, generation: Generation, worker: TrackedWorker, _event: Expired, _now: float
 ) -> list[Effect]:
-    """Give the generation up: a worker hangs in its start."""
+    """Give the generation up: a worker hangs during its start."""
     reason = f"worker {worker.id.index} was not ready within {generations.timing.startup:g} s"
     return _fail(generations, generation, reason)
 

@@ -1,7 +1,7 @@
-"""Workers that outlived their master (orphans): taken over by the next one, with their sessions.
+"""Workers that outlived their master (orphans): the next master takes them over, with their sessions.
 
-A worker that accepts goes on to, until a generation of the new master does, or until the new master finds
-that the orphans have what is accepted now and goes on with them. A drain goes on to the deadline that it had.
+An accepting worker continues until a generation of the new master accepts, or the new master finds that the
+orphans have the accepted snapshot and keeps them. A drain continues to its deadline.
 """
 
 from dataclasses import replace
@@ -17,8 +17,7 @@ from appliance.core.rollout.timing import Timing
 def adopt(generations: Generations, event: Adopt, now: float) -> list[Effect]:
     """Take over a generation.
 
-    Where none of its workers accepts, those that are ready belong to a change that was never committed, and
-    end.
+    If none of its workers accepts, its ready ones belong to a change that was never committed, and end.
     """
     accepts = any(orphan.state is WorkerState.ACCEPTING for orphan in event.orphans)
     generation = Generation(
@@ -58,7 +57,7 @@ def _tracked(generation: int, orphan: Orphan, timing: Timing, now: float) -> Tra
 def answered(
     generations: Generations, generation: Generation, known: TrackedWorker, event: OrphanAnswered, now: float
 ) -> list[Effect]:
-    """Believe what a silent orphan says of itself; what it was told meanwhile waits for it in a queue."""
+    """Use a silent orphan's report of itself; orders sent to it meanwhile are waiting in its queue."""
     orphan, timing = event.orphan, generations.timing
     if known.state is WorkerState.DRAINING and orphan.state is not WorkerState.DRAINING:
         # It has not read the order to drain yet.
@@ -71,7 +70,7 @@ def answered(
 
 
 def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
-    """Go on with the newest generation that accepts, and start workers in its empty places."""
+    """Continue with the newest generation that accepts, and start workers in its empty places."""
     generation = generations.accepting
     if generation is None:
         return []
@@ -92,7 +91,7 @@ def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
 def _go_on(
     generations: Generations, generation: Generation, worker: TrackedWorker, now: float
 ) -> list[Effect]:
-    """Complete what the dead master began: a commit in whose middle it died, a snapshot half applied."""
+    """Complete what the dead master began: a commit that it died in, a snapshot half applied."""
     if worker.state is WorkerState.READY:
         return worker_steps.tell_to_accept(generation, worker, generations.timing, now)
     if worker.state is WorkerState.ACCEPTING and worker.applied != generation.snapshot:

@@ -1,7 +1,7 @@
-"""Generations that end: they accept no more, their sessions finish, and the number that may do so is bounded.
+"""Draining generations: they accept nothing more, their sessions finish, and their number is limited.
 
 Each draining generation is a whole set of processes with its memory. An operator who reloads every minute
-while sessions last for hours would fill the machine, so that the oldest is cut when there are too many.
+while sessions last for hours would fill the machine, so the oldest is cut when there are too many.
 """
 
 from appliance.core.rollout.effects import Effect, GenerationCut, GenerationDraining, GenerationGone
@@ -23,7 +23,7 @@ def drain_older(generations: Generations, generation: Generation, now: float) ->
 
 
 def retire(generations: Generations, event: Retire, now: float) -> list[Effect]:
-    """Drain everything that was committed within so many seconds; what ends earlier keeps its deadline."""
+    """Drain everything that was committed within so many seconds; earlier deadlines stay."""
     end = now + event.within
     return aborting.abort(generations) + [
         effect
@@ -34,7 +34,7 @@ def retire(generations: Generations, event: Retire, now: float) -> list[Effect]:
 
 
 def cut_surplus(generations: Generations, now: float) -> list[Effect]:
-    """End the oldest draining generations, where more drain than the configuration allows."""
+    """End the oldest draining generations if more drain than the configuration allows."""
     draining = [each for each in generations.in_state(GenerationState.DRAINING) if not each.cut]
     surplus = draining[: max(0, len(draining) - generations.drain_settings.max_draining)]
     return [effect for generation in surplus for effect in _cut(generations, generation, now)]
@@ -43,7 +43,7 @@ def cut_surplus(generations: Generations, now: float) -> list[Effect]:
 def exited_while_draining(
     generations: Generations, generation: Generation, worker: TrackedWorker, _event: Exited, _now: float
 ) -> list[Effect]:
-    """Forget a worker that has drained: nobody takes its place."""
+    """Forget a worker that has drained: no other takes its place."""
     del generation.workers[worker.id.index]
     return forget_if_empty(generations, generation)
 

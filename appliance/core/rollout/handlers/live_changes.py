@@ -1,7 +1,7 @@
-"""Snapshots that running workers apply: told, applied, or refused and told again.
+"""Snapshots that running workers apply: ordered, applied, or refused and ordered again.
 
-Every worker has said before the commit that it could (`check`), so a refusal is rare: the file of the
-snapshot cannot be read at that moment, or the machine has become short of something.
+Every worker has confirmed before the commit that it could (`check`), so a refusal is rare: the file of the
+snapshot cannot be read at that moment, or the machine is short of something.
 """
 
 from typing import Final
@@ -13,11 +13,11 @@ from appliance.core.rollout.handlers import draining, worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerState
 
 _MOST_REFUSALS: Final = 3
-"""Refusals of one snapshot after which a worker is replaced by another, which starts with it."""
+"""Refusals of one snapshot after which a new worker, which starts with it, replaces this one."""
 
 
 def apply_live(generations: Generations, event: ApplyLive, now: float) -> list[Effect]:
-    """Have every worker that serves apply a snapshot; those that start get it before they accept."""
+    """Have every serving worker apply a snapshot; starting ones get it before they accept."""
     generations.drain_settings = event.drain_settings
     effects: list[Effect] = []
     for generation in generations.in_state(*COMMITTED):
@@ -36,7 +36,7 @@ def applied(
     event: SnapshotApplied,
     _now: float,
 ) -> list[Effect]:
-    """Note which snapshot a worker works by."""
+    """Store which snapshot a worker uses."""
     worker.applied, worker.refusal = event.snapshot, ""
     return []
 
@@ -50,7 +50,7 @@ def refused_before_accepting(
 ) -> list[Effect]:
     """Kill a worker that accepts nothing yet: no connection is lost, and its replacement starts with it."""
     if worker.snapshot != event.snapshot:
-        return []  # it was told another one since
+        return []  # it has a newer order
     _note_refusal(worker, event)
     refused = WorkerRefused(worker=worker.id, reason=event.reason, delay=None)
     return [refused, *worker_steps.kill(worker)]
@@ -63,9 +63,9 @@ def refused(
     event: SnapshotRefused,
     now: float,
 ) -> list[Effect]:
-    """Tell a worker again after a pause; after several refusals start another one beside it."""
+    """Order a worker again after a pause; after several refusals start another one alongside."""
     if worker.snapshot != event.snapshot:
-        return []  # it was told another one since
+        return []  # it has a newer order
     _note_refusal(worker, event)
     if worker.refusals < _MOST_REFUSALS:
         delay = generations.timing.backoff(worker.refusals)
@@ -82,7 +82,7 @@ def _note_refusal(worker: TrackedWorker, event: SnapshotRefused) -> None:
 def _start_successor(
     generations: Generations, generation: Generation, worker: TrackedWorker, now: float
 ) -> list[Effect]:
-    """Start another worker; the old one holds sessions and serves until that accepts."""
+    """Start another worker; the old one holds sessions and serves until the new one accepts."""
     if worker.successor is not None:
         return []
     worker.successor = generation.free_index(worker.id.index)

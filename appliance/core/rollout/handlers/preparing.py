@@ -1,8 +1,8 @@
-"""A generation from its start to the moment when all its workers accept: two phases, so that one can say no.
+"""A generation from its start until all its workers accept, in two phases, so that any program can refuse.
 
-Everything that can fail is done before the commit, while the old generation serves on: the new workers are
+Everything that can fail is done before the commit, while the old generation still serves: the new workers are
 started, read their configuration and hold the listening sockets. After the commit nothing may fail any more,
-so a worker that dies then is replaced, and the older generations serve until the replacement accepts too.
+so a worker that then dies is replaced, and the older generations serve until the replacement accepts too.
 """
 
 from appliance.core.rollout.effects import Effect, GenerationAccepting, GenerationReady
@@ -30,7 +30,7 @@ def prepare(generations: Generations, event: Prepare, now: float) -> list[Effect
 def ready(
     _generations: Generations, generation: Generation, worker: TrackedWorker, _event: Ready, _now: float
 ) -> list[Effect]:
-    """Have a worker wait for the commit; the generation is ready with the last of them."""
+    """Have a worker wait for the commit; the generation is ready with its last worker."""
     worker.move(WorkerMove.READY)
     if not generation.all_in(WorkerState.READY):
         return []
@@ -51,7 +51,7 @@ def commit(generations: Generations, event: Commit, now: float) -> list[Effect]:
     (generation,) = generations.in_state(GenerationState.READY)
     generations.drain_settings = event.drain_settings
     generation.move(GenerationMove.COMMIT)
-    # A worker that died since it was ready is told when its replacement is: nothing drains before.
+    # For a worker that died since it was ready, its replacement gets the order: nothing drains before.
     waiting = [each for each in generation.workers.values() if each.state is WorkerState.READY]
     told = [
         effect
@@ -86,7 +86,7 @@ def accepted(
 def _drain_predecessors(
     generations: Generations, generation: Generation, worker: TrackedWorker, now: float
 ) -> list[Effect]:
-    """Drain the workers that refused a snapshot, and in whose stead this one was started."""
+    """Drain the workers that refused a snapshot, and that this one replaces."""
     replaced = [each for each in generation.workers.values() if each.successor == worker.id.index]
     within = generations.drain_settings.drain
     return [

@@ -1,4 +1,4 @@
-"""Workers that die or hang, of a generation that is to serve: killed where they hang, and started again.
+"""Workers of a serving generation that die or hang: killed if they hang, and started again.
 
 The first replacement comes at once, so that a single crash costs nothing; after that the pause doubles, so
 that workers that die at once do not keep a processor busy with starting.
@@ -36,5 +36,5 @@ def start_again(
 def kill_stuck(
     _generations: Generations, _generation: Generation, worker: TrackedWorker, _event: Expired, _now: float
 ) -> list[Effect]:
-    """Kill a worker that did not do in time what it was told; its death decides about a replacement."""
+    """Kill a worker that did not execute its order in time; its death decides on a replacement."""
     return [WorkerStuck(worker.id, worker.state), *worker_steps.kill(worker)]

@@ -1,4 +1,4 @@
-"""What is done with one worker: started, told to accept, to apply a snapshot or to drain, and killed."""
+"""Steps with one worker: start, order to accept, to apply a snapshot or to drain, and kill."""
 
 from typing import assert_never
 
@@ -9,16 +9,16 @@ from appliance.core.rollout.timing import Timing
 
 
 def spawn_at(generation: Generation, index: int, timing: Timing, now: float) -> list[Effect]:
-    """Start a worker at an index that nobody has."""
+    """Start a worker at an unused index."""
     worker = TrackedWorker(id=WorkerId(generation.number, index), state=WorkerState.WAITING)
     generation.workers[index] = worker
     return spawn(generation, worker, timing, now)
 
 
 def spawn(generation: Generation, worker: TrackedWorker, timing: Timing, now: float) -> list[Effect]:
-    """Start the process of a worker that waits for it."""
+    """Start the process of a waiting worker."""
     worker.move(WorkerMove.START, deadline=now + timing.startup)
-    worker.snapshot = worker.applied = generation.snapshot  # it starts with it or not at all
+    worker.snapshot = worker.applied = generation.snapshot  # it starts with this one or not at all
     worker.accepting_since, worker.retry_at, worker.refusals = None, None, 0
     return [Spawn(worker=worker.id, snapshot=generation.snapshot, workers=generation.size)]
 
@@ -40,9 +40,9 @@ def tell_to_apply(worker: TrackedWorker, snapshot: int) -> list[Effect]:
 def drain(
     generation: Generation, worker: TrackedWorker, within: float, timing: Timing, now: float
 ) -> list[Effect]:
-    """End a worker within so many seconds, or earlier where it drains already.
+    """End a worker within so many seconds, or earlier if it drains already.
 
-    One that never accepted has no session that could be lost, and is killed at once.
+    One that never accepted has no sessions to lose, and is killed at once.
     """
     match worker.state:
         case WorkerState.WAITING:
