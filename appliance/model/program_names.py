@@ -27,7 +27,7 @@ STATS: Final = "stats"
 """The program that shows what the others do; no traffic depends on it."""
 
 LINGER: Final = "linger"
-"""The program that steers packets of connections to their node when a virtual IP has moved."""
+"""The program that forwards packets of connections to their node when a virtual IP has moved."""
 
 VRRP: Final = "vrrp"
 """The program that serves the virtual IPs."""

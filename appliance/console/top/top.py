@@ -17,7 +17,7 @@ from appliance.console.top.terminal import require_terminal
 from appliance.core.status.headline import headline
 from appliance.core.top.layout import Scene, report
 from appliance.core.top.sample import Sample
-from appliance.core.top.screen_state import Place, ScreenState
+from appliance.core.top.screen_state import ListPosition, ScreenState
 from appliance.core.top.tables import Order, filtered, ordered
 from appliance.core.top.views import View, column_names, table
 from appliance.model.paths import Paths
@@ -82,7 +82,7 @@ def top(  # one for each option
 def _state(view: str | None, sort: str | None, words: str) -> ScreenState:
     begun = ScreenState(filter=words)
     if view is not None:
-        begun = replace(begun, place=Place(view=View(view)))
+        begun = replace(begun, place=ListPosition(view=View(view)))
     if sort is None:
         return begun
     columns = {name for each in View for name in column_names(each)}

@@ -25,7 +25,7 @@ class ProxyKind(StrEnum):
     SERVER = "SERVER"
 
 
-Place = tuple[ProxyKind, str, str]
+RowKey = tuple[ProxyKind, str, str]
 """A frontend, a pool, or a server of a pool; the last part is "" for the first two."""
 
 
@@ -76,21 +76,21 @@ class Activity:
     """The trends of all places, from repeated looks at their counters; times are Unix seconds."""
 
     def __init__(self) -> None:
-        self._seen: dict[Place, _Seen] = {}
+        self._seen: dict[RowKey, _Seen] = {}
 
-    def look(self, counted: Mapping[Place, Counted], now: float) -> None:
+    def look(self, counted: Mapping[RowKey, Counted], now: float) -> None:
         """Process the present counters; places that are gone are forgotten."""
         for place in self._seen.keys() - counted.keys():
             del self._seen[place]
         for place, each in counted.items():
             self._look_at(place, each, now)
 
-    def trend(self, place: Place) -> Trend:
+    def trend(self, place: RowKey) -> Trend:
         """Return the trend of a place, an empty one if it is new."""
         seen = self._seen.get(place)
         return seen.trend if seen else Trend()
 
-    def _look_at(self, place: Place, counted: Counted, now: float) -> None:
+    def _look_at(self, place: RowKey, counted: Counted, now: float) -> None:
         seen = self._seen.get(place)
         if seen is None:
             none = Counted(current=0, total=0)
@@ -126,7 +126,7 @@ def _means(counted: Counted, before: Counted) -> tuple[float, float, float]:
     )
 
 
-def counted(status: Status) -> dict[Place, Counted]:
+def counted(status: Status) -> dict[RowKey, Counted]:
     """Return the counters of all frontends, pools and servers of a status."""
     found = {
         (ProxyKind.FRONTEND, each.name, ""): Counted(current=each.current, total=each.total)

@@ -1,7 +1,7 @@
-"""To which node to steer packets that belong to no connection of this node, by the nodes' reports.
+"""To which node to forward packets that belong to no connection of this node, by the nodes' reports.
 
 A packet from a client goes to the node that serves the address, otherwise to the one that left it last. A
-packet that another node has steered here goes only to a node that left the address earlier than this one, and
+packet that another node has forwarded goes only to a node that left the address earlier than this one, and
 never back. So it travels from node to node backwards through the times of their service, and never in a
 circle, even while a node does not know yet that another one serves the address.
 """
@@ -15,9 +15,9 @@ from appliance.core.linger.served_addresses import ServedAddress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hops:
-    """To which node packets of an address go: those of clients, and those that another node has steered here.
+    """To which node packets of an address go: those of clients, and those that another node has forwarded.
 
-    `led` is by the MAC of the node that has steered the packet, and the address.
+    `led` is by the MAC of the node that has forwarded the packet, and the address.
     """
 
     direct: Mapping[str, str]
@@ -27,7 +27,7 @@ class Hops:
 def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress], *, nodes: Iterable[bytes]) -> Hops:
     """Return where packets go; `served` are our own addresses.
 
-    `nodes` are the MACs of the nodes that may steer packets here.
+    `nodes` are the MACs of the nodes that may forward packets here.
     """
     ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
     direct = {each.address: each.node for each in ordered}

@@ -1,8 +1,8 @@
 """When a node knows which nodes have a virtual IP's connections, and so may take over from a living node.
 
-It has received the active node's reports, and that node has received its own: it then steers unknown packets
-there, and the other node keeps the address for it. Or no active node runs this protocol: after more reports
-than could get lost, there is nothing to learn.
+It has received the active node's reports, and that node has received its own: it then forwards unknown
+packets there, and the other node keeps the address for it. Or no active node runs this protocol: after more
+reports than could get lost, there is nothing to learn.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,12 +1,12 @@
-"""The nftables rules that steer packets of another node's connections there, in the language of nft(8).
+"""The nftables rules that forward packets of another node's connections there, in the language of nft(8).
 
 `dup` sends a packet unchanged to the MAC of another node. The original is dropped before it becomes a
 connection in the kernel's table, so no state is kept here, no packet is forwarded in the sense of the
 sysctls, and no route is touched. Elements have a time-out, which the program renews: without the program, the
-rules soon steer nothing.
+rules soon forward nothing.
 
 The guard is a second table with the same elements. It belongs to our process, so that no flush by another
-program affects it. It comes after the first table, and does not see what that one has steered.
+program affects it. It comes after the first table, and does not see what that one has forwarded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_linger"
 GUARD: Final = "lb_linger_guard"
-"""The table that steers packets while another program has flushed the first one."""
+"""The table that forwards packets while another program has flushed the first one."""
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
 RENEWED_SETTLED: Final = 0.5
@@ -46,7 +46,7 @@ _VRRP: Final = 112  # RFC 9568, section 5.1.1.4
 class Elements:
     """The data of the rules: our virtual addresses, where packets go, the MACs of the other nodes.
 
-    An unknown packet of an address that is `settled` may be reset, though another node has steered it here.
+    An unknown packet of an address that is `settled` may be reset, though another node has forwarded it here.
     """
 
     addresses: tuple[str, ...]
@@ -66,7 +66,7 @@ def make(
 ) -> str:
     """Return the script that makes the table with the rules of these interfaces; elements stay.
 
-    `entrances` are the interfaces where packets arrive, each with the one from which they are steered to
+    `entrances` are the interfaces where packets arrive, each with the one from which they are forwarded to
     other nodes. `port` is that of the nodes' reports, `times` are the seconds of
     `ended_connections.time_outs`.
 
@@ -160,7 +160,7 @@ def _leading(
     priority: int,
     begun: str,
 ) -> list[str]:
-    """Return the rules that steer packets in a table; `begun` is the rule for a connection's first packet."""
+    """Return the rules of a table that forward packets; `begun` is that for a connection's first packet."""
     kind, name, places = _TYPES[family], f"{family.value} {table}", tuple(entrances)
     ends = f"{kind} . inet_service . {kind} . inet_service"
     return [

@@ -1,6 +1,6 @@
-"""Which peers are not on the segment of a virtual IP: their connections cannot be steered to them.
+"""Which peers are not on the segment of a virtual IP: their connections cannot be forwarded to them.
 
-A packet is steered unchanged, by the MAC of the node that has its connection. A router on the way would see
+A packet is forwarded unchanged, by the MAC of the node that has its connection. A router on the way would see
 the virtual IP as its destination, and send it back.
 """
 

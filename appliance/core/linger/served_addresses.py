@@ -2,7 +2,7 @@
 
 An address that was served is kept for at least a few seconds: neighbours still send to the old node, and the
 connections that they open there must not be lost. It is given up when no connection is left, or when no node
-steers packets here: a successor that is no appliance, such as keepalived, resets the connections. At the
+forwards packets here: a successor that is no appliance, such as keepalived, resets the connections. At the
 deadline the remaining connections are cut first: as long as the address is here, both ends can be notified.
 """
 

@@ -48,10 +48,10 @@ _Command = TypeVar("_Command", bound=CommandEvent)
 WorkerHandler = Callable[[Generations, Generation, TrackedWorker, _WorkerEvent, float], list[Effect]]
 CommandHandler = Callable[[Generations, _Command, float], list[Effect]]
 
-Place = tuple[GenerationState, WorkerState]
+States = tuple[GenerationState, WorkerState]
 """The states of a worker's generation and of the worker."""
 
-WorkerTable = Mapping[Place, WorkerHandler[_WorkerEvent]]
+WorkerTable = Mapping[States, WorkerHandler[_WorkerEvent]]
 CommandTable = Mapping[GenerationState | None, CommandHandler[_Command]]
 """By the state of the generation that was not committed, or None."""
 

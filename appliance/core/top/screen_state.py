@@ -28,7 +28,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ListPosition:
     """A list to which one can return: `pool` None is that of all pools, `selected` a row's key."""
 
     view: View
@@ -45,8 +45,8 @@ class ScreenState:
     is the top line of it.
     """
 
-    place: Place = Place(view=View.SERVERS)
-    before: tuple[Place, ...] = ()
+    place: ListPosition = ListPosition(view=View.SERVERS)
+    before: tuple[ListPosition, ...] = ()
     mode: Mode = Mode.LIST
     orders: Mapping[View, Order] = field(default_factory=dict)
     filter: str = ""
@@ -90,7 +90,7 @@ def pressed(state: ScreenState, key: str, shown: Shown) -> ScreenState:
 
 
 def _to_view(state: ScreenState, view: View) -> ScreenState:
-    return replace(state, place=Place(view=view), before=())
+    return replace(state, place=ListPosition(view=view), before=())
 
 
 def _turn(step: int) -> Callable[[ScreenState, Shown], ScreenState]:
@@ -117,7 +117,7 @@ def _open(state: ScreenState, shown: Shown) -> ScreenState:
     if pool is None or state.view is not View.POOLS:
         return _why(state, shown)
     here = replace(state.place, selected=key)
-    return replace(state, place=Place(view=View.SERVERS, pool=pool), before=(*state.before, here))
+    return replace(state, place=ListPosition(view=View.SERVERS, pool=pool), before=(*state.before, here))
 
 
 def _selected_key(state: ScreenState, shown: Shown) -> str | None:

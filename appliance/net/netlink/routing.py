@@ -32,7 +32,7 @@ _NOT_HERE: Final = frozenset({errno.EAFNOSUPPORT, errno.EOPNOTSUPP})
 _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 
 Routed = VirtualRoute | VirtualRule
-Place = tuple[str, int, int] | VirtualRule
+RouteKey = tuple[str, int, int] | VirtualRule
 """Of what the kernel has one: network, table and metric of a route, or the whole of a rule."""
 
 
@@ -50,10 +50,10 @@ class Routing:
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
-        self._held: dict[Place, Routed] = {}
+        self._held: dict[RouteKey, Routed] = {}
         self._foreign: set[Routed] = set()
 
-    def present(self) -> Mapping[Place, Routed]:
+    def present(self) -> Mapping[RouteKey, Routed]:
         """Return those of ours that are there now; of a route nothing but its place."""
         found: list[Routed] = []
         for family in _FAMILIES:
@@ -145,7 +145,7 @@ class Routing:
         return list(outcomes.items())
 
 
-def place(routed: Routed) -> Place:
+def place(routed: Routed) -> RouteKey:
     """Return of what the kernel can have only this one."""
     return routed.place if isinstance(routed, VirtualRoute) else routed
 

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.core.rollout import event_tables
 from appliance.core.rollout.effects import Unexpected
-from appliance.core.rollout.event_tables import FORGOTTEN, CommandTable, Place, WorkerTable, late
+from appliance.core.rollout.event_tables import FORGOTTEN, CommandTable, States, WorkerTable, late
 from appliance.core.rollout.events import (
     Abort,
     Accepted,
@@ -58,7 +58,7 @@ COMMAND_TABLES: dict[CommandEvent, CommandTable] = {
 }
 
 
-def rollout(place: Place | None) -> Rollout:
+def rollout(place: States | None) -> Rollout:
     """Return a machine with one worker in a state, None for none."""
     machine = Rollout(drain_settings=SETTINGS)
     if place is not None:
@@ -68,7 +68,7 @@ def rollout(place: Place | None) -> Rollout:
     return machine
 
 
-def drawn() -> set[Place]:
+def drawn() -> set[States]:
     """Return the states together that the docstring lists."""
     rows = re.findall(r"^    ([A-Z]+) +([A-Z ]+)$", event_tables.__doc__ or "", re.MULTILINE)
     return {
@@ -88,7 +88,7 @@ def test_the_states_that_the_docstring_lists_are_those_of_the_tables() -> None:
 
 @pytest.mark.parametrize("event", WORKER_TABLES, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("place", PLACES, ids="-".join)
-def test_an_event_that_cannot_come_is_reported(event: WorkerEvent, place: Place) -> None:
+def test_an_event_that_cannot_come_is_reported(event: WorkerEvent, place: States) -> None:
     """It changes nothing; one that is in its table is handled, in every state that it is there for."""
     machine = rollout(place)
     effects = machine.handle(event, now=1.0)

@@ -16,7 +16,7 @@ from appliance.core.top.keys import Mode
 from appliance.core.top.layout import ASCII, UNICODE, Line, Scene, Terminal, lines, report, shown
 from appliance.core.top.rates import counters, looked
 from appliance.core.top.sample import Sample
-from appliance.core.top.screen_state import Place, ScreenState, Shown
+from appliance.core.top.screen_state import ListPosition, ScreenState, Shown
 from appliance.core.top.tables import Order, Style
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, column_names, table
@@ -155,7 +155,7 @@ def test_nothing_is_known_before_the_second_look():
 )
 def test_views(view: View, parts: list[str]):
     """Each of them shows what it is for; letters that would confuse a terminal are replaced."""
-    made = scene(place=Place(view=view))
+    made = scene(place=ListPosition(view=view))
     seen = "\n".join(map(text, lines(made, Terminal(width=200, height=24, glyphs=UNICODE))))
     assert [each for each in parts if each not in seen] == []
 
@@ -169,7 +169,7 @@ def test_a_full_frontend_and_one_without_ends():
 
 def test_a_pool_s_servers():
     """Only those, and the view says whose they are; a pool is that of one frontend, too."""
-    seen = page(scene(place=Place(view=View.SERVERS, pool="routers")))
+    seen = page(scene(place=ListPosition(view=View.SERVERS, pool="routers")))
     assert "[3 servers of routers]" in seen
     assert "masters/m0" not in seen
     assert [row.key for row in table(View.FRONTENDS, SIGHT, pool="masters").rows] == ["proxy-api/kube-api"]
@@ -201,7 +201,7 @@ def test_texts():
 
 def test_rows_below_the_page():
     """The selected one is always seen."""
-    made = scene(place=Place(view=View.SERVERS, selected="routers/r0"))
+    made = scene(place=ListPosition(view=View.SERVERS, selected="routers/r0"))
     seen = lines(made, Terminal(width=80, height=9))
     marked = [text(line) for line in seen if any(span.style is Style.SELECTED for span in line)]
     assert [each.split()[0] for each in marked] == ["routers/r0"]
@@ -210,7 +210,7 @@ def test_rows_below_the_page():
 
 def test_what_keys_refer_to():
     """Rows in their order, the pools that they open, how many fit; of a text its lines."""
-    known = shown(scene(place=Place(view=View.POOLS)), Terminal(width=80, height=24))
+    known = shown(scene(place=ListPosition(view=View.POOLS)), Terminal(width=80, height=24))
     assert (known.rows, known.pools) == (("masters", "routers"), {"masters": "masters", "routers": "routers"})
     assert known.columns == column_names(View.POOLS)
     assert known.page == 24 - 5 - 2
@@ -247,7 +247,7 @@ def test_sizes_as_text():
 states = st.builds(
     ScreenState,
     place=st.builds(
-        Place,
+        ListPosition,
         view=st.sampled_from(View),
         pool=st.none() | st.just("masters"),
         selected=st.none() | st.sampled_from(["masters/m1", "routers", "api"]),

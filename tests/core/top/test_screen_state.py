@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.core.top.keys import KEYS, Action, Mode, help_lines
-from appliance.core.top.screen_state import Place, ScreenState, Shown, pressed, selected
+from appliance.core.top.screen_state import ListPosition, ScreenState, Shown, pressed, selected
 from appliance.core.top.tables import Order
 from appliance.core.top.views import View, column_names
 
@@ -20,7 +20,7 @@ SHOWN = Shown(
     page=2,
     lines=9,
 )
-LIST = ScreenState(place=Place(view=View.POOLS))
+LIST = ScreenState(place=ListPosition(view=View.POOLS))
 
 
 def after(*keys: str, state: ScreenState = LIST, shown: Shown = SHOWN) -> ScreenState:
@@ -64,14 +64,14 @@ def test_views():
     assert after("tab").view is View.SERVERS
     assert after("left").view is View.FRONTENDS
     assert after("left", "back-tab").view is View.PROGRAMS
-    assert after("end", "right", "left").place == Place(view=View.POOLS)
+    assert after("end", "right", "left").place == ListPosition(view=View.POOLS)
 
 
 def test_a_pool_is_opened_and_left():
     """Its servers are shown, and Escape leads back to the row."""
     opened = after("down", "enter")
-    assert opened.place == Place(view=View.SERVERS, pool="b")
-    assert after("escape", state=opened).place == Place(view=View.POOLS, selected="b")
+    assert opened.place == ListPosition(view=View.SERVERS, pool="b")
+    assert after("escape", state=opened).place == ListPosition(view=View.POOLS, selected="b")
     assert after("tab", state=opened).before == ()
 
 
