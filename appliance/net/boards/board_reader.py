@@ -91,7 +91,7 @@ class BoardReader:
         this periodically.
         """
         with contextlib.suppress(FileNotFoundError):
-            if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116 # often asked; no object for it
+            if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116  # often asked; no object for it
                 self._open()
                 return True
         return False
@@ -107,11 +107,11 @@ class BoardReader:
         """Return the content of the half that the pointer names; None if incomplete or another publish's."""
         at = HEADER + (pointer & 1) * self._stride
         start = at + HALF.size
-        numbers: bytes = self._map[at:start]  # type: ignore[index] # open since __init__
+        numbers: bytes = self._map[at:start]  # type: ignore[index]  # open since __init__
         sequence, changes, length, checksum = HALF.unpack(numbers)
         if sequence != pointer or length > self.capacity:
             return None
-        payload: bytes = self._map[start : start + length]  # type: ignore[index] # the same
+        payload: bytes = self._map[start : start + length]  # type: ignore[index]  # the same
         if checksum_of(numbers[: NUMBERS.size], payload) != checksum:
             return None
         return Published(payload, changes)

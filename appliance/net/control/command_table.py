@@ -45,6 +45,6 @@ class CommandTable(Generic[HandlerType]):
             return run(handler, question)
         except ControlError as error:
             return bad(str(error))
-        except Exception as error:  # noqa: BLE001 # a bug in one command must not end the program; it is reported
+        except Exception as error:  # noqa: BLE001  # a bug in one command must not end the program; it is reported
             self._on_error(question.command, error)
             return bad(f"{question.command}: {type(error).__name__}: {error}")

@@ -18,7 +18,7 @@ from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.status_answer import Status, StatusAnswerError
 
 
-class ControlUnavailable(Exception):  # noqa: N818 # a state of the other side, not a mistake of ours
+class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
     """The program does not answer: it is not running, it exited, or it exceeded the time-out."""
 
 

@@ -17,7 +17,7 @@ _LET_IN: Final = 0o2750
 _ALONE: Final = 0o700
 
 
-class ReadersRefused(Exception):  # noqa: N818 # a state of the machine, not a mistake of ours
+class ReadersRefused(Exception):  # noqa: N818  # a state of the machine, not a mistake of ours
     """The group cannot get access; has the reason."""
 
 

@@ -79,7 +79,7 @@ def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
     try:
         return read(paths.accepted)
     except SnapshotError as error:
-        log.error("snapshot-unreadable", reason=str(error))  # noqa: TRY400 # a damaged file is no bug
+        log.error("snapshot-unreadable", reason=str(error))  # noqa: TRY400  # a damaged file is no bug
         return readable(paths.last_good)
 
 

@@ -33,7 +33,7 @@ _KINDS: Final = (
 )
 
 
-class FileUnusable(Exception):  # noqa: N818 # a state of the file, not a mistake of ours
+class FileUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
     """A path cannot be read as a file; has the reason, without the path."""
 
 

@@ -9,7 +9,7 @@ from gevent.socket import getaddrinfo
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.listening.bind_refusals import BindRefused
 
-_EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104 # compared only
+_EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104  # compared only
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def covers(wide: Address, narrow: Address) -> bool:
     """Return whether a wildcard also takes the connections of another address of its port."""
     if wide.port != narrow.port or wide == narrow:
         return False
-    return wide.host == "::" or (wide.host == "0.0.0.0" and narrow.family == socket.AF_INET)  # noqa: S104 # compared only
+    return wide.host == "::" or (wide.host == "0.0.0.0" and narrow.family == socket.AF_INET)  # noqa: S104  # compared only
 
 
 def same_or_covers(wide: Address, narrow: Address) -> bool:

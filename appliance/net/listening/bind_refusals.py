@@ -25,7 +25,7 @@ class BindProblem:
         return f"{self.bind}: {self.reason}"
 
 
-class BindRefused(Exception):  # noqa: N818 # an outcome, which becomes a BindProblem
+class BindRefused(Exception):  # noqa: N818  # an outcome, which becomes a BindProblem
     """A bind failed; the message has the reason."""
 
 

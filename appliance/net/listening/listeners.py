@@ -201,7 +201,7 @@ class Listeners:
                     raise BindRefused(reason(address.port, error)) from error
                 notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
                 if address.host == "::":
-                    reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104 # asked for
+                    reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for
         return tuple(reserved)
 
     def _reserve_address(
@@ -213,7 +213,7 @@ class Listeners:
 
     def _bind(self, address: Address, fresh: set[Address], *, early: bool) -> None:
         # A bind that changes from `0.0.0.0` to `::` keeps its IPv4 socket, with its queued clients.
-        dual = Address("0.0.0.0", address.port) not in self._sockets  # noqa: S104 # compared only
+        dual = Address("0.0.0.0", address.port) not in self._sockets  # noqa: S104  # compared only
         try:
             bound = listening(address, dual=dual, early=early)
         except OSError as error:

@@ -85,7 +85,7 @@ def bound_socket(address: Address, *, dual: bool, early: bool, shared: bool = Fa
             listener.setsockopt(*_FREE_BIND[address.family], 1)
         # If several workers are woken for one connection, all but one find nothing to accept. O_NONBLOCK
         # belongs to the open file, which all of them share (open(2)).
-        listener.setblocking(False)  # noqa: FBT003 # its only parameter
+        listener.setblocking(False)  # noqa: FBT003  # its only parameter
         with side_by_side(*([listener] if shared else [])):
             listener.bind(address.sockaddr)
     except OSError:

@@ -34,7 +34,7 @@ def removed_addresses(before: Snapshot | None, after: Snapshot, paths: Paths) ->
 
 
 def _own(paths: Paths) -> frozenset[str]:
-    from appliance.net.netlink.addresses import Addresses  # noqa: PLC0415 # netlink, for this case only
+    from appliance.net.netlink.addresses import Addresses  # noqa: PLC0415  # netlink, for this case only
     from appliance.net.netlink.owned_addresses import OwnedAddresses  # noqa: PLC0415
 
     try:

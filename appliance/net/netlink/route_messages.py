@@ -96,7 +96,7 @@ def decode_route(message: Message) -> VirtualRoute | None:
             return None
         found = rtmsg(message.data)
         found.decode()
-        everywhere = "::" if found["family"] == AF_INET6 else "0.0.0.0"  # noqa: S104 # a network, no socket
+        everywhere = "::" if found["family"] == AF_INET6 else "0.0.0.0"  # noqa: S104  # a network, no socket
         to = ip_network(f"{found.get_attr('RTA_DST') or everywhere}/{found['dst_len']}")
         metric = found.get_attr("RTA_PRIORITY") or 0
         return VirtualRoute(

@@ -16,7 +16,7 @@ _ATTRIBUTE: Final = struct.Struct("=HH")
 _KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
 
 
-class DamagedMessage(Exception):  # noqa: N818 # it is the message that is damaged
+class DamagedMessage(Exception):  # noqa: N818  # it is the message that is damaged
     """An unreadable message of the kernel."""
 
 

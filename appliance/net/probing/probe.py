@@ -71,7 +71,7 @@ _SHORTAGES: Final = frozenset(
 """Refusals of this machine's own kernel: no free port, no memory, no descriptor (HAProxy's SOCKERR)."""
 
 
-class ProbeImpossible(Exception):  # noqa: N818 # a state of this machine, not a mistake
+class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not a mistake
     """This machine could not make the check, for lack of a port or memory: the server is not judged."""
 
 
