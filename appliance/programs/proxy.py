@@ -146,7 +146,7 @@ class Proxy:
         self._wait(lambda: self._signals >= until or not len(master.workers))
 
     def _withdraw_redirects(self) -> None:
-        """Have the rules that lead here removed while we accept; without `redirect` there are none."""
+        """Make `redirect` remove the rules that lead here, while we accept; without it there are none."""
         current = self._state.current
         group = current.group(self._state.group) if current else None
         if group is None or not any(each.redirect for each in group.frontends):

@@ -93,7 +93,7 @@ def _wait_for(lock: IO[str]) -> None:
 
 
 def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
-    """Log why the program cannot run, and remove the addresses of an earlier run: nobody advertises them."""
+    """Log why the program cannot run, and remove an earlier run's addresses: no program advertises them."""
     where = str(error.filename or paths.runtime)
     log.error("cannot-start", path=where, reason=error.strerror or str(error))
     vrrp_leftovers.remove_all(paths, log)

@@ -28,8 +28,8 @@ _LOOK_AGAIN: Final = 1.0  # seconds between two checks that the file still exist
 class BoardWriter:
     """The one writer of a board. What the last writer of the path published stays readable.
 
-    On a full file system it goes on with the last writer's file. Where there is none either, nothing is
-    published, and `publish` raises until there is room.
+    On a full file system the last writer's file is used. Without one, nothing is published, and `publish`
+    raises until there is room.
     """
 
     def __init__(self, path: Path, *, capacity: int = 4096) -> None:

@@ -135,6 +135,6 @@ def status_of(path: Path, kind: type[Status], *, timeout: float) -> Status | Non
 
 
 def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
-    """Ask one question on a connection of its own; raises ControlUnavailable."""
+    """Ask one question on a new connection; raises ControlUnavailable."""
     with ControlClient(path, timeout=min(timeout, 5.0)) as client:
         return client.ask(question, timeout=timeout)

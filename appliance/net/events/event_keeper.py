@@ -1,7 +1,7 @@
-"""Collects the events of all programs into the persistent file. `reload` does this, which nobody waits for.
+"""Collects the events of all programs into the persistent file. `reload` does this, as nothing waits for it.
 
-What is written to a disk is written in a thread. Killed, it goes on where it was: what is in the file already
-is not written again, and what was told meanwhile is still on the boards.
+A thread writes to the disk. After a kill it continues where it was: events in the file are not written again,
+and those published meanwhile are still on the boards.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Closes descriptors whose close takes the kernel long, in a thread next to a loop.
 
-close(2) of a packet socket waits until no processor uses the socket any more (an RCU grace period): 16 ms,
-measured. With the shortest advertisement intervals a backup takes over in twice that time.
+close(2) of a packet socket waits until no processor uses the socket (an RCU grace period): 16 ms, measured.
+With the shortest advertisement intervals a backup takes over in twice that time.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ class Closer:
         self._thread: threading.Thread | None = None
 
     def close(self, what: Closable) -> None:
-        """Close it soon; the caller must not use it any more."""
+        """Close it soon; the caller must no longer use it."""
         if self._thread is None:
             like = threading.get_native_id()
             self._thread = threading.Thread(target=self._run, args=(like,), name="closer", daemon=True)

@@ -46,8 +46,8 @@ _REFUSE: Final[Instruction] = (_RETURN, 0, 0, 0)
 def router_id(number: int, *, family: int) -> Program:
     """Return the program for a raw socket that keeps only the advertisements of one virtual router.
 
-    A raw IPv4 socket gets its packets with the IP header (raw(7)), which may have options, so its length has
-    to be loaded; a raw IPv6 one without.
+    A raw IPv4 socket gets its packets with the IP header (raw(7)), which may have options, so its length must
+    be loaded; a raw IPv6 one without.
     """
     load: Program = ((_LOAD_BYTE, 0, 0, _ROUTER_ID_AT),)
     if family == socket.AF_INET:

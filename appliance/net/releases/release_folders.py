@@ -65,7 +65,7 @@ class ReleaseFolders:
                 self._scratch(link).replace(self.place / link)
 
     def by_hand(self, name: str) -> str:
-        """Return the command that does the opposite of `choose`."""
+        """Return the shell command for the work of `choose`, except the link to the former release."""
         link = self.place / _CURRENT
         return f"ln -sfn {name} {link}, if `appliance status` says that its version is in charge"
 

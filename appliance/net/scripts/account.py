@@ -10,7 +10,7 @@ from appliance.net.loop import thread_pool
 
 
 class UnknownUserError(Exception):
-    """There is no such user, or the look-up takes too long."""
+    """The user does not exist, or the look-up takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,5 +34,5 @@ def _no_command(name: str) -> str | None:
     except OSError as error:
         missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
         return f"`{name}` does not exist here" if missing else f"`{name}`: {error.strerror}"
-    # Executable for anybody, for the same reason.
+    # Executable for any user, for the same reason.
     return None if stat.S_ISREG(mode) and mode & _EXECUTABLE else f"`{name}` is no executable file"

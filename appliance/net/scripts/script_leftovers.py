@@ -1,8 +1,8 @@
 """Kills the leftover processes of a killed tracker's scripts: only their first process dies with it.
 
 Scripts have a mark in their environment: the runtime directory, and the leader of their process group. A
-process with the mark that is still in that group is killed. A daemon that a script started in a group of its
-own lives on.
+process with the mark that is still in that group is killed. A daemon that a script started in another group
+survives.
 """
 
 import contextlib

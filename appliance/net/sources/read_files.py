@@ -1,4 +1,4 @@
-"""A snapshot of files, so that everything derived from them is of one moment.
+"""The contents of files at one moment, so that everything derived from them is of that moment.
 
 The files to read depend on the content of others (`include` of keepalived), so each is read on first use, and
 remembered. They are the operator's, who may make them unreadable for all: only for them may `reload` read
@@ -53,7 +53,7 @@ class BoundedGlob:
             with os.scandir(folder or ".") as entries:
                 for each in entries:
                     self._spend()
-                    # glob(3): a leading dot has to be said.
+                    # glob(3): a leading dot must be matched explicitly.
                     if fnmatchcase(each.name, part) and (part[0] == "." or each.name[0] != "."):
                         yield os.path.join(folder, each.name)  # noqa: PTH118  # as above
         except OSError:
