@@ -8,7 +8,7 @@ from appliance.net.files import found_files
 from appliance.wire.lines.control import Question
 
 _PATIENCE = 180.0  # seconds for an answer: another reload may be under way
-_FAILURES = 3  # consecutive failures from which on they are reported
+_FAILURES = 3  # consecutive failures until they are reported
 
 
 class Delivery:

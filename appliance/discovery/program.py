@@ -115,7 +115,7 @@ class DiscoverProgram:
                 self._wake.set()
 
     def _know_servers(self) -> None:
-        """Ask the known masters, too, in addition to the configured servers."""
+        """Ask the known masters in addition to the configured servers."""
         masters = [each for each in self.sources if each.source.is_masters]
         found = [
             ApiAddress(host=server.host, port=_API_PORT)

@@ -108,7 +108,7 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables that files may name, with U+FFFD for bytes that are not UTF-8."""
+    """Return the variables that files may name, with U+FFFD for bytes that are not UTF-8, as all else is."""
     return {name: os.fsencode(value).decode(errors="replace") for name, value in os.environ.items()}
 
 
