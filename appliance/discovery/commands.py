@@ -1,4 +1,4 @@
-"""The commands that `discover` answers on its control socket: to `reload`, and to who wants its status."""
+"""The commands of `discover` on its control socket: for `reload`, and for its status."""
 
 import os
 import time
@@ -26,7 +26,7 @@ class DiscoverCommands:
     def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
         self._program = program
         self._started_at = time.time()
-        # Nothing of a snapshot can fail here, whatever the API says.
+        # No snapshot can fail here, whatever the API's state.
         self._reload = ReloadCommands(paths, applied=lambda: program.snapshot, apply=program.apply)
 
     def handlers(self) -> Mapping[str, Handler]:

@@ -1,4 +1,4 @@
-"""What was found, on its way to the pools: written to its files, and taken by the program `reload`."""
+"""Delivery of found servers to the pools: written to files, and applied by the program `reload`."""
 
 from appliance.discovery.reports import DiscoveryReports
 from appliance.model.paths import Paths
@@ -8,7 +8,7 @@ from appliance.net.files import found_files
 from appliance.wire.lines.control import Question
 
 _PATIENCE = 180.0  # seconds for an answer: another reload may be under way
-_FAILURES = 3  # in a row that are told
+_FAILURES = 3  # consecutive failures until they are reported
 
 
 class Delivery:
@@ -23,7 +23,7 @@ class Delivery:
         self._kept: FoundServers | None = None
 
     def deliver(self) -> bool:
-        """Have what was written taken; return whether that was done. It waits for the answer."""
+        """Make `reload` apply the written files; return whether it did. Waits for the answer."""
         try:
             answer = ask(self._paths.control("reload"), Question(command="discovered"), timeout=_PATIENCE)
         except ControlUnavailable as error:
@@ -34,11 +34,11 @@ class Delivery:
         return True
 
     def done(self) -> None:
-        """Forget what was in the way: the pools have what was found."""
+        """Forget the trouble: the pools have the found servers."""
         self._failures, self.trouble = 0, None
 
     def keep(self, found: FoundServers) -> None:
-        """Write both files, unless they have it already: for `reload`, and for a start without the API."""
+        """Write both files if changed: for `reload`, and for a start without the API."""
         if found == self._kept and not self.not_kept:
             return
         failed: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Delivery:
 
     def _failed(self, reason: str) -> bool:
         self._failures += 1
-        # At a start, and while it is restarted, `reload` cannot be asked for a moment.
+        # At a start, and while it restarts, `reload` is briefly unavailable.
         if self._failures >= _FAILURES and self.trouble != reason:
             self._reports.not_taken(reason)
             self.trouble = reason

@@ -1,4 +1,4 @@
-"""The program `discover` without its commands: sources, what they show, and what becomes of that."""
+"""The program `discover` without its commands: sources, their state, and its delivery."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -28,13 +28,13 @@ from appliance.net.logging import log as logs
 from appliance.wire.boards.health_board import decode
 from appliance.wire.kubernetes.requests import Resource
 
-_TURN: Final = 1.0  # seconds between two looks at what is held, and at what could not be handed over
-_AGAIN: Final = 5.0  # seconds until `reload` is asked again that has answered, and changed nothing
+_TURN: Final = 1.0  # seconds between two checks of held servers and failed deliveries
+_AGAIN: Final = 5.0  # seconds until `reload` is asked again after an answer without a change
 _API_PORT: Final = 6443
 
 
 class DiscoverProgram:
-    """Watches the sources of the snapshot that was applied last; what they show goes to `reload`."""
+    """Watches the sources of the snapshot applied last; passes the servers found to `reload`."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.snapshot: Snapshot | None = None
@@ -52,7 +52,7 @@ class DiscoverProgram:
         self._greenlet = gevent.spawn(self._work)
 
     def apply(self, snapshot: Snapshot) -> None:
-        """Follow the sources of a snapshot from now on; those that stay go on as they are."""
+        """Follow the sources of a snapshot from now on; existing ones continue unchanged."""
         self.snapshot = snapshot
         self.reports.log = logs.obey(DISCOVER, snapshot.log)
         same = snapshot.kubernetes == self._settings
@@ -68,13 +68,13 @@ class DiscoverProgram:
         self._wake.set()
 
     def close(self) -> None:
-        """Stop asking."""
+        """Stop watching."""
         self._greenlet.kill()
         self._close_all(self.sources)
         self._mailbox.close()
 
     def problems(self) -> tuple[str, ...]:
-        """Return what is wrong, for the operator."""
+        """Return the problems, for the operator."""
         wall = time.time()
         found = [why for each in self.sources for why in each.problems(wall)]
         if self.delivery.trouble:
@@ -82,7 +82,7 @@ class DiscoverProgram:
         return tuple(found)
 
     def _watch(self, snapshot: Snapshot, source: Source, *, bootstrap: bool) -> WatchedSource:
-        """Begin to watch a source; what is known of it from before is where it goes on from."""
+        """Start to watch a source; continues from its earlier state if known."""
         known = self.found.of(source) or known_from(snapshot, source)
         return WatchedSource(source, known, bootstrap=bootstrap, reflect=self._reflect)
 
@@ -103,7 +103,7 @@ class DiscoverProgram:
     def _receive(self, message: Seen | Failed) -> None:
         source = next((each for each in self.sources if message.reflector in each.resources), None)
         if source is None or self.snapshot is None:
-            return  # of a source that is not watched any more
+            return  # of a source no longer watched
         match message:
             case Failed():
                 self.reports.failed(source.failed(message), message)
@@ -115,7 +115,7 @@ class DiscoverProgram:
                 self._wake.set()
 
     def _know_servers(self) -> None:
-        """Have the masters asked that are known, beside those of the configuration."""
+        """Ask the known masters in addition to the configured servers."""
         masters = [each for each in self.sources if each.source.is_masters]
         found = [
             ApiAddress(host=server.host, port=_API_PORT)
@@ -132,7 +132,7 @@ class DiscoverProgram:
             self._wake.clear()
             try:
                 self._turn()
-            except Exception:  # the next turn may do better; the traceback is in the log
+            except Exception:  # the next turn may succeed; the traceback is in the log
                 self.reports.log.exception("discover-failed")
 
     def _patience(self) -> float:
@@ -141,7 +141,7 @@ class DiscoverProgram:
         return _TURN if nearest is None else min(_TURN, max(0.01, nearest - time.monotonic()))
 
     def _turn(self) -> None:
-        """Decide what is due, and hand it over where the pools have something else."""
+        """Decide which servers are due, and deliver them if the pools differ."""
         snapshot = self.snapshot
         if snapshot is None:
             return
@@ -171,18 +171,18 @@ class DiscoverProgram:
         self.found = replace(NOTHING, sources=sources, installed=installed)
 
     def _records(self) -> Records:
-        """Return what the checks say; nothing where there is no board."""
+        """Return the results of the checks; none without a board."""
         board = content(self._paths.health_board, decode)
         return board.by_name() if board else {}
 
 
 def _wanted(snapshot: Snapshot) -> Iterator[tuple[Source, bool]]:
-    """Yield the sources, and for each whether the end of the bootstrap is to be looked for."""
+    """Yield the sources, and for each whether to watch for the end of the bootstrap."""
     for each in snapshot.sources:
         yield each, each.is_masters and _has_bootstrap(snapshot)
 
 
 def _has_bootstrap(snapshot: Snapshot) -> bool:
-    """Return whether there is a bootstrap server to leave out when the installation is complete."""
+    """Return whether there is a bootstrap server to remove once the installation is complete."""
     masters = (each for each in snapshot.pools if each.discover and each.discover.source.is_masters)
     return any(server.name == BOOTSTRAP for pool in masters for server in pool.servers)

@@ -1,4 +1,4 @@
-"""What `discover` logs: each change with what was seen, and each kind of failure once until it is over."""
+"""The log of `discover`: each change with its cause, and each kind of failure once until it ends."""
 
 from structlog.typing import FilteringBoundLogger
 
@@ -9,7 +9,7 @@ from appliance.net.kubernetes.reflector import Failed
 
 
 class DiscoveryReports:
-    """The log of the program; `log` is another one after a reload."""
+    """The log of the program; a reload replaces `log`."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self.log = log
@@ -17,7 +17,7 @@ class DiscoveryReports:
         self._held: dict[str, tuple[Hold, tuple[str, ...]]] = {}
 
     def seen(self, resource: WatchedResource) -> None:
-        """Log that a resource can be read, at first and after failures."""
+        """Log that a resource can be read, initially and after failures."""
         what = resource.reflector.resource.what
         if self._failing.pop(what, None) is not None:
             self.log.info("api-answers-again", resource=what, server=resource.server)
@@ -51,7 +51,7 @@ class DiscoveryReports:
         )
 
     def held(self, members: Members) -> None:
-        """Log that servers stay though the API does not show them, once; and that they do not any more."""
+        """Log once that servers stay although the API does not show them, and the end of that."""
         name = str(members.source)
         if members.hold is None:
             if self._held.pop(name, None):
@@ -68,9 +68,9 @@ class DiscoveryReports:
         self.log.info("bootstrap-complete")
 
     def not_written(self, path: str, reason: str) -> None:
-        """Log that what was found cannot be written."""
+        """Log that the found servers cannot be written."""
         self.log.error("found-not-written", path=path, reason=reason)
 
     def not_taken(self, reason: str) -> None:
-        """Log that `reload` did not take what was found."""
+        """Log that `reload` did not apply the found servers."""
         self.log.error("found-not-taken", reason=reason)

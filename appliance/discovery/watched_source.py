@@ -1,4 +1,4 @@
-"""One source of servers: the resources that are watched for it, and what they amount to."""
+"""One source of servers: the resources watched for it, and their result."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from appliance.wire.kubernetes.requests import Resource
 from appliance.wire.lines.discovery_status import ResourceStatus
 
 OVERDUE: Final = 30.0
-"""Seconds without an answer after which that is a problem: a server that is gone is passed over sooner."""
+"""Seconds without an answer that count as a problem: a server that is gone is skipped earlier."""
 
 _PERMANENT: Final = frozenset(
     {"forbidden", "unauthorized", "missing", "refused", "certificate", "access", "internal"}
@@ -27,7 +27,10 @@ _PERMANENT: Final = frozenset(
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WatchedResource:
-    """One resource: its objects, None before the first list, and how asking goes. Times are Unix seconds."""
+    """One resource: its objects, None before the first list, and the state of requests.
+
+    Times are Unix seconds.
+    """
 
     reflector: Reflector
     since: float
@@ -38,7 +41,7 @@ class WatchedResource:
     failed_at: float | None = None
 
     def problem(self, wall: float) -> str | None:
-        """Return why what is known of it may be old, None while it is not."""
+        """Return why the data may be outdated, None if it is not."""
         overdue = wall - (self.seen_at or self.since) > OVERDUE
         if self.failure is None or not (overdue or self.failure.reason in _PERMANENT):
             return None
@@ -46,7 +49,7 @@ class WatchedResource:
         return f"{self.reflector.resource.what}{server}: {self.failure.reason}: {self.failure.message}"
 
     def status(self) -> ResourceStatus:
-        """Return what `status` shows."""
+        """Return the source's part of `status`."""
         error = f"{self.failure.reason}: {self.failure.message}" if self.failure else None
         return ResourceStatus(
             what=self.reflector.resource.what,
@@ -58,7 +61,7 @@ class WatchedResource:
 
 
 class WatchedSource:
-    """A source with its resources; `reflect` makes and starts the reflector of one."""
+    """A source with its resources; `reflect` creates and starts the reflector of one."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class WatchedSource:
 
     @property
     def key(self) -> tuple[Source, bool]:
-        """Return what makes it another one: the source, and whether the bootstrap is looked at."""
+        """Return its identity: the source, and whether the bootstrap is watched."""
         return self.source, self.bootstrap
 
     @property
@@ -92,7 +95,7 @@ class WatchedSource:
         return next(iter(self.resources.values())).seen_at
 
     def seen(self, message: Seen) -> WatchedResource:
-        """Take what the API shows."""
+        """Take the objects from the API."""
         resource = self.resources[message.reflector]
         resource.server, resource.seen_at = message.server, time.time()
         resource.failure = None
@@ -101,13 +104,13 @@ class WatchedSource:
         return resource
 
     def failed(self, message: Failed) -> WatchedResource:
-        """Take why a request failed."""
+        """Take the failure of a request."""
         resource = self.resources[message.reflector]
         resource.failure, resource.failed_at = message, time.time()
         return resource
 
     def observe(self, choice: AddressChoice, now: float) -> None:
-        """Have the servers follow what is known, once there is a list of them."""
+        """Update the servers from the objects, once there is a list of them."""
         if self.source.kind is SourceKind.NODES:
             found = self._known(Node)
             if found is not None:
@@ -120,16 +123,16 @@ class WatchedSource:
 
     @property
     def api_servers(self) -> tuple[ApiAddress, ...]:
-        """Return the API servers that say that they serve; nobody where that is not known."""
+        """Return the API servers that report that they serve; none if that is unknown."""
         return finding.api_servers(self._known(EndpointSlice) or ()) if self.source.is_masters else ()
 
     @property
     def is_installed(self) -> bool:
-        """Return whether the API says that the bootstrap is complete."""
+        """Return whether the API reports the bootstrap as complete."""
         return finding.is_installed(self._known(ConfigMap) or ())
 
     def problems(self, wall: float) -> list[str]:
-        """Return what is wrong, for the operator."""
+        """Return the problems, for the operator."""
         found = [why for each in self.resources.values() if (why := each.problem(wall))]
         if self.members.hold:
             found.append(f"{self.members.hold} ({', '.join(self.members.held)} stay)")
@@ -138,7 +141,7 @@ class WatchedSource:
         return [f"discover {self.source}: {each}" for each in found]
 
     def close(self) -> None:
-        """Stop asking."""
+        """Stop watching."""
         for each in self.resources:
             each.stop()
 
@@ -151,7 +154,7 @@ class WatchedSource:
 
 
 def _resources(source: Source, *, bootstrap: bool) -> tuple[Resource, ...]:
-    """Return what is watched for a source; the resource that names the servers is the first."""
+    """Return the resources watched for a source; the one that names the servers is first."""
     if source.kind is SourceKind.ROUTERS:
         return (requests.router_endpoints(source.what), requests.ingress_controller(source.what))
     if not source.is_masters:

@@ -1,1 +1,1 @@
-"""The properties that a virtual machine is given from outside (OVF), and the files that are made of them."""
+"""The properties that a virtual machine gets from outside (OVF), and the files made from them."""

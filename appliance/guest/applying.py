@@ -1,6 +1,6 @@
 """Applies the properties of a virtual machine: from its sources to its files and the report.
 
-It can be repeated at any time: a start that was interrupted is put right by the next one.
+It can be repeated at any time: the next start completes an interrupted one.
 """
 
 import contextlib
@@ -40,19 +40,19 @@ class AppliedProperties:
 def apply(
     paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float
 ) -> AppliedProperties:
-    """Ask the sources for properties, and write the files that they make.
+    """Read properties from the sources, and write the files made from them.
 
     All files are below `root`, which is / on a machine and a folder in tests; those of `paths` are below it
-    already. `environment` is this process's (systemd's credentials come by it), `choice` what the operator
-    wants where the configuration was edited, `now` Unix seconds. Called by `appliance guest apply`, at each
-    start of the machine.
+    already. `environment` is this process's (it names systemd's credentials), `choice` the operator's choice
+    if the configuration was edited, `now` Unix seconds. Called by `appliance guest apply`, at each start of
+    the machine.
     """
     device = wait_for_device(root)
     record = Record(root)
     found, notes = _properties(root, environment, record)
     reader = property_reader(found.written)
     wanted = machine(reader)
-    # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
+    # Settings that make the machine reachable come first, and wait for nothing that may be slow or fail.
     failures = [*_keep(record, found.data), *machine_files.configure(root, wanted, device)]
     settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
     outcome = configuration.ConfigurationOutcome()
@@ -78,7 +78,7 @@ def apply(
 
 
 def _keep(record: Record, data: bytes) -> Iterator[OSError]:
-    """Keep an environment for a start at which no source answers; yields the error where that fails."""
+    """Keep an environment for a start without an answering source; yields the error if that fails."""
     try:
         if data:
             record.keep_environment(data)

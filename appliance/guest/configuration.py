@@ -1,6 +1,6 @@
-"""Writes the configuration that properties make to the operator's file, unless a person has edited that.
+"""Writes the configuration made from properties to the operator's file, unless a person has edited that.
 
-Files can be read by root and the group `appliance` alone: a configuration may hold a password. A write raises
+Only root and the group `appliance` can read the files: a configuration may contain a password. A write raises
 OSError.
 """
 
@@ -28,14 +28,14 @@ _EDITED: Final = ".edited"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationOutcome:
-    """What the report says about the configuration."""
+    """The report about the configuration."""
 
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> ConfigurationOutcome:
-    """Write the configuration that properties make to `path`, or beside it, or nowhere; see `placement`."""
+    """Write the configuration made from properties to `path`, or next to it, or nowhere; see `placement`."""
     remove_scratch_files(path)
     if settings.yaml is None:
         _beside(path, _NEW).unlink(missing_ok=True)
@@ -49,7 +49,7 @@ def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice
 
 def _refuse(path: Path, text: bytes) -> ConfigurationOutcome:
     refused = _beside(path, _REFUSED)
-    # Kept, so that a person can see what the messages are about.
+    # Kept, so that a person can see what the messages refer to.
     _write(refused, text)
     stays = f", and {path} stays as it was" if path.exists() else ""
     return ConfigurationOutcome(notes=(f"the configuration is refused: it is in {refused}{stays}",))
@@ -86,8 +86,8 @@ def _place(
     if decided is Placement.OVERWRITE and current is not None:
         _write(_unused(path), current)
     if decided in (Placement.WRITE, Placement.OVERWRITE):
-        # A power cut may come between the file and the record of it: the file is known as ours by what was
-        # intended.
+        # A power cut may come between the file and its record: the recorded intention identifies the file as
+        # ours.
         record.keep_intended(wanted)
         _write(path, text)
     if decided is Placement.SAME:
@@ -117,7 +117,7 @@ def _both_ways_out(path: Path) -> str:
 
 
 def _unused(path: Path) -> Path:
-    """Return a name for the edited file that no file has yet: no earlier one is lost."""
+    """Return an unused name for the edited file, so that no earlier one is lost."""
     names = (_beside(path, _EDITED + (f".{number}" if number else "")) for number in itertools.count())
     return next(each for each in names if not each.exists())
 
@@ -138,7 +138,7 @@ def _set_access(path: Path) -> None:
 
 
 def _group() -> int:
-    """Return the group that may read the files; where there is none for us -1, by which chown(2) keeps it."""
+    """Return the group that may read the files; without one, -1, for which chown(2) changes nothing."""
     with contextlib.suppress(KeyError):
         return grp.getgrnam(_GROUP).gr_gid if os.geteuid() == 0 else -1
     return -1

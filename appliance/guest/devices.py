@@ -1,7 +1,7 @@
-"""The network interface of a virtual machine, once udev has given it its name.
+"""The network interface of a virtual machine, after udev has named it.
 
 This early in a start drivers are still being loaded, and udev renames an interface (eth0 to ens192) some time
-after the kernel has made it: a configuration with the first name would name nothing.
+after the kernel created it: a configuration with the first name would refer to nothing.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import Final
 _ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
 _NETDEV_NAME: Final = re.compile(r"^Name=(\S+)", re.MULTILINE)
 _TIMEOUT: Final = 15.0
-"""Seconds to wait for the interface: a machine without any must start too."""
+"""Seconds to wait for the interface: a machine without one must start, too."""
 
 _PAUSE: Final = 0.1
 
@@ -31,11 +31,11 @@ class Device:
 
 
 def first_device(root: Path) -> Device | None:
-    """Return the Ethernet device with the lowest index that is no virtual one; None where there is none."""
+    """Return the non-virtual Ethernet device with the lowest index; None if there is none."""
     found: list[Device] = []
     with contextlib.suppress(OSError):
         for each in (root / "sys/class/net").iterdir():
-            # Bridges, VLANs and veth have no link `device` in sysfs: there is no hardware behind them.
+            # Bridges, VLANs and veth have no link `device` in sysfs: they have no hardware.
             if (each / "device").exists() and _number(each / "type") == _ETHERNET:
                 mac = (each / "address").read_text().strip()
                 found.append(Device(name=each.name, mac=mac, index=_number(each / "ifindex")))
@@ -45,7 +45,8 @@ def first_device(root: Path) -> Device | None:
 def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
     """Return the names of all interfaces, the first device before the others.
 
-    Those that networkd is told to make (systemd.netdev(5)) are among them: at a start they are not there yet.
+    They include those that networkd is configured to create (systemd.netdev(5)), which do not exist yet at a
+    start.
     """
     names: list[str] = [first.name] if first else []
     with contextlib.suppress(OSError):
@@ -57,15 +58,15 @@ def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
 
 
 def wait_for_device(root: Path, *, timeout: float = _TIMEOUT) -> Device | None:
-    """Return the first device when udev has finished with it, and with disks (properties may be on an ISO).
+    """Return the first device once udev has finished with it, and with disks (properties may be on an ISO).
 
-    Without udev there is nothing to wait for. None where there is no device after `timeout` seconds.
+    Without udev, does not wait. None if there is no device after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     while (root / "run/udev").is_dir() and time.monotonic() < deadline:
         _settle(deadline - time.monotonic())
         device = first_device(root)
-        # udev writes this file when it has applied its rules to the device, the new name among them.
+        # udev writes this file after it has applied its rules to the device, including the new name.
         if device is not None and (root / f"run/udev/data/n{device.index}").exists():
             break
         time.sleep(_PAUSE)

@@ -1,4 +1,4 @@
-"""The SSH host keys of a virtual machine, as ssh shows them at the first login to compare."""
+"""The SSH host keys of a virtual machine, as ssh shows them at the first login for comparison."""
 
 import base64
 import binascii
@@ -22,12 +22,12 @@ class HostKey:
 
 
 def host_keys(folder: Path) -> tuple[HostKey, ...]:
-    """Return the public host keys in a folder, in the order of their files; other files are left out."""
+    """Return the public host keys in a folder, in the order of their files; ignores other files."""
     return tuple(key for file in sorted(folder.glob("ssh_host_*_key.pub")) for key in _read(file))
 
 
 def _read(file: Path) -> Iterator[HostKey]:
-    """Yield the key of a file, as sshd(8) has it: kind, base64, comment."""
+    """Yield the key of a file in sshd(8)'s format: kind, base64, comment."""
     with contextlib.suppress(OSError, binascii.Error, ValueError):
         with file.open("rb") as opened:
             kind, blob = opened.read(_LONGEST).decode("ascii").split()[:2]

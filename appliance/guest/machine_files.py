@@ -1,10 +1,10 @@
 """Settings of a virtual machine as the files that systemd, sshd and the resolver read.
 
-Everything is below one root. A file that has the wanted content already is left alone, others are replaced
-whole. The file of a setting that is not given any more is removed, but for the host name and the keys: a
-property that was emptied must lock nobody out.
+Everything is below one root. A file that already has the wanted content is left alone, others are replaced
+whole. The file of a setting that is no longer given is removed, except for the host name and the keys: an
+emptied property must not lock anyone out.
 
-Network and clock are in /run, which is empty after a restart: the properties of that start make them anew.
+Network and clock are in /run, which is empty after a restart: the properties of that start create them again.
 """
 
 import socket
@@ -33,7 +33,7 @@ _MADE: Final = "# Made by `appliance guest apply` from the properties of this vi
 
 
 def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterator[OSError]:
-    """Write all files; yields the errors of those that cannot be written, which do not stop the others."""
+    """Write all files; yields errors of files that cannot be written, and continues with the others."""
     steps: tuple[Callable[[], None], ...] = (
         lambda: _write(root / NETWORK, _network(wanted, device)),
         lambda: _write(root / CLOCK, _clock(wanted)),
@@ -48,23 +48,23 @@ def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterat
 
 
 def login_keys(root: Path) -> int:
-    """Return how many keys open the machine for the user admin, those that a person added among them."""
+    """Return how many keys can log in as the user admin, including those that a person added."""
     return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
 def _network(wanted: GuestMachine, device: Device | None) -> str:
-    # Kind=!*: no virtual interface. A VLAN or bridge has the MAC address of what it is made on.
+    # Kind=!*: no virtual interface. A VLAN or bridge has the MAC address of its parent.
     match = f"MACAddress={device.mac}\nType=ether" if device else "Type=ether"
     lines = [_MADE, "[Match]", match, "Kind=!*", "", "[Network]"]
     lines += [f"Address={each}" for each in wanted.addresses]
     lines += [f"Gateway={each}" for each in wanted.gateways]
     lines += [f"DNS={each}" for each in wanted.resolvers]
     lines += [] if wanted.addresses else ["DHCP=yes"]
-    # With a gateway of its own the machine needs none from router advertisements (RFC 4861 s.6.3.4), and no
-    # address beside the given one.
+    # With a configured gateway the machine needs none from router advertisements (RFC 4861 s.6.3.4), and no
+    # address other than the given one.
     if any(":" in each for each in wanted.gateways):
         lines.append("IPv6AcceptRA=no")
-    # A restart of networkd must not take virtual IPs away, which look foreign to it.
+    # A restart of networkd must not remove virtual IPs, which it considers foreign.
     lines.append("KeepConfiguration=static")
     return "\n".join([*lines, ""])
 
@@ -76,14 +76,14 @@ def _clock(wanted: GuestMachine) -> str:
 
 def _write_keys(root: Path, wanted: GuestMachine) -> None:
     if wanted.ssh_keys:
-        # A key that was cut off on its way must not take the place of the whole one.
+        # A truncated key must not replace the whole one.
         before = () if wanted.keys_complete else _lines(root / KEYS)
         keys = dict.fromkeys((*before, *wanted.ssh_keys))
         _write(root / KEYS, "".join(f"{each}\n" for each in (_MADE + _OTHER_KEYS, *keys)))
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    """Return the keys in a file, none where it cannot be read."""
+    """Return the keys in a file, none if it cannot be read."""
     try:
         written = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -101,7 +101,7 @@ def _set_host_name(root: Path, name: str | None) -> None:
 
 
 def _hosts(path: Path, name: str) -> str:
-    """Return the text of /etc/hosts with the machine's own name, and with everything else as it is."""
+    """Return the text of /etc/hosts with the machine's own name, otherwise unchanged."""
     try:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
@@ -112,7 +112,7 @@ def _hosts(path: Path, name: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Give a file its text, readable for everybody; with no text the file is removed."""
+    """Write a file's text, readable for all; without text, remove the file."""
     data = text.encode(errors="surrogateescape")
     if not data:
         path.unlink(missing_ok=True)

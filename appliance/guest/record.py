@@ -1,7 +1,7 @@
-"""What a virtual machine was given last, and what was made of it: kept over restarts, for root alone.
+"""The last properties of a virtual machine, and what was made from them: kept across restarts, for root only.
 
 The OVF environment may not be there at the next start: a hypervisor detaches the ISO, or the tool does not
-answer. The digests tell a configuration that we wrote from one that a person has edited.
+answer. The digests distinguish a configuration that we wrote from one that a person has edited.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ DIRECTORY: Final = Path("var/lib/appliance-guest")
 
 
 class Record:
-    """The record below one root; writing raises OSError, and what cannot be read counts as missing."""
+    """The record below one root; writing raises OSError, and unreadable data counts as missing."""
 
     def __init__(self, root: Path) -> None:
         self._directory = root / DIRECTORY
@@ -37,11 +37,11 @@ class Record:
         self._write("environment.xml", data)
 
     def placed(self) -> Placed | None:
-        """Return the configuration that was written last, None where none was or the record is lost."""
+        """Return the configuration written last, None if there is none or the record is lost."""
         return self._read("record.json")
 
     def intended(self) -> Placed | None:
-        """Return the configuration that was about to be written last; a power cut may have prevented it."""
+        """Return the configuration last intended to be written; a power cut may have prevented it."""
         return self._read("intended.json")
 
     def keep_placed(self, placed: Placed) -> None:
@@ -72,5 +72,5 @@ def digest(data: bytes) -> str:
 
 
 def digest_of(properties: Mapping[str, str]) -> str:
-    """Return the digest of properties, which is the same in whichever order they came."""
+    """Return the digest of properties, independent of their order."""
     return digest(msgspec.json.encode(dict(sorted(properties.items()))))

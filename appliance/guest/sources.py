@@ -1,10 +1,10 @@
-"""Where a virtual machine's OVF environment comes from: VMware's tool, a systemd credential, an ISO.
+"""The sources of a virtual machine's OVF environment: VMware's tool, a systemd credential, an ISO.
 
-They are asked in this order, and the first one is used that has any property of ours. One that is there and
-cannot be read is reported as a problem, and the next one is asked.
+They are tried in this order, and the first one with a property of ours is used. An existing but unreadable
+one is reported as a problem, and the next one is tried.
 
-vSphere hands the environment over by its tool (guestinfo.ovfEnv) or by an ISO (DSP0243 section 11.2); with a
-credential (systemd.system-credentials(7)) other hypervisors can do it, and tests.
+vSphere hands the environment over by its tool (guestinfo.ovfEnv) or by an ISO (DSP0243 section 11.2); other
+hypervisors, and tests, can use a credential (systemd.system-credentials(7)).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _TIMEOUT: Final = 15.0  # seconds for each command: a tool that hangs must not k
 
 
 class SourceError(Exception):
-    """A source is there and cannot be read; the message says why."""
+    """A source exists but cannot be read; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Found:
 
 
 def ask(root: Path, environment: Mapping[str, str], *, timeout: float = _TIMEOUT) -> Found:
-    """Return the properties of the first source that has any of ours; origin NONE where none has.
+    """Return the properties of the first source with any of ours; origin NONE if none has.
 
     `environment` is this process's, `timeout` the seconds that VMware's tool has to answer.
     """
@@ -79,7 +79,7 @@ _SPELT: Final = {
 
 
 def _from_tool(timeout: float) -> bytes | None:
-    """Ask VMware's tool; it fails at once where this is no VMware machine, or it was given no environment."""
+    """Ask VMware's tool; it fails at once if this is not a VMware machine, or has no environment."""
     tool = shutil.which(_TOOL[0])
     if tool is None:
         return None
@@ -112,14 +112,14 @@ def _from_iso(root: Path) -> bytes | None:
 
 @contextlib.contextmanager
 def _mounted(device: Path) -> Iterator[Path]:
-    """Mount a disk in a directory that root alone can enter, with nothing on it executable or a device."""
+    """Mount a disk in a directory that only root can enter, with nothing on it executable or a device."""
     options = "ro,nosuid,nodev,noexec"
     with tempfile.TemporaryDirectory(prefix="ovf-env-") as directory:
         _run("mount", "-t", "iso9660", "-o", options, str(device), directory)
         try:
             yield Path(directory)
         finally:
-            _run("umount", "--lazy", directory)  # it goes even where some process (udev) has it open
+            _run("umount", "--lazy", directory)  # it is unmounted even if some process (udev) has it open
 
 
 def _run(*command: str) -> None:
@@ -135,9 +135,9 @@ def _run(*command: str) -> None:
 
 
 def _bounded(path: Path) -> bytes | None:
-    """Return a file's content, None where there is no file.
+    """Return a file's content, None if there is no file.
 
-    One byte more than allowed is read at the most: that is enough for the parser to see that it is too long.
+    Reads at most one byte more than allowed, which is enough for the parser to detect excess.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,1 +1,1 @@
-"""The parts of the program `health`: its checks, its log, the operator states that it keeps, its commands."""
+"""The parts of the program `health`: checks, log, kept operator states, commands."""

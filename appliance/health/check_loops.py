@@ -1,4 +1,4 @@
-"""One greenlet for each server that has something due: it sleeps, makes the check, and sleeps again."""
+"""One greenlet per server with checks: it sleeps, makes the check, and sleeps again."""
 
 import time
 from typing import Final
@@ -15,13 +15,13 @@ from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts
 
 _CRASH_PAUSE: Final = 5.0
-"""Seconds after a bug in a check until the next one: the log must not fill up with it."""
+"""Seconds after a bug in a check until the next one, so that it does not fill the log."""
 
 
 class CheckLoops:
-    """The greenlets by server; each one follows the health that the server had when it was started.
+    """The greenlets by server; each uses the health object that the server had at the greenlet's start.
 
-    Where a server's health is replaced, or its next check becomes earlier, its greenlet has to be restarted.
+    If a server's health is replaced, or its next check becomes earlier, its greenlet must be restarted.
     """
 
     def __init__(
@@ -41,20 +41,20 @@ class CheckLoops:
         self._loops: dict[Key, gevent.Greenlet] = {}
 
     def start(self, key: Key) -> None:
-        """Begin to check a server, unless nothing is ever due for it."""
+        """Start to check a server, unless nothing is ever due for it."""
         checked = self._servers.servers[key]
         if checked.health.deadline is not None:
             self._loops[key] = gevent.spawn(self._follow, checked, checked.health)
 
     def stop(self, key: Key) -> None:
-        """End the checks of a server; one that is running is broken off."""
+        """End the checks of a server; a running one is aborted."""
         self._reports.checks_end(key)
         loop = self._loops.pop(key, None)
         if loop is not None:
             loop.kill(block=False)
 
     def restart(self, key: Key) -> None:
-        """End the greenlet of a server and start another one, which sleeps until the deadline of now."""
+        """End the greenlet of a server and start another, which sleeps until the present deadline."""
         self.stop(key)
         self.start(key)
 
@@ -63,7 +63,7 @@ class CheckLoops:
         gevent.killall(list(self._loops.values()))
 
     def _follow(self, checked: CheckedServer, health: ServerHealth) -> None:
-        """Do what is due for one server, for as long as something will be."""
+        """Do the work due for one server, as long as there will be any."""
         check = checked.server.check
         probe = (
             ServerProbe(checked.server, check, contexts=self._contexts, resolver=self._resolver)
@@ -79,7 +79,7 @@ class CheckLoops:
     def _check_always(self, checked: CheckedServer, health: ServerHealth, probe: ServerProbe | None) -> None:
         while (deadline := health.deadline) is not None:
             gevent.sleep(max(deadline - time.monotonic(), 0))
-            # libev's timers may fire a moment early: what was slept for is due.
+            # libev's timers may fire a moment early: treat the deadline as reached.
             now = max(time.monotonic(), deadline)
             if health.tick(now):
                 self._publisher.touch(checked.key, changed=True)
@@ -100,8 +100,8 @@ class CheckLoops:
             health.check_not_made(started=started, now=time.monotonic())
             self._reports.check_impossible(checked, str(error))
             return
-        # The server may have moved, or gone from the configuration, while the check ran: its result is stale
-        # then.
+        # The server may have moved, or gone from the configuration, while the check ran: then its result is
+        # stale.
         if checked.health is not health or self._servers.servers.get(checked.key) is not checked:
             self._reports.checks_end(checked.key)
             return

@@ -1,6 +1,6 @@
 """All checks of the program: the configured servers, their greenlets, and the board with their health.
 
-What may change them meets here: a new configuration, an operator, a name that stands for another address, and
+All causes of changes are handled here: a new configuration, an operator, a name with a new address, and
 workers whose clients cannot connect.
 """
 
@@ -27,11 +27,10 @@ from appliance.wire.literal import is_literal
 
 
 class HealthChecks:
-    """The checks, from the snapshot that was applied last.
+    """The checks, from the snapshot applied last.
 
-    `admins` and `weights` are what operators have said before the start, `pools` what an earlier process has
-    published of pools. `on_fault` is called when
-    publishing has ended by a bug.
+    `admins` and `weights` are operator settings from before the start, `pools` the pools published by an
+    earlier process. `on_fault` is called if a bug has ended publishing.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class HealthChecks:
         )
 
     def close(self) -> None:
-        """Stop checking; what was published stays readable."""
+        """Stop checking; the published state stays readable."""
         self.resolver.close()
         self._loops.close()
         self._publisher.close()
@@ -73,7 +72,7 @@ class HealthChecks:
     def apply(self, snapshot: Snapshot, records: tuple[ServerHealthRecord, ...] = ()) -> None:
         """Check the servers of a snapshot from now on.
 
-        `records` are what an earlier process published last: at the start, servers go on from there.
+        `records` are what an earlier process published last: at the start, servers continue from them.
         """
         now = time.monotonic()
         changes = self.servers.apply(snapshot, now=now)
@@ -89,12 +88,13 @@ class HealthChecks:
             self._reports.operator_state_kept(servers[key])
         for key, event in changes.events:
             self._reports.event(servers[key], event, among=self.servers)
-        # The resolver calls back when an address changes: a new server of a known name would wait for that.
+        # The resolver calls back only when an address changes: a new server of a known name would wait for
+        # that.
         for name, address in self.resolver.addresses().items():
             self._address_changed(name, address)
 
     def set_admin(self, key: Key, admin: AdminState) -> HealthEvent | None:
-        """Put a server into the state that an operator wants; return what that changed, None for nothing."""
+        """Put a server into an operator's state; return the change, None if nothing changed."""
         event = self.servers.set_admin(*key, admin, now=time.monotonic())
         if event is not None:
             self._loops.restart(key)
@@ -103,7 +103,7 @@ class HealthChecks:
         return event
 
     def set_weight(self, key: Key, weight: OperatorWeight | None) -> bool:
-        """Give a server the operator's weight, None for the configured one; True for another one."""
+        """Give a server the operator's weight, None for the configured one; return whether it changed."""
         changed = self.servers.set_weight(key, weight, now=time.monotonic())
         if changed:
             self._publisher.touch(key, changed=True)
@@ -111,16 +111,16 @@ class HealthChecks:
         return changed
 
     def connect_failed(self, failure: ConnectFailure) -> None:
-        """Check a server now that clients could not connect to, unless that has just been done."""
+        """Check a server to which clients could not connect, unless it was just checked."""
         checked = self.servers.servers.get((failure.pool, failure.server))
         if checked is None or not checked.health.connect_failed(now=time.monotonic()):
             return
-        # Its greenlet sleeps until a later deadline; while a check is running there is none later than now.
+        # Its greenlet sleeps until a later deadline; while a check runs, none is later than now.
         self._loops.restart(checked.key)
         self._reports.log.debug("server-doubted", pool=failure.pool, server=failure.server)
 
     def _address_changed(self, name: str, address: str) -> None:
-        """Send checks and sessions of every server of a name to the address that it stands for now."""
+        """Send checks and sessions of all servers of a name to its new address."""
         now = time.monotonic()
         for key, checked in self.servers.servers.items():
             if checked.server.host != name:
@@ -147,7 +147,7 @@ class HealthChecks:
 
 
 def _hosts(servers: Iterable[CheckedServer]) -> set[str]:
-    """Return where servers are, and where else their checks go."""
+    """Return the hosts of servers, and other hosts of their checks."""
     of_servers, of_checks = set(), set()
     for checked in servers:
         of_servers.add(checked.server.host)
@@ -157,7 +157,7 @@ def _hosts(servers: Iterable[CheckedServer]) -> set[str]:
 
 
 def _resolved(servers: Iterable[CheckedServer]) -> dict[str, str]:
-    """Return the addresses that names of servers had last."""
+    """Return the last addresses of servers' names."""
     return {
         checked.server.host: checked.host
         for checked in servers

@@ -1,4 +1,4 @@
-"""What `health` answers on its control socket: to `reload`, to operators, and to who asks for its status."""
+"""The commands of `health` on its control socket: for `reload`, for operators, and for its status."""
 
 import os
 import time
@@ -70,7 +70,7 @@ class HealthCommands:
         self._reports.log.info("configuration-applied", configuration=snapshot.number, servers=count)
 
     def _set_state(self, call: Call) -> Answer:
-        """Put a server into drain, maint or ready, for an operator."""
+        """Put a server into drain, maint or ready for an operator."""
         question = call.question
         servers = self._checks.servers
         try:
@@ -80,14 +80,14 @@ class HealthCommands:
             return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
         except UnknownServerError as error:
             return bad(str(error))
-        # Kept before it acts: a crash in between must not undo what the operator sees.
+        # Saved before it takes effect: a crash in between must not undo what the operator sees.
         self._states.keep(servers.admins_with(checked.key, admin))
         event = self._checks.set_admin(checked.key, admin)
         done = {"pool": checked.pool, "server": checked.server.name, "state": admin.name.lower()}
         return good(**done, changed=event is not None, **self._states.warning())
 
     def _set_weight(self, call: Call) -> Answer:
-        """Give a server another weight, for an operator; 100% and the configured one end that."""
+        """Give a server another weight for an operator; 100% and the configured weight end that."""
         question = call.question
         servers = self._checks.servers
         try:
@@ -104,7 +104,7 @@ class HealthCommands:
 
 
 def _authority_problems(snapshot: Snapshot, contexts: TlsContexts) -> list[AnswerProblem]:
-    """Return what is wrong with the CA files of a snapshot, each with the first server that uses it."""
+    """Return the problems of a snapshot's CA files, each with the first server that uses it."""
     users: dict[str, str] = {}
     for pool in snapshot.pools:
         for server in pool.servers:

@@ -1,7 +1,7 @@
-"""What operators want of servers, drain, maint and weights, kept beyond the life of the program.
+"""Operator settings of servers (drain, maint, weights), kept across restarts of the program.
 
 A server in maint must not get traffic because a program was restarted, or because a file was damaged: then
-the health board says what was wanted last.
+the health board has the last settings.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from appliance.wire.boards.health_board import ServerHealthRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptEvents:
-    """What logs call it when a file cannot be read, and when it cannot be written."""
+    """Log events for files that cannot be read or written."""
 
     unreadable: str
     not_kept: str
@@ -45,9 +45,10 @@ class KeptByOperator:
 
 
 class KeptWords(Generic[Said]):
-    """The file at `path`. Where it cannot be written what it says acts all the same, and that is reported.
+    """The file at `path`.
 
-    `known` returns what a record of the board says, None for nothing.
+    If it cannot be written, its settings take effect nevertheless, and that is reported. `known` returns the
+    setting in a record of the board, None if there is none.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class KeptWords(Generic[Said]):
         self._known = known
 
     def load(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, Said]:
-        """Return what the file says; where it cannot be read, what the board's `records` say."""
+        """Return the settings in the file; if it is unreadable, those in the board's `records`."""
         try:
             return operator_overrides.load(self._path, self._words)
         except OperatorOverridesError as error:
@@ -81,7 +82,7 @@ class KeptWords(Generic[Said]):
             return said
 
     def keep(self, said: Mapping[Key, Said]) -> None:
-        """Write what is said of all servers."""
+        """Write the settings of all servers."""
         path = str(self._path)
         try:
             operator_overrides.save(self._path, self._words, said)
@@ -91,7 +92,7 @@ class KeptWords(Generic[Said]):
             self._reports.log.error(self._events.not_kept, reason=str(error))  # noqa: TRY400  # no bug
 
     def warning(self) -> dict[str, str]:
-        """Return the warning for the operator, as fields of an answer; none where the file was written."""
+        """Return the warning for the operator, as fields of an answer; none if the file was written."""
         reason = self._reports.not_kept.get(str(self._path))
         return {"not_kept": f"{self._path}: {reason}"} if reason else {}
 

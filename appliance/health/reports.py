@@ -1,4 +1,4 @@
-"""What `health` logs: each change of a server once, and each trouble of its own when it begins and ends."""
+"""The log of `health`: each change of a server once, and its own problems when they begin and end."""
 
 import time
 from typing import Final
@@ -22,7 +22,7 @@ _OPERATOR: Final = "operator"
 
 
 class HealthEvents:
-    """Tells events of servers and pools."""
+    """Publishes events of servers and pools."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -30,7 +30,7 @@ class HealthEvents:
         self._counts = PoolCounts()
 
     def happened(self, checked: CheckedServer, event: HealthEvent, among: CheckedServers) -> None:
-        """Tell what happened to a server, then what that means for its pool."""
+        """Publish an event of a server, then its effect on the pool."""
         health = checked.health
         up, count = among.up(checked.pool)
         by_checks = event in _BY_CHECKS
@@ -58,13 +58,13 @@ class HealthEvents:
 
 
 WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
-"""What of it an operator has to look at."""
+"""The events that need an operator's attention."""
 
 
 class HealthReports:
-    """The log, as the accepted configuration wants it, and the events of servers and pools.
+    """The log, as configured by the accepted snapshot, and the events of servers and pools.
 
-    `not_kept` are the files that cannot be written now, with the reasons: `status` tells them too.
+    `not_kept` are the files that cannot be written now, with the reasons: `status` shows them, too.
     """
 
     def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
@@ -80,7 +80,7 @@ class HealthReports:
         self._verbose = settings.level == "debug"
 
     def event(self, checked: CheckedServer, event: HealthEvent, *, among: CheckedServers) -> None:
-        """Log what happened to a server, and how many servers of its pool are up now."""
+        """Log an event of a server, and how many servers of its pool are up now."""
         write = self.log.warning if event in WARNINGS else self.log.info
         write(event.value, **_facts(checked, among))
         self._events.happened(checked, event, among)
@@ -88,7 +88,7 @@ class HealthReports:
     def check_ended(
         self, checked: CheckedServer, event: HealthEvent | None, *, among: CheckedServers
     ) -> None:
-        """Log a check: what it changed, or at level debug that it changed nothing."""
+        """Log a check: its change, or at level debug that there was none."""
         self._impossible.pop(checked.key, None)
         if event is not None:
             self.event(checked, event, among=among)
@@ -96,17 +96,17 @@ class HealthReports:
             self.log.debug("check", **_facts(checked, among))
 
     def check_impossible(self, checked: CheckedServer, reason: str) -> None:
-        """Log what keeps this machine from making a check; the same reason once for however many servers."""
+        """Log why this machine cannot make a check; each reason once for all servers."""
         if reason not in self._impossible.values():
             self.log.error("check-impossible", pool=checked.pool, server=checked.server.name, reason=reason)
         self._impossible[checked.key] = reason
 
     def check_crashed(self, checked: CheckedServer) -> None:
-        """Log the bug that a check met, with its traceback."""
+        """Log a bug in a check, with its traceback."""
         self.log.exception("check-crashed", pool=checked.pool, server=checked.server.name)
 
     def checks_end(self, key: Key) -> None:
-        """Forget why checks of a server were impossible, as its greenlet ends."""
+        """Forget why checks of a server were impossible, when its greenlet ends."""
         self._impossible.pop(key, None)
 
     def operator_state_kept(self, checked: CheckedServer) -> None:
@@ -125,7 +125,7 @@ class HealthReports:
             )
 
     def weight_given(self, checked: CheckedServer) -> None:
-        """Log the weight that an operator has given a server, or that the configured one holds again."""
+        """Log a weight given by an operator, or that the configured one applies again."""
         self.log.info(
             "server-weight",
             pool=checked.pool,
@@ -135,7 +135,7 @@ class HealthReports:
         )
 
     def host_changed(self, checked: CheckedServer, *, before: str) -> None:
-        """Log that the name of a server stands for another address than before, "" for none."""
+        """Log a new address of a server's name, "" for none."""
         self.log.info(
             "server-address",
             pool=checked.pool,
@@ -146,7 +146,7 @@ class HealthReports:
         )
 
     def board_trouble(self, board: str, reason: str) -> None:
-        """Log that the board cannot be written, or with "" for a reason that it can again."""
+        """Log that the board cannot be written, or with reason "" that it can again."""
         if reason:
             self.not_kept[board] = reason
             self.log.error("board-not-written", board=board, reason=reason)
@@ -155,21 +155,21 @@ class HealthReports:
             self.log.info("board-written", board=board)
 
     def ca_file_trouble(self, file: str, reason: str) -> None:
-        """Log that a CA file is used as it was read last, or with "" that it can be read again."""
+        """Log that a CA file's last version stays in use, or with reason "" that it can be read again."""
         if reason:
             self.log.error("ca-file-kept", file=file, reason=reason)
         else:
             self.log.info("ca-file-readable", file=file)
 
     def connect_failures_trouble(self, path: str, reason: str) -> None:
-        """Log that the socket for workers cannot be made, or with "" that it is there."""
+        """Log that the socket for workers cannot be created, or with reason "" that it exists."""
         if reason:
             self.log.warning("doubts-not-heard", path=path, reason=reason)
         else:
             self.log.debug("doubts-heard", path=path)
 
     def command_failed(self, command: str, error: Exception) -> None:
-        """Log the bug that a command met, with its traceback."""
+        """Log a bug in a command, with its traceback."""
         self.log.error("command-failed", command=command, exc_info=error)
 
 

@@ -1,7 +1,7 @@
-"""The program `discover`: watches the cluster's API, and has pools follow what it shows.
+"""The program `discover`: watches the cluster's API, and makes pools follow it.
 
 It has no privilege, and moves no bytes: without it, or without the API, servers stay as they are. Each list
-is watched by a thread that blocks in the standard library's HTTP and TLS; all else is done by greenlets.
+is watched by a thread that blocks in the standard library's HTTP and TLS; greenlets do everything else.
 """
 
 import os
@@ -14,7 +14,7 @@ from appliance.net.starting import hub_start
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    """Run until TERM or INT; return 1 if another one has this runtime directory."""
     begun = hub_start.begin(DISCOVER)
     if begun is None:
         return 1
@@ -32,5 +32,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: a thread that waits for an API server must not keep the process.
+    # Not sys.exit: a thread that waits for an API server must not keep the process alive.
     os._exit(main())

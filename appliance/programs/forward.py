@@ -1,8 +1,8 @@
-"""The program `forward`: has the kernel forward the connections of frontends with `forward: kernel`.
+"""The program `forward`: makes the kernel forward the connections of frontends with `forward: kernel`.
 
-Unlike the rules of `redirect`, which lead to a proxy that may have died, these lead to servers: they are of
-use without this program. So they have no owner, and the kernel keeps them when it dies. Ended with the whole
-appliance it lets connections drain and takes the rules away; ended alone it leaves them to its successor.
+The rules of `redirect` lead to a proxy, which may have died; these lead to servers, and are useful without
+this program. So they have no owner, and the kernel keeps them when it dies. If the whole appliance ends, this
+program lets connections drain and removes the rules; if it ends alone, it leaves them to its successor.
 """
 
 import sys
@@ -21,11 +21,11 @@ from appliance.net.supervision.appliance_end import everything_ends
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    """Run until TERM or INT; return 1 if another one has this runtime directory."""
     begun = hub_start.begin(FORWARD)
     if begun is None:
         return 1
-    claim = NamespaceClaim(CLAIM)  # so that no start beside us takes our rules for leftovers
+    claim = NamespaceClaim(CLAIM)  # so that no program that starts meanwhile takes our rules for leftovers
     paths, log, stop = begun.paths, begun.log, begun.stop
     faults: list[BaseException | None] = []
 
@@ -57,13 +57,13 @@ def main() -> int:
 
 
 def _has_nothing_to_do(paths: Paths, forwarder: Forwarder) -> bool:
-    """Say whether nothing is forwarded by what is accepted, which may be newer than what we have."""
+    """Return whether the accepted snapshot, which may be newer than ours, forwards nothing."""
     wanted = _accepted(paths) or forwarder.snapshot
     return wanted is not None and not wanted.forwarded
 
 
 def _is_wanted_again(paths: Paths) -> bool:
-    """Say whether another reload has frontends forwarded again while we drain: our successor goes on then."""
+    """Return whether a reload while we drain forwards frontends again: then our successor continues."""
     accepted = _accepted(paths)
     return accepted is not None and bool(accepted.forwarded) and not everything_ends(paths)
 

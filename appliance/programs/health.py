@@ -1,9 +1,8 @@
-"""The program `health`: checks every server, and writes what it knows on the health board.
+"""The program `health`: checks every server, and writes the results to the health board.
 
-It is shared by all generations of all proxies and outlives their reloads. Checks in the workers, where
-HAProxy has them, would begin anew with each reload, and a draining generation would not hear of a server that
-dies. Killed and started again, it goes on from the board that it finds, so that no server changes state by
-it.
+It is shared by all generations of all proxies and outlives their reloads. Checks in the workers, as in
+HAProxy, would start from scratch with each reload, and a draining generation would not learn of a server's
+death. After a kill and restart it continues from the existing board, so no server changes state.
 """
 
 import gc
@@ -27,14 +26,14 @@ from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.net.starting import hub_start
 from appliance.wire.boards.health_board import HealthBoard, decode
 
-_COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing
+_COLLECT: Final = (20_000, 20, 20)  # checks create no reference cycles, so frequent collections are useless
 
 
 class HealthProgram:
-    """The checks of the snapshot that was accepted last, with the sockets on which others reach them.
+    """The checks of the snapshot accepted last, with their sockets.
 
-    `last` is what an earlier process published last. `stop` is set, and `crashed` true, when the program
-    is of no use any more.
+    `last` is what an earlier process published last. `stop` is set, and `crashed` true, if the program cannot
+    continue.
     """
 
     def __init__(
@@ -76,26 +75,26 @@ class HealthProgram:
         )
 
     def close(self) -> None:
-        """Stop checking and answering; what was published stays readable."""
+        """Stop checking and answering; the published state stays readable."""
         self._control.close()
         self._connect_failures.close()
         self._checks.close()
 
     def _publishing_ended(self, error: BaseException | None) -> None:
-        """End the program: without its board it is of no use, and the next one goes on from that board."""
+        """End the program: it is useless without its board, and the next one continues from that board."""
         self._reports.log.error("publishing-crashed", exc_info=error)
         self.crashed = True
         self._stop.set()
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
+    """Run until TERM or INT; return 1 after a crash, or if another `health` has this runtime directory."""
     begun = hub_start.begin(HEALTH)
     if begun is None:
         return 1
     paths, log, stop = begun.paths, begun.log, begun.stop
     program = HealthProgram(paths, log, last=content(paths.health_board, decode, log), stop=stop)
-    # What is there now stays: frozen, it is not looked through again at every collection.
+    # Present objects stay: frozen, they are not scanned again at every collection.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)

@@ -1,8 +1,8 @@
 """The program `linger`: connections stay on the node that has them when their virtual IP moves to another.
 
-The nodes tell each other which virtual IPs they serve, and which they keep for connections. What arrives for
-a connection of another node is led there by rules of the kernel, and answered from there directly. Stopping,
-it goes after the proxies: until they have drained their connections need the address.
+The nodes report to each other which virtual IPs they serve, and which they keep for connections. Kernel rules
+forward packets for a connection of another node to that node, which answers directly. It stops after the
+proxies: until they have drained, their connections need the address.
 """
 
 import sys
@@ -18,7 +18,7 @@ from appliance.net.supervision.appliance_end import everything_ends
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    """Run until TERM or INT; return 1 if another one has this runtime directory."""
     begun = hub_start.begin(LINGER)
     if begun is None:
         return 1
@@ -37,7 +37,7 @@ def main() -> int:
     control = begun.answer(LingerCommands(paths, lingerer).handlers(), for_readers=FOR_READERS)
     stop.wait()
     control.close()
-    # Without a supervisord another `run` ends us and goes on with what is in the kernel; else it times out.
+    # Without a supervisord, another `run` ends us and continues with the kernel's state; else it times out.
     ends = not faults and (everything_ends(paths, without_supervisord=False) or not _is_wanted(paths))
     lingerer.close(ends=ends)
     begun.heartbeat.close()
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _is_wanted(paths: Paths) -> bool:
-    """Say whether what is accepted still has virtual IPs move with their connections."""
+    """Return whether virtual IPs still move with their connections in the accepted snapshot."""
     try:
         accepted = snapshots.read(paths.accepted)
     except SnapshotError:

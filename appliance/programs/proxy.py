@@ -1,9 +1,9 @@
 """The program `proxy-<group>`: the master of one group's workers, from its start to its end.
 
-At its start it takes over what an earlier master left, so being killed costs nothing. At TERM it finds out
-what is meant: when supervisord shuts down, or there is none, the workers drain and it ends with them; when
-it alone is restarted, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
-HAProxy: sessions end by themselves, or a TERM that comes later gives them the drain time.
+At its start it takes over what an earlier master left, so a kill costs nothing. The effect of TERM depends on
+supervisord: if it shuts down, or there is none, the workers drain and the master ends with them; if only the
+master is restarted, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
+HAProxy: sessions end on their own, or a later TERM gives them the drain time.
 """
 
 import os
@@ -38,8 +38,8 @@ _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
 _BROKEN = 70  # EX_SOFTWARE of sysexits.h; supervisord starts the program again
 _LEAVE_TIMEOUT = 20.0  # seconds that orphans wait for a next master before they drain
-_WITHDRAWN = 2.0  # seconds for `redirect` to take its rules away
-_LAST_ANSWER = 2.0  # seconds for workers to answer a master that ends
+_WITHDRAWN = 2.0  # seconds for `redirect` to remove its rules
+_LAST_ANSWER = 2.0  # seconds for workers to answer an exiting master
 
 
 class Proxy:
@@ -89,7 +89,7 @@ class Proxy:
         return self._end()
 
     def _start(self) -> bool:
-        """Run the accepted snapshot; with orphans that serve meanwhile, try again until it runs."""
+        """Run the accepted snapshot; while orphans serve, try again until it runs."""
         pause = _RETRY_FIRST
         while problems := self._try_start():
             self._note_failure(problems)
@@ -138,7 +138,7 @@ class Proxy:
         return 0
 
     def _drain(self, seconds: float | None, *, until: int) -> None:
-        """Drain within so many seconds, None for no deadline; return early when so many signals have come."""
+        """Drain within these seconds, None for no deadline; return early after this many signals."""
         master = self._master
         if self._signals < until and len(master.workers):
             self._state.log.info("stopping", workers="drain", seconds=seconds)
@@ -146,7 +146,7 @@ class Proxy:
         self._wait(lambda: self._signals >= until or not len(master.workers))
 
     def _withdraw_redirects(self) -> None:
-        """Have the rules taken away that lead here, while we accept; without `redirect` there are none."""
+        """Make `redirect` remove the rules that lead here, while we accept; without it there are none."""
         current = self._state.current
         group = current.group(self._state.group) if current else None
         if group is None or not any(each.redirect for each in group.frontends):
@@ -158,7 +158,7 @@ class Proxy:
             self._state.log.warning("redirect-not-withdrawn", reason=str(error))
 
     def _leave(self) -> None:
-        """Go away without the workers: those that serve wait for the next master, drains go on."""
+        """Exit without the workers: those that serve wait for the next master, drains continue."""
         master = self._master
         master.give_up_pending()
         serving = [each for each in self._serving() if master.workers.pid(each)]
@@ -193,9 +193,9 @@ class Proxy:
 
 
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:
-    """Be the master of a group until told to end, and return the exit status."""
-    # Workers inherit it. They outlive us, and must outlive the terminal from which we were started by hand
-    # too: its end is SIGHUP for every process of the session.
+    """Run as the master of a group until told to end, and return the exit status."""
+    # Workers inherit it. They outlive us, and must also outlive a terminal from which we were started: its
+    # end is SIGHUP for every process of the session.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     survive(signal.SIGUSR2)
     program = f"proxy-{group}"
@@ -214,7 +214,7 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program for the group that the one argument names."""
+    """Run the program for the group named by its only argument."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m appliance.programs.proxy GROUP\n")
         return 2

@@ -1,9 +1,9 @@
-"""The program `redirect`: leads connections for another program's port here, by rules of the kernel.
+"""The program `redirect`: redirects connections for another program's port here, with kernel rules.
 
-On a master of a cluster the API server listens on 6443 itself. Connections to a virtual IP and that port come
-to our frontend on 9445 by rules of nftables, as OpenShift's monitor makes them. They are there while the
-frontend can serve, and not longer than this program lives: the kernel removes them with its process.
-Stopping, it goes after the proxies, which have had it withdraw their rules before they stopped to accept.
+On a master of a cluster the API server itself listens on 6443. nftables rules like those of OpenShift's
+monitor redirect connections to a virtual IP and that port to our frontend on 9445. They exist while the
+frontend can serve, and no longer than this program: the kernel removes them with its process. It stops after
+the proxies, which make it withdraw their rules before they stop accepting.
 """
 
 import sys
@@ -18,7 +18,7 @@ from appliance.redirect.redirector import Redirector
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    """Run until TERM or INT; return 1 if another one has this runtime directory."""
     begun = hub_start.begin(REDIRECT)
     if begun is None:
         return 1

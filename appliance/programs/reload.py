@@ -1,10 +1,10 @@
-"""The program `reload`: takes the line `reload`, and makes every program obey the operator's file, or none.
+"""The program `reload`: takes the line `reload`, and makes all programs apply the operator's file, or none.
 
 The line `stop` leaves the virtual IPs to others until the next `reload`.
 
-Requests come from the reload sockets, from SIGHUP and from this program's control socket. They are done one
-at a time in the order of their coming, and each is answered when its own turn is done. One may be lost, while
-this program is restarted for example: so the file is compared with what is obeyed now and then, and obeyed.
+Requests come from the reload sockets, from SIGHUP and from this program's control socket. They are processed
+one at a time in order of arrival, and each is answered after its own turn. One may be lost, for example while
+this program is restarted: so the file is periodically compared with the applied configuration, and applied.
 """
 
 import os
@@ -69,7 +69,7 @@ class ReloadProgram:
             after=self._follow,
         )
         degraded = read_degraded(paths)
-        # While the first configuration is awaited nothing was refused: `status` says what is waited for.
+        # While the first configuration is awaited, nothing was refused: `status` shows what is awaited.
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
         if degraded and not accepted.awaited:
             tell(reload_events.last_good(degraded))
@@ -106,7 +106,7 @@ class ReloadProgram:
         self._log.info("stopped")
 
     def _follow(self) -> list[AnswerProblem]:
-        """Do what the accepted configuration asks of this program; return what could not be done."""
+        """Apply the accepted configuration to this program; return what failed."""
         accepted = self._transaction.accepted
         obey("reload", accepted.log)
         self._notifier.obey(accepted.notify)
@@ -153,9 +153,9 @@ class ReloadProgram:
 
 
 def main() -> None:
-    """Run the program; without anything to obey it ends with its reasons on standard error."""
+    """Run the program; without a usable configuration it exits with the reasons on standard error."""
     capabilities.keep_from_children()
-    # Other files are named by what its own user can write: the accepted configuration has those of secrets.
+    # Its own user can write the names of other files: the accepted configuration has those of secrets.
     capabilities.set_down(Capability.CAP_DAC_READ_SEARCH)
     paths = Paths.from_environment(os.environ)
     _wait_for_predecessor(paths.runtime / "reload.lock")
@@ -168,9 +168,9 @@ def main() -> None:
 
 
 def _wait_for_predecessor(path: Path) -> None:
-    """Wait for one that a killed supervisord has left: the change that it ends is accepted after all.
+    """Wait for an instance left by a killed supervisord: the change that it completes is accepted after all.
 
-    It is not waited for longer than that may take; without a lock we go on as well.
+    The wait is limited to the time that this may take; without a lock we continue as well.
     """
     deadline, log = time.monotonic() + _PREDECESSOR, configure("reload", level="info", form="json")
     try:
@@ -185,7 +185,7 @@ def _wait_for_predecessor(path: Path) -> None:
 
 
 def _chosen(paths: Paths) -> Snapshot:
-    """Return what a start of the appliance would take, where what is obeyed can be read no more."""
+    """Return the snapshot that a start of the appliance would use if the accepted one is unreadable."""
     from appliance.reload import boot  # noqa: PLC0415  # the validator, for this case only
 
     log = configure("reload", level="info", form="json")

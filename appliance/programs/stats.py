@@ -1,8 +1,7 @@
-"""The program `stats`: shows what the appliance does, to Prometheus, to HAProxy's clients, and to people.
+"""The program `stats`: shows the appliance's state to Prometheus, to HAProxy's clients, and to people.
 
-It reads boards and asks the other programs, and nobody waits for it: killed, hanging or besieged it costs
-nobody a connection. It changes nothing by itself; what an operator asks for goes to the program whose
-business it is.
+It reads boards and asks the other programs, and no program waits for it: killed, hanging or overloaded, it
+costs no connection. It changes nothing itself; it passes an operator's requests to the program concerned.
 """
 
 import gc
@@ -20,11 +19,11 @@ from appliance.net.starting import hub_start
 from appliance.stats.commands import FOR_READERS, StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
 
-_COLLECT: Final = (50_000, 20, 20)  # a look at a thousand servers makes thousands of values, no cycles
+_COLLECT: Final = (50_000, 20, 20)  # reading a thousand servers creates thousands of values, no cycles
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 where the accepted configuration cannot be served: supervisord tries again."""
+    """Run until TERM or INT; return 1 if the accepted configuration cannot be served: supervisord retries."""
     begun = hub_start.begin(STATS)
     if begun is None:
         return 1
@@ -33,7 +32,7 @@ def main() -> int:
     if not _serve_accepted(paths, service, log):
         return 1
     control = begun.answer(StatsCommands(paths, service).handlers(), for_readers=FOR_READERS)
-    # What there is now stays: frozen, it is not looked through again for each thousand samples of a scrape.
+    # Present objects stay: frozen, they are not scanned again for each thousand samples of a scrape.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
@@ -45,7 +44,7 @@ def main() -> int:
 
 
 def _serve_accepted(paths: Paths, service: StatsService, log: FilteringBoundLogger) -> bool:
-    """Serve as the accepted snapshot says; where that cannot be, leave the reason for `status`."""
+    """Serve the accepted snapshot; if that fails, leave the reason for `status`."""
     accepted = snapshots.accepted(paths, log)
     if accepted is None:
         return True

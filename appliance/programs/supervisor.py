@@ -1,23 +1,23 @@
 """supervisord, as the appliance runs it: `python -m appliance.programs.supervisor -n -c supervisord.conf`.
 
-What differs from the original (supervisor):
+Differences from the original (supervisor):
 
-- a signal ends its poll at once, so that a crashed program is started again in milliseconds;
+- a signal ends its poll at once, so a crashed program is restarted in milliseconds;
 - programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
-- USR1 is HAProxy's soft stop: everything stops in order, and sessions end by themselves, without a deadline;
-- USR2 is an upgrade in place: what is installed now takes over (the log file needs no signal);
-- HUP is for the program `reload`, because supervisord's own meaning of it would end all traffic;
-- programs write to our standard output themselves: nothing stands between them and a socket of journald,
-  and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
-  because its last line is the reason why a program does not start;
+- USR1 is HAProxy's soft stop: everything stops in order, and sessions end on their own, without a deadline;
+- USR2 is an upgrade in place: the now installed release takes over (the log file needs no signal);
+- HUP goes to the program `reload`, because supervisord's own reaction would end all traffic;
+- programs write directly to our standard output, which may be a socket of journald, and a reader that stops
+  reading cannot block supervisord. Their standard error passes through here, because its last line is the
+  reason why a program does not start;
 - it logs as the programs do;
-- of the capabilities that it was given each program gets those that it uses, and it uses none itself;
-- a program that hangs is killed, and then started again as any other (supervisor/watchdog);
-- systemd is told when the start is over, that the loop goes round, and that the end has begun;
-- orphans (workers whose master died) become its children, and are ended when everything ends;
-- what an earlier supervisord left running in our runtime directory ends with us, at whatever moment we are
-  told to end: from its first line on signals wait until they can be obeyed;
-- another one can take its place while it runs, and it the place of another one (supervisor/succession).
+- each program gets those of our capabilities that it uses, and supervisord itself uses none;
+- a program that hangs is killed, and then restarted like any other (supervisor/watchdog);
+- systemd is notified of the end of the start, of turns of the loop, and of the beginning of the stop;
+- orphans (workers whose master died) become its children, and are terminated when everything ends;
+- programs that an earlier supervisord left running in our runtime directory end with us, whenever we are told
+  to end: signals are held from the first line on until they can be handled;
+- another one can take its place while it runs, and vice versa (supervisor/succession).
 """
 
 import contextlib
@@ -50,13 +50,13 @@ from appliance.wire.lines.succession import (
 )
 
 SUPERVISOR: Final = "supervisor"
-"""The name by which supervisord logs, and tells events."""
+"""supervisord's name in logs and events."""
 
 _ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
 
 
 class _End(Enum):
-    """How a supervisord ends: told to, by force, or in favour of another one."""
+    """How a supervisord ends: on request, by force, or in favour of another."""
 
     STOPPED = auto()
     FORCED = auto()
@@ -65,9 +65,9 @@ class _End(Enum):
 
 
 def main() -> None:
-    """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request.
+    """Run until everything has stopped; exit status 0, or 1 if programs had to be killed on request.
 
-    One that another one has relieved leaves what still runs to that one, and ends with 0; one that could not
+    If another one takes over, it leaves running programs to that one, and exits with 0; one that could not
     take over, with 3.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
-    """Supervise, again after `supervisorctl reload`; return how it has ended."""
+    """Supervise, again after `supervisorctl reload`; return how it ended."""
     first, wakeup = True, Wakeup()
     tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
     lock = KeptLock(paths.lock, _held_lock())
@@ -104,7 +104,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
         succession = supervisor.succession
         if succession.relieved:
             return _End.GAVE_WAY if succession.failed else _End.RELIEVED
-        supervisor.handle_signal()  # a TERM may have come when a restart was as good as done
+        supervisor.handle_signal()  # a TERM may have come when a restart was nearly done
         succession.close()
         options.close_httpservers()
         options.close_logger()
@@ -114,7 +114,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
 
 
 def _held_lock() -> int | None:
-    """Return the descriptor that holds the runtime directory; nobody whom we start inherits it."""
+    """Return the descriptor that holds the runtime directory; our programs do not inherit it."""
     held = os.environ.pop(LOCK, "")
     if not held.isdigit():
         return None
@@ -123,7 +123,7 @@ def _held_lock() -> int | None:
 
 
 def _predecessor(accepted: AcceptedLog) -> Predecessor | None:
-    """Return the one that stands by for us, where `run` has found one."""
+    """Return the one that stands by for us, if `run` found one."""
     left = os.environ.pop(PREDECESSOR, "")
     try:
         return decode_predecessor(left) if left else None

@@ -2,9 +2,9 @@
 
 Started by `vrrp` as `python -m appliance.programs.tracker [FD]`, where FD is its end of a socket pair;
 without it that is standard input. It runs until that socket is closed: then the checks end with all their
-processes, and commands that were ordered before are finished, each within its timeout, because those of a
-stop are ordered last. Signals meant for `vrrp` often reach its children too (a terminal's, systemd's): they
-end it only after `vrrp` has gone.
+processes, and commands already ordered are finished, each within its timeout, because those of a stop are
+ordered last. Signals meant for `vrrp` often also reach its children (a terminal's, systemd's): they end the
+tracker only after `vrrp` has exited.
 """
 
 import os
@@ -51,7 +51,7 @@ _BROKEN: Final = 65  # sysexits.h, EX_DATAERR
 
 
 class TrackerReports:
-    """What is to be sent to `vrrp`. While that does not read, a later verdict replaces an earlier one."""
+    """Messages to `vrrp`. While it does not read, a later verdict replaces an earlier one."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -81,11 +81,11 @@ class TrackerReports:
                 try:
                     self._connection.sendall(self._waiting.pop(key))
                 except OSError:
-                    return  # vrrp has gone, which `Tracker` finds out by reading
+                    return  # vrrp has exited, which `Tracker` notices when reading
 
 
 class Tracker:
-    """The tracks that are checked. Routers that track the same thing in the same way share one check."""
+    """The checked tracks. Routers with identical tracks share one check."""
 
     def __init__(self, connection: socket.socket, paths: Paths, log: FilteringBoundLogger) -> None:
         self._connection = connection
@@ -101,7 +101,7 @@ class Tracker:
         self._heartbeat = HubHeartbeat(paths.heartbeat(TRACKER), log)
 
     def serve(self) -> int:
-        """Do what `vrrp` orders until it has gone; return the exit status."""
+        """Process the orders of `vrrp` until it exits; return the exit status."""
         try:
             self._obey_orders()
         except (TrackerLineError, ControlError) as error:
@@ -116,7 +116,7 @@ class Tracker:
         return 0
 
     def interrupt(self) -> None:
-        """End the commands that still run, if `vrrp` has gone."""
+        """End running commands if `vrrp` has exited."""
         if self._alone:
             self._commands.close()
 
@@ -139,7 +139,7 @@ class Tracker:
             return b""
 
     def _watch(self, wanted: dict[Track, list[str]]) -> None:
-        """Check exactly these tracks. The verdicts of those that stay are sent again: a router may be new."""
+        """Check exactly these tracks. Verdicts of existing ones are sent again: a router may be new."""
         for track in self._followers.keys() - wanted.keys():
             self._followers.pop(track).close()
         self._routers = wanted
@@ -179,7 +179,7 @@ class Tracker:
 def _by_track(tracks: tuple[tuple[str, Track], ...]) -> dict[Track, list[str]]:
     found: defaultdict[Track, list[str]] = defaultdict(list)
     for router, track in tracks:
-        if track.kind is not TrackKind.INTERFACE:  # netlink tells vrrp itself of those
+        if track.kind is not TrackKind.INTERFACE:  # netlink notifies vrrp itself of those
             found[track].append(router)
     return dict(found)
 
@@ -212,5 +212,5 @@ def _follow(accepted: AcceptedLog) -> None:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: a thread that hangs in a file system must not keep the process.
+    # Not sys.exit: a thread that hangs in a file system must not keep the process alive.
     os._exit(main())

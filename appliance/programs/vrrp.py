@@ -1,8 +1,9 @@
 """The program `vrrp`: takes part in the virtual routers of the snapshot, in one loop that never waits.
 
-It uses no gevent and does nothing that may block: an advert that is more than two intervals late makes the
-peers claim (RFC 9568 section 6.1). Tracked checks and notify commands run in a child process (`tracker`).
-Each virtual router, or sync group of them, is a `RouterGroup`; a bug in one does not reach the others.
+It uses no gevent and does nothing that may block: an advert more than two intervals late makes the peers
+claim the addresses (RFC 9568 section 6.1). Tracked checks and notify commands run in a child process
+(`tracker`). Each virtual router, or sync group of them, is a `RouterGroup`; a bug in one does not affect the
+others.
 """
 
 import os
@@ -37,14 +38,14 @@ from appliance.vrrp.takeover.take_over import TakeOver
 from appliance.wire.boards.vrrp_board import decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_KILLED: Final = 2.0  # seconds for a process that was killed to be gone
+_KILLED: Final = 2.0  # seconds for a killed process to be gone
 _LOOK_AGAIN: Final = 0.005
 # keepalived reloads at HUP and writes its state at USR1 and USR2: operators send them by habit.
 _IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def main() -> int:
-    """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
+    """Run until TERM or INT, which hands everything over; return 1 if the runtime directory is unusable."""
     capabilities.keep_from_children(but=capabilities.OTHER_USERS)
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(VRRP, paths).logger
@@ -52,7 +53,7 @@ def main() -> int:
     try:
         state_files.clear_way(place)
         place.touch(mode=0o600)
-        place.chmod(0o600)  # whoever can open it can lock it, and keep the next vrrp from starting
+        place.chmod(0o600)  # a process that can open it can lock it, and prevent the next vrrp from starting
         lock = place.open("w")
     except OSError as error:
         return _given_up(paths, log, error)
@@ -72,9 +73,9 @@ def main() -> int:
 
 
 def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Predecessor | None:
-    """Return the `vrrp` that runs in this runtime directory; None for none, and then the lock is ours.
+    """Return the `vrrp` running in this runtime directory; None if there is none, and the lock is ours.
 
-    Raises PredecessorLeavingError where another one runs whose place must not be taken.
+    Raises PredecessorLeavingError if another one runs whose place must not be taken.
     """
     met = None if try_lock(lock) else Predecessor.meet(paths, log)
     Leftovers(paths, log).kill_vrrps(but=met.pid if met else 0)
@@ -92,7 +93,7 @@ def _wait_for(lock: IO[str]) -> None:
 
 
 def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
-    """Log why the program cannot run, and remove the addresses of an earlier run: nobody advertises them."""
+    """Log why the program cannot run, and remove an earlier run's addresses: no program advertises them."""
     where = str(error.filename or paths.runtime)
     log.error("cannot-start", path=where, reason=error.strerror or str(error))
     vrrp_leftovers.remove_all(paths, log)
@@ -124,7 +125,7 @@ def _run(
         )
     except OSError as error:
         program.close()
-        error.filename = str(paths.control(VRRP))  # not the name that it has before it listens
+        error.filename = str(paths.control(VRRP))  # not the temporary name from before it listens
         return _given_up(paths, log, error)
     heart = HeartbeatTimer(paths.heartbeat(VRRP))
     if heart.trouble:
@@ -146,7 +147,7 @@ def _run(
 
 
 class HeartbeatTimer:
-    """Writes a heartbeat from the loop, as often as its reader looks: one store in memory, no system call."""
+    """Writes a heartbeat from the loop, as often as it is read: one store in memory, no system call."""
 
     def __init__(self, path: Path) -> None:
         self.deadline: float | None = 0.0
@@ -160,7 +161,7 @@ class HeartbeatTimer:
 
 
 def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:
-    """Return what watches the real-time scheduling, and reports its loss in status and log.
+    """Return the watch on real-time scheduling, which reports its loss in status and log.
 
     The kernel sends SIGXCPU to a real-time process that has not slept for longer than RLIMIT_RTTIME.
     """

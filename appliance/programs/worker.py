@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     arguments = worker_arguments.decode(argv)
     try:
         snapshot = snapshots.proposed(paths, arguments.snapshot)
-    except ControlError as error:  # lost in all its copies: they are written again before the next try
+    except ControlError as error:  # all copies lost: they are written again before the next try
         sys.exit(str(error))
     logger = worker_log(arguments, snapshot)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the master sends `stop`
@@ -49,10 +49,10 @@ def main(argv: list[str]) -> int:
 
 
 def _tune_collector() -> None:
-    """Keep the collector of reference cycles away from what lives as long as the process.
+    """Exempt objects that live as long as the process from garbage collection.
 
     Sessions free themselves by reference counts (`Side.release` cuts their cycles), so a collection finds
-    next to nothing, and each one stops the whole traffic of the worker.
+    next to nothing, and each one stops all traffic of the worker.
     """
     gc.collect()
     gc.freeze()
@@ -60,7 +60,7 @@ def _tune_collector() -> None:
 
 
 def _write_ready_byte(worker: Worker) -> None:
-    """Tell the master that this worker is ready; without a master nobody would ever tell it to accept."""
+    """Report this worker as ready to the master; without a master it would never be told to accept."""
     try:
         os.write(worker.arguments.ready_fd, b"R")
     except BrokenPipeError:
@@ -70,6 +70,6 @@ def _write_ready_byte(worker: Worker) -> None:
 
 
 if __name__ == "__main__":
-    # Not sys.exit: all is closed by now, and the interpreter would take its time to free each object of a
-    # worker that had many sessions, while the next reload waits for its end.
+    # Not sys.exit: all is closed by now, and the interpreter would spend long on freeing the objects of a
+    # worker with many sessions, while the next reload waits for its exit.
     os._exit(main(sys.argv[1:]))

@@ -1,1 +1,1 @@
-"""What a virtual router's priority depends on, and the commands that it runs: all that may block."""
+"""The tracks of a virtual router's priority, and the commands that it runs: everything that may block."""

@@ -1,4 +1,4 @@
-"""Which check belongs to which kind of track (`track:` of a virtual IP)."""
+"""The check of each kind of track (`track:` of a virtual IP)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from appliance.tracker.process import ProcessTrack
 
 
 class ScriptTrack(TrackCheck):
-    """The check of a script: one run at a time. What a run leaves in the background is killed with it."""
+    """The check of a script: one run at a time. Background processes of a run are killed with it."""
 
     def __init__(
         self, words: Sequence[str], *, user: str | None, timeout: float, runtime: Path | None = None
@@ -33,7 +33,7 @@ class ScriptTrack(TrackCheck):
         self._runtime = runtime
         self._account: Account | None = None
         self._running: Command | None = None
-        # What looks for HAProxy fails for ever where we are in its place, and nobody would know why.
+        # A check for HAProxy always fails where we replace it, for no obvious reason.
         named = any("haproxy" in each.lower() for each in words)
         self._hint = "; it names HAProxy, and `program` asks for our proxy" if named else ""
 
@@ -64,7 +64,7 @@ _PORTS: Final = {CheckType.HTTP: 80, CheckType.HTTPS: 443}
 def http_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
     """Return the check of a track whose target is a URL; raises ValueError.
 
-    With a CA file the certificate has to be for the URL's host as well, be it a name or an address.
+    With a CA file the certificate must also be for the URL's host, a name or an address.
     """
     url = urlsplit(track.target)
     if url.scheme not in {"http", "https"} or not url.hostname:
@@ -82,7 +82,7 @@ def _path(url: SplitResult) -> str:
 
 
 def _host(url: SplitResult, kind: CheckType) -> str:
-    """Return the Host header: the port stands in it unless it is the scheme's own (RFC 9110 section 7.2)."""
+    """Return the Host header: with the port unless it is the scheme's default (RFC 9110 section 7.2)."""
     name = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
     return name if url.port in {None, _PORTS[kind]} else f"{name}:{url.port}"
 
@@ -94,7 +94,7 @@ def tcp_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
 
 
 def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:
-    """Return the check of a track; one whose target cannot be understood is always down, with the reason."""
+    """Return the check of a track; one with an invalid target is always down, with the reason."""
     make = _BY_KIND.get(track.kind)
     if make is None:
         return _Impossible(f"{track.kind} is not tracked here")

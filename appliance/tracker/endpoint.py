@@ -1,4 +1,4 @@
-"""Tracks whether a server answers at a host and port, with the probe of health checks.
+"""Tracks whether a server answers at a host and port, using the probe of health checks.
 
 `localhost` is both loopback addresses: a server may listen on one of them only.
 """
@@ -36,7 +36,7 @@ class EndpointTrack(TrackCheck):
             self._resolver.want([host])
 
     def look(self) -> LookResult:
-        """Probe now, within the track's timeout in all, and return the result; raises TrackUnknown."""
+        """Probe now, within the track's timeout in total, and return the result; raises TrackUnknown."""
         until = time.monotonic() + self._check.timeout
         if self._named:
             address = self._resolver.address(self._host, timeout=self._check.timeout)
@@ -61,7 +61,7 @@ class EndpointTrack(TrackCheck):
             self._probes.clear()
 
     def _ask(self, until: float) -> CheckOutcome:
-        """Probe the first address, then the next where a connection was refused, which takes no time."""
+        """Probe the first address, then the next if the connection was refused, which takes no time."""
         first, *others = self._addresses
         outcome = self._probe(first).run(until=until)
         for address in others:

@@ -1,7 +1,7 @@
 """Tracks whether a path exists, as `[ -e PATH ]` in a check script of keepalived does.
 
-It may be of any kind; a link whose target is missing does not exist. It is looked for in a thread: where the
-file system hangs the track is down.
+It may be of any kind; a link whose target is missing does not exist. A thread checks it: if the file system
+hangs, the track is down.
 """
 
 import os
@@ -19,7 +19,7 @@ class ExistsTrack(TrackCheck):
         self._answer = ThreadAnswer(_objection, path, timeout=timeout)
 
     def look(self) -> LookResult:
-        """Look for it, and return the result; raises TrackUnknown."""
+        """Check the path, and return the result; raises TrackUnknown."""
         objection = self._answer.get()
         if objection is None:
             return LookResult(up=False, detail=f"{self._path}: no answer within {self._answer.timeout:g} s")
@@ -27,14 +27,14 @@ class ExistsTrack(TrackCheck):
 
 
 class OnlyWhileExists(TrackCheck):
-    """Another check that counts only while a path exists; while it does not, the other one is not made."""
+    """Another check that runs and counts only while a path exists."""
 
     def __init__(self, path: str, check: TrackCheck, *, timeout: float) -> None:
         self._exists: Final = ExistsTrack(path, timeout=timeout)
         self._check = check
 
     def look(self) -> LookResult:
-        """Look for the path, and then as the other check does; raises TrackUnknown."""
+        """Check the path, then run the other check; raises TrackUnknown."""
         found = self._exists.look()
         return self._check.look() if found.up else found
 
@@ -48,7 +48,7 @@ class OnlyWhileExists(TrackCheck):
 
 
 def _objection(path: str) -> str:
-    """Return why a path does not exist, "" where it does: gevent would print what is raised."""
+    """Return why a path does not exist, "" if it does: gevent would print an exception."""
     try:
         os.stat(path)  # noqa: PTH116  # by name: a Path says ValueError of one with a zero byte only later
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Tracks the number in a file, as keepalived's track_file does.
 
-A file that is empty or missing is 0. Without a weight the number is a failure unless it is 0; with one it is
-always up, and the number says how much the priority changes.
+An empty or missing file is 0. Without a weight any number but 0 is a failure; with one the track is always
+up, and the number is the change of the priority.
 """
 
 import os
@@ -18,7 +18,7 @@ _SHOWN: Final = 24
 
 
 class FileTrack(TrackCheck):
-    """The check of a file. It is read in a thread: where the file system hangs the track is down."""
+    """The check of a file. It is read in a thread: if the file system hangs, the track is down."""
 
     def __init__(self, path: str, *, weighted: bool, timeout: float) -> None:
         self._weighted = weighted
@@ -43,7 +43,7 @@ class FileTrack(TrackCheck):
 
 
 def _read(path: str) -> bytes | OSError:
-    """Return the file's text, b"" where there is none, or the error: gevent would print what is raised."""
+    """Return the file's text, b"" without a file, or the error: gevent would print an exception."""
     try:
         return _text(path)
     except (FileNotFoundError, NotADirectoryError):

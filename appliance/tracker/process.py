@@ -1,7 +1,7 @@
-"""Tracks whether a process of a name runs, as keepalived's track_process does: the name is matched whole.
+"""Tracks whether a process with a name runs, as keepalived's track_process does: the whole name must match.
 
-Those that run are watched by pidfd, so that their end is seen at once and nothing is searched while they
-live. Where none is known, /proc is searched at each look.
+Running ones are watched by pidfd, so that their exit is noticed at once and nothing is searched while they
+live. If none is known, each check searches /proc.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class ProcessTrack(TrackCheck):
         return LookResult(up=True, detail=f"process {', '.join(map(str, living))}")
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds, or until one of the processes ends."""
+        """Wait this many seconds, or until one of the processes exits."""
         self._exits.wait(seconds)
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ def _search(name: str) -> list[int]:
 
 
 def _pids() -> Iterator[int]:
-    """Yield every process id; other greenlets run in between, as there may be thousands."""
+    """Yield every process id; lets other greenlets run in between, as there may be thousands."""
     numbers = [int(each.name) for each in _PROC.iterdir() if each.name.isdigit()]
     for count, pid in enumerate(numbers, 1):
         if count % _AT_A_TIME == 0:
@@ -68,6 +68,6 @@ def _matches(pid: int, name: str) -> bool:
         if found.name == name.encode():
             return True
         program = (_PROC / str(pid) / "cmdline").read_bytes().partition(b"\0")[0]
-    except OSError:  # it ended while we looked
+    except OSError:  # it exited meanwhile
         return False
     return program.rpartition(b"/")[2] == name.encode()

@@ -1,4 +1,4 @@
-"""The answer of a file system, asked in a thread: one that hangs costs the time-out and nothing else."""
+"""A file system's answer, obtained in a thread: one that hangs costs only the time-out."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _Found = TypeVar("_Found")
 
 
 class ThreadAnswer(Generic[_Found]):
-    """Asks again and again; where a question hangs, the next `get` waits for the same one."""
+    """Asks repeatedly; if a question hangs, the next `get` waits for the same one."""
 
     def __init__(self, ask: Callable[[str], _Found], path: str, *, timeout: float) -> None:
         self.timeout: Final = timeout
@@ -23,7 +23,7 @@ class ThreadAnswer(Generic[_Found]):
         self._asked: AsyncResult | None = None
 
     def get(self) -> _Found | None:
-        """Return what was found, None for nothing within the time-out; raises TrackUnknown."""
+        """Return the answer, None without one within the time-out; raises TrackUnknown."""
         started = time.monotonic()
         try:
             asked = self._asked = self._asked or thread_pool.begin(self._ask, self._path)

@@ -1,4 +1,4 @@
-"""Follows one track: looks at intervals, applies rise and fall, and reports changes."""
+"""Follows one track: checks at intervals, applies rise and fall, and reports changes."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 
 _BREATH: Final = 0.01
-"""Seconds between two looks at least, however long the looks take."""
+"""Minimum seconds between two checks, however long they take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackState:
-    """The state of a track; `at` is when it became so, monotonic seconds."""
+    """The state of a track; `at` is when it began, monotonic seconds."""
 
     up: bool
     value: int
@@ -26,11 +26,11 @@ class TrackState:
 
 
 class TrackFollower:
-    """One track with a greenlet of its own, so that one that hangs holds up no other.
+    """One track with its own greenlet, so that a hanging one delays no other.
 
-    Looks never overlap: the next one starts an interval after the start of the last, or when that has ended.
-    `on_change` is called when verdict, value or detail have become others, `on_bug` when a look raises what
-    it never should: then the track is down, because nobody watches it any more.
+    Checks never overlap: the next one starts an interval after the start of the last, or at its end.
+    `on_change` is called when verdict, value or detail change, `on_bug` if a check raises an unexpected
+    exception: then the track is down, because it is no longer watched.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TrackFollower:
         self._loop = gevent.spawn(self._follow)
 
     def close(self) -> None:
-        """Stop looking, and kill what a look is running."""
+        """Stop checking, and kill processes of a running check."""
         self._loop.kill(block=False)
         self._check.close()
 
@@ -64,7 +64,7 @@ class TrackFollower:
             self._check.wait(max(started + self.track.interval - now, _BREATH))
 
     def _look(self) -> LookResult | None:
-        """Return the result of a look; None keeps the state. A first look that fails is down."""
+        """Return the result of a check; None keeps the state. A failed first check is down."""
         try:
             return self._check.look()
         except TrackUnknown as error:
@@ -76,7 +76,7 @@ class TrackFollower:
     def _conclude(self, seen: LookResult, now: float) -> None:
         up, last = self._rise.result(seen.up), self.state
         detail = self._with_count(seen) if seen.up is not up else seen.detail
-        # A look that failed has no number: until it changes the state the last number counts.
+        # A failed check has no number: until it changes the state, the last number counts.
         value = last.value if last and up and not seen.up else seen.value
         if last and (last.up, last.value, last.detail) == (up, value, detail):
             return

@@ -1,7 +1,7 @@
-"""The tracker, a child process that does for `vrrp` what may block: tracked checks and notify commands.
+"""The tracker, a child process of `vrrp` for work that may block: tracked checks and notify commands.
 
 Lines go both ways over a socket pair whose descriptor number is the child's last argument. When the child
-ends another one is started, after a pause that grows while children end soon. The states that it reported
+exits, another one is started, after a pause that grows while children exit early. The states that it reported
 hold until its successor reports others.
 """
 
@@ -19,10 +19,10 @@ from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.line_buffer import LineBuffer
 
 _CHUNK: Final = 65536
-_LONGEST_BACKLOG: Final = 1 << 20  # bytes that wait for a child which does not read
+_LONGEST_BACKLOG: Final = 1 << 20  # most bytes queued for a child that does not read
 _SHORTEST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
-_SETTLED: Final = 30.0  # a child that lived so long was no failing start
+_SETTLED: Final = 30.0  # a child that lived this long did not fail to start
 _GRACE: Final = 2.0  # from the end of its socket to the end of the child
 _LOOK_AGAIN: Final = 0.1
 _ITS_SOCKET: Final = 3
@@ -33,8 +33,8 @@ Line = Callable[[bytes], None]
 class TrackerChild:
     """One child at a time. `greeting` returns the first lines for a new one, `on_line` gets its lines.
 
-    `on_start` is called with the process id of a child that was started, `on_end` with the reason when one
-    has ended. The loop calls `tick` at `deadline`.
+    `on_start` is called with the process id of a started child, `on_end` with the reason when one has exited.
+    The loop calls `tick` at `deadline`.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class TrackerChild:
 
     @property
     def pid(self) -> int:
-        """Return the child's process id, 0 while there is none."""
+        """Return the child's process id, 0 without one."""
         return self._pid
 
     @property
     def deadline(self) -> float | None:
-        """Return when a child is to be started, or one that has ended to be waited for."""
+        """Return when to start a child or to reap an exited one."""
         return min((at for at in (self._start_at, self._reap_at) if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Start a child that is due, and reap those before it."""
+        """Start a child if due, and reap earlier ones."""
         if self._reap_at is not None and now >= self._reap_at:
             self._reap(now)
         if self._start_at is not None and now >= self._start_at:
@@ -90,19 +90,19 @@ class TrackerChild:
             self._start_at = 0.0
 
     def greet(self) -> None:
-        """Send the greeting again to the child that runs; a later one gets it when it starts."""
+        """Send the greeting again to the running child; a later one gets it when it starts."""
         if self._socket is not None:
             self._put(self._greeting())
 
     def send(self, line: bytes) -> None:
-        """Send a line to the child, or to the next one where none runs now."""
+        """Send a line to the child, or to the next one if none runs now."""
         if self._socket is not None:
             self._put(line)
         elif self._wanted and len(self._unsent) < _LONGEST_BACKLOG:
             self._unsent += line
 
     def close(self) -> None:
-        """Close the child's socket, at whose end it ends, and start no other one."""
+        """Close the child's socket, which ends the child, and start no other."""
         self._loop.remove(self)
         self._disconnect()
 

@@ -1,4 +1,4 @@
-"""What a board says, decoded: once, or whenever it has changed."""
+"""The decoded content of a board, read once, or after each change."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +13,15 @@ from appliance.wire.boards.health_board import BoardFormatError
 _Content = TypeVar("_Content")
 
 _FOLLOW_LOOKS: Final = 20
-"""Looks between two checks whether the board's file was removed and made anew."""
+"""Reads between two checks whether the board's file was removed and recreated."""
 
 
 def content(
     path: Path, decode: Callable[[bytes], _Content], log: FilteringBoundLogger | None = None
 ) -> _Content | None:
-    """Return what was published last; None where there is no board, or nothing on it, or damage.
+    """Return what was published last; None without a board, or if it is empty or damaged.
 
-    Damage is logged where there is a `log`.
+    Damage is logged if there is a `log`.
     """
     try:
         with BoardReader(path) as board:
@@ -34,7 +34,7 @@ def content(
 
 
 class BoardFollower(Generic[_Content]):
-    """A reader of the board at `path`, which may come later and be made anew."""
+    """A reader of the board at `path`, which may appear later and be recreated."""
 
     def __init__(self, path: Path, decode: Callable[[bytes], _Content]) -> None:
         self._path, self._decode = path, decode
@@ -43,20 +43,20 @@ class BoardFollower(Generic[_Content]):
         self._looks = 0
 
     def forget(self) -> None:
-        """Return the content at the next look even if it has not changed."""
+        """Make the next `changed` return the content even if it has not changed."""
         self._seen = None
 
     def changed(self) -> _Content | None:
-        """Return the content where it has changed since the last look; None where not, or without a board.
+        """Return the content if it changed since the last read; None if not, or without a board.
 
-        The count of changes is one word of shared memory: mostly nothing more is read.
+        The count of changes is one word of shared memory: usually nothing else is read.
         """
         self._looks += 1
         try:
             if self._board is None:
                 self._board = BoardReader(self._path)
             elif self._looks % _FOLLOW_LOOKS == 0 and self._board.follow():
-                self._seen = None  # the count of a file that somebody removed begins anew
+                self._seen = None  # a recreated file starts a new count
             if self._board.changes == self._seen:
                 return None
             payload, changes = self._board.published()

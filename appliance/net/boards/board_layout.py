@@ -4,16 +4,15 @@ A board holds two halves. The writer fills the half that the pointer does not na
 with one aligned store of eight bytes. So a reader never waits for a writer, and a writer killed at any
 instruction leaves the last published state readable.
 
-No reader relies on the order in which it sees the writer's stores: a processor such as arm64 may show them in
-any other one, and Python has no memory barriers. Each half has the number of its publish, the count of
-changes that belongs to its payload, and a checksum over all of that. A reader uses a half only where the
-checksum is right and the number is the pointer's, and else starts over. So payload and count are of one
-publish, whenever a reader comes; one that remembers this count can never take an older payload for it, and
-misses no change.
+No reader relies on the order of the writer's stores: a processor such as arm64 may reorder them, and Python
+has no memory barriers. Each half has the number of its publish, the count of changes of its payload, and a
+checksum over all of that. A reader uses a half only if the checksum is right and the number is the pointer's;
+otherwise it starts over. So payload and count always belong to one publish; a reader that remembers the count
+never takes an older payload for it, and misses no change.
 
 Layout, native byte order (a board never leaves its machine)::
 
-    0   8  magic and layout version
+0   8  magic and layout version
     8   8  sequence: the pointer, grows with every publish; its lowest bit is the half that is valid
     16  8  retired: 1 when another file has this one's name by now
     24  .. reserved
@@ -31,19 +30,19 @@ from typing import Final, NamedTuple
 
 MAGIC: Final = int.from_bytes(b"LBBOARD2", "little")
 HEADER: Final = 64
-"""Bytes before the first half: a processor's cache line of their own."""
+"""Bytes before the first half: a whole cache line of the processor."""
 
 SEQUENCE: Final = 1
-"""The word of eight bytes in which the pointer is."""
+"""The word of eight bytes with the pointer."""
 
 RETIRED: Final = 2
-"""The word that says that readers have to open the path again."""
+"""The word that makes readers open the path again."""
 
 NUMBERS: Final = struct.Struct("=QQQ")
 """Sequence, changes and length of a half: what its checksum covers before the payload."""
 
 HALF: Final = struct.Struct("=QQQQ")
-"""The same with the checksum: all that stands before a payload."""
+"""The header of a payload: NUMBERS and the checksum."""
 
 
 class BoardError(Exception):
@@ -58,7 +57,7 @@ class Published(NamedTuple):
 
 
 def aligned(size: int) -> int:
-    """Return the next multiple of eight: then a processor stores each number of both halves at once."""
+    """Return the next multiple of eight: then each number of both halves is stored atomically."""
     return (size + 7) & ~7
 
 

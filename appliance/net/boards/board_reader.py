@@ -21,11 +21,14 @@ from appliance.net.boards.board_layout import (
 from appliance.net.files import state_files
 
 _TRIES: Final = 100
-"""How often a half is read while the pointer stays, before it counts as damaged. A store is seen at once."""
+"""Reads of a half with the same pointer before it counts as damaged. A store is visible at once."""
 
 
 class BoardReader:
-    """A reader of a board. It opens the path again when the writer says that it made a larger file."""
+    """A reader of a board.
+
+    It opens the path again when the writer has marked it as replaced by a larger file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,8 +50,8 @@ class BoardReader:
     def changes(self) -> int:
         """Return how often a publish was marked as changing decisions. Cheap enough for every connection.
 
-        It is a hint, as no checksum is looked at: where it differs from the count that `published` gave last,
-        call `published`. Where the store of a new count is not seen yet, it is at the next look.
+        It is a hint, as no checksum is checked: if it differs from the last count of `published`, call
+        `published`. A new count not yet visible is visible at the next call.
         """
         words = self._words
         if words[RETIRED]:
@@ -64,7 +67,7 @@ class BoardReader:
     def published(self) -> Published:
         """Return the payload last published, whole, with its count; empty before the first publish.
 
-        Raises BoardError where the file is damaged, or another took its name and cannot be opened.
+        Raises BoardError if the file is damaged, or was replaced by one that cannot be opened.
         """
         if self._words[RETIRED]:
             self._open()
@@ -82,10 +85,10 @@ class BoardReader:
         return self.published().payload
 
     def follow(self) -> bool:
-        """Open the path again where another file has its name by now, and return whether; raises BoardError.
+        """Open the path again if another file has it now, and return whether; raises BoardError.
 
-        A writer marks the file that it replaces as retired. It cannot mark one that somebody removed, so a
-        reader that lives long calls this now and then.
+        A writer marks a replaced file as retired. It cannot mark a removed one, so a long-lived reader calls
+        this periodically.
         """
         with contextlib.suppress(FileNotFoundError):
             if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116  # often asked; no object for it
@@ -101,7 +104,7 @@ class BoardReader:
             self._map = None
 
     def _half(self, pointer: int) -> Published | None:
-        """Return what is in the half that the pointer names; None where it is not whole, or another one."""
+        """Return the content of the half that the pointer names; None if incomplete or another publish's."""
         at = HEADER + (pointer & 1) * self._stride
         start = at + HALF.size
         numbers: bytes = self._map[at:start]  # type: ignore[index]  # open since __init__

@@ -22,14 +22,14 @@ from appliance.net.boards.board_layout import (
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.files import readers, state_files
 
-_LOOK_AGAIN: Final = 1.0  # seconds between two looks whether the file is still there
+_LOOK_AGAIN: Final = 1.0  # seconds between two checks that the file still exists
 
 
 class BoardWriter:
     """The one writer of a board. What the last writer of the path published stays readable.
 
-    On a full file system it goes on with the last writer's file. Where there is none either, nothing is
-    published, and `publish` raises until there is room.
+    On a full file system the last writer's file is used. Without one, nothing is published, and `publish`
+    raises until there is room.
     """
 
     def __init__(self, path: Path, *, capacity: int = 4096) -> None:
@@ -37,8 +37,8 @@ class BoardWriter:
         self._sequence = 0
         self._looked_at = time.monotonic()
         self._gone = False
-        # A count that no reader can have seen already, in a file that is gone or cannot be read: it would
-        # take the new payload for the one that it knows.
+        # A count that no reader can have seen in a file that is gone or unreadable: otherwise a reader would
+        # take the new payload for an old one.
         self._changes = time.time_ns()
         self._capacity = aligned(capacity)
         payload = b""
@@ -55,9 +55,9 @@ class BoardWriter:
             self._go_on_without_room()
 
     def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
-        """Make `payload` what readers see; `changed` says that their decisions may differ after it.
+        """Publish `payload`; `changed` means that readers' decisions may differ after it.
 
-        Raises OSError when a larger file cannot be made: what was published before stays readable.
+        Raises OSError if a larger file cannot be created: the previous payload stays readable.
         """
         if changed:
             self._changes += 1
@@ -69,14 +69,14 @@ class BoardWriter:
         if len(payload) > self._capacity:
             self._renew(payload, capacity=aligned(max(len(payload), self._capacity * 2)))
             return
-        if self.is_gone():  # with its directory, perhaps: what cannot be made again now is tried again
+        if self.is_gone():  # perhaps with its directory: a failure is tried again
             with contextlib.suppress(OSError):
                 self._renew(payload, capacity=self._capacity)
                 return
         self._write(payload)
 
     def is_gone(self) -> bool:
-        """Return whether somebody removed the file, as seen in the last second; a publish makes it anew."""
+        """Return whether the file was removed, checked once a second; a publish recreates it."""
         now = time.monotonic()
         if now - self._looked_at >= _LOOK_AGAIN:
             self._looked_at = now
@@ -98,7 +98,7 @@ class BoardWriter:
             self._words[RETIRED] = 0
             raise
         self._gone = False
-        old_words[RETIRED] = 1  # where the name was gone, _start_file had no file of that name to mark
+        old_words[RETIRED] = 1  # if the name was gone, _start_file had no file to mark
         old_words.release()
         old_map.close()
 
@@ -115,7 +115,7 @@ class BoardWriter:
         numbers = NUMBERS.pack(sequence, self._changes, len(payload))
         self._map[at + HALF.size : at + HALF.size + len(payload)] = bytes(payload)
         self._map[at : at + HALF.size] = numbers + struct.pack("=Q", checksum_of(numbers, payload))
-        # Last, and in one store of an aligned word: from here on readers use the half that is now filled.
+        # Last, and in one store of an aligned word: from here on readers use the half just filled.
         self._words[SEQUENCE] = self._sequence = sequence
 
     def _go_on_without_room(self) -> None:
@@ -128,13 +128,13 @@ class BoardWriter:
         self._words = memoryview(self._map)[:HEADER].cast("Q")
 
     def _start_file(self, payload: bytes | bytearray) -> None:
-        """Give the name to a new file that holds `payload`; readers of the old one learn it by its mark."""
+        """Give the name to a new file with `payload`; a mark in the old one notifies its readers."""
         scratch = self.path.with_name(self.path.name + ".new")
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, readers.file_mode(self.path.parent))
-            # Reserved at once: a store into a page for which the file system has no room any more is SIGBUS,
-            # which kills the writer, where this call fails with ENOSPC.
+            # Reserved at once: if the file system is full, a store into an unreserved page is SIGBUS, which
+            # kills the writer; this call fails with ENOSPC instead.
             os.posix_fallocate(descriptor, 0, HEADER + 2 * (HALF.size + self._capacity))
             self._map = mmap.mmap(descriptor, 0)
         except OSError as error:

@@ -1,8 +1,8 @@
-"""What ended workers counted, kept by their master before it removes their boards.
+"""The counters of exited workers, saved by their master before it removes their boards.
 
-A file in the runtime directory for each proxy: it is read and written when a worker has ended, and never by
-two at a time, as a proxy has one master. What cannot be written is lost, and the reason is nobody's concern
-but a counter's: the worker is gone, and its successor waits for its place.
+One file in the runtime directory per proxy: it is read and written when a worker exits, never by two
+processes, as a proxy has one master. Counts that cannot be written are lost, which affects nothing else: the
+worker is gone, and its successor waits for its place.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from appliance.wire.boards.worker_board import WorkerBoard
 
 
 def keep_counts(paths: Paths, program: str, worker: WorkerId) -> None:
-    """Add what a dead worker counted to the sums of its program; without a board there is nothing to add."""
+    """Add a dead worker's counters to the sums of its program; without a board, add nothing."""
     board = _board(paths, program, worker)
     if board is None:
         return
@@ -31,7 +31,7 @@ def keep_counts(paths: Paths, program: str, worker: WorkerId) -> None:
 
 
 def load(paths: Paths, program: str) -> EndedWorkers:
-    """Return the sums of a program's ended workers, zeros where there is no file that can be understood."""
+    """Return the sums of a program's exited workers, zeros without a valid file."""
     with contextlib.suppress(EndedWorkersError, FileUnusable):
         data = state_files.read(paths.ended_workers(program))
         return EndedWorkers() if data is None else ended_workers.decode(data)
@@ -39,7 +39,7 @@ def load(paths: Paths, program: str) -> EndedWorkers:
 
 
 def _read(paths: Paths, program: str) -> EndedWorkers:
-    """Return the same, and set a damaged file aside: it is about to be written anew."""
+    """Return the sums, and set a damaged file aside: it is about to be rewritten."""
     path = paths.ended_workers(program)
     try:
         data = state_files.read(path)

@@ -1,7 +1,7 @@
-"""Writes the health board: a change of state at once, results that change nothing a little later, together.
+"""Writes the health board: state changes at once, other results a little later, together.
 
-The board is a file in shared memory that this process alone writes (board_layout). What cannot be written, on
-a full file system say, is tried again; until then readers have the last payload.
+The board is a file in shared memory that this process alone writes (board_layout). A failed write, for
+example on a full file system, is repeated; until then readers have the last payload.
 """
 
 import os
@@ -22,33 +22,32 @@ from appliance.wire.boards.health_board import (
 )
 
 PAUSE: Final = 0.05
-"""Seconds from one publish to the next, however much changes; longer for more than a thousand servers."""
+"""Minimum seconds between publishes; longer for more than a thousand servers."""
 
 _PAUSE_FOR_EACH: Final = 0.000_05
-"""Seconds of it for each server: the board is written whole, and each worker reads it whole."""
+"""Part of it per server: the whole board is written, and each worker reads all of it."""
 
 FRESH: Final = 0.25
-"""Seconds that results which change nothing may wait: a thousand checks a second are four publishes."""
+"""Most seconds that results without a state change wait: a thousand checks a second are four publishes."""
 
 RETRY: Final = 0.5
-"""Seconds from a publish that failed to the next try."""
+"""Seconds from a failed publish to the next try."""
 
 Describe = Callable[[Key, float, float], ServerHealthRecord]
 DescribePools = Callable[[float, float], Sequence[PoolHealthRecord]]
 
 
 def pause(servers: int) -> float:
-    """Return the seconds from one publish to the next: workers that only read boards move no bytes."""
+    """Return the seconds between publishes: while workers read boards, they move no bytes."""
     return max(PAUSE, servers * _PAUSE_FOR_EACH)
 
 
 class HealthPublisher:
-    """The encoded records of all servers; only those that were touched are encoded again.
+    """The encoded records of all servers; only touched ones are encoded again.
 
     `describe` returns the record of a server at a moment, given in monotonic and in Unix seconds, and
-    `describe_pools` those of all pools.
-    `on_trouble` is called once with the reason when the board cannot be written, and with "" when it can
-    again; `on_fault` is called when a bug has ended the publishing.
+    `describe_pools` those of all pools. `on_trouble` is called once with the reason if the board cannot be
+    written, and with "" once it can again; `on_fault` is called if a bug ended the publishing.
     """
 
     def __init__(
@@ -82,14 +81,14 @@ class HealthPublisher:
         self._urgent.set()
 
     def touch(self, key: Key, *, changed: bool) -> None:
-        """Publish the record of a server soon; `changed` says that the readers' decisions may differ."""
+        """Publish the record of a server soon; `changed` means that readers' decisions may differ."""
         self._touched.add(key)
         if changed:
             self._changed = True
             self._urgent.set()
 
     def close(self) -> None:
-        """Publish what is not published yet and unmap the board."""
+        """Publish pending records and unmap the board."""
         self._loop.kill()
         self._publish()
         self._board.close()

@@ -1,9 +1,9 @@
-"""Heartbeats: a file of four words in shared memory for each process, which shows that its main loop turns.
+"""Heartbeats: a file of four words in shared memory per process, which shows that its main loop runs.
 
 A beat is one store of an aligned word: no system call, no lock. The watchdog reads it. The file outlives its
 process, so that a restart needs no room on a full file system. Layout, native byte order::
 
-    0   8  magic and layout version
+0   8  magic and layout version
     8   8  process id, 0 before it is known
     16  8  start time of that process, as in proc_pid_stat(5): a number may be used again, this pair is not
     24  8  the last beat: CLOCK_MONOTONIC, nanoseconds; 0 before the first
@@ -21,10 +21,10 @@ from appliance.net.files import state_files
 from appliance.net.process.process_stat import process_stat
 
 PAUSE: Final = 0.5
-"""Most seconds from one beat to the next of a loop that turns."""
+"""Maximum seconds between the beats of a loop that runs."""
 
 RENEW: Final = 10.0
-"""Seconds from one look to the next whether the file is still at its path."""
+"""Seconds between two checks that the file is still at its path."""
 
 _MAGIC: Final = int.from_bytes(b"LBHEART1", "little")
 _WORDS: Final = struct.Struct("=4Q")
@@ -35,7 +35,10 @@ _BEAT: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessHeartbeat:
-    """What a heartbeat file says. `started` is in ticks since boot, `beat` nanoseconds of CLOCK_MONOTONIC."""
+    """The content of a heartbeat file.
+
+    `started` is in ticks since boot, `beat` nanoseconds of CLOCK_MONOTONIC.
+    """
 
     pid: int
     started: int
@@ -43,12 +46,12 @@ class ProcessHeartbeat:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether that process still runs, and its number is not another one's by now."""
+        """Return whether that process still runs, and its number was not reused."""
         return self.pid > 0 and started(self.pid) == self.started
 
 
 class Heartbeat:
-    """The heartbeat of this process. `trouble` is why others cannot see it, None where they can."""
+    """The heartbeat of this process. `trouble` is why others cannot see it, None if they can."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,14 +78,14 @@ class Heartbeat:
         self._words[_PID] = os.getpid()
 
     def beat(self, now: float) -> None:
-        """Note that the loop has turned; `now` is monotonic seconds."""
+        """Record a turn of the loop; `now` is monotonic seconds."""
         if now >= self._renew_at:
             self._renew_at = now + RENEW
             self._renew()
         self._words[_BEAT] = int(now * 1e9)
 
     def _renew(self) -> None:
-        """Make the file again where somebody has removed it, perhaps with its directory."""
+        """Create the file again if it was removed, perhaps with its directory."""
         try:
             if self.path.stat().st_ino == self._inode:
                 self._write_identity()  # it may have been damaged
@@ -103,7 +106,7 @@ class Heartbeat:
 
 
 def prepare(path: Path) -> None:
-    """Make or empty the file for a process that is about to start; raises OSError."""
+    """Create or empty the file for a process that is about to start; raises OSError."""
     state_files.clear_way(path)
     made = _mapped(path)
     with made:
@@ -111,9 +114,9 @@ def prepare(path: Path) -> None:
 
 
 def expect(path: Path, pid: int) -> None:
-    """Name a child that was started just now as who beats there, so that one that hangs at once is seen.
+    """Name a child just started as the owner, so that one that hangs at once is noticed.
 
-    Raises OSError. The child names itself when it begins, with the same words.
+    Raises OSError. The child writes the same words itself when it begins.
     """
     prepare(path)
     made = _mapped(path)
@@ -122,12 +125,12 @@ def expect(path: Path, pid: int) -> None:
 
 
 def make_room(path: Path) -> None:
-    """Make the file where there is none; the words of a running process stay. Raises OSError."""
+    """Create the file if there is none; the words of a running process stay. Raises OSError."""
     _mapped(path).close()
 
 
 def read(path: Path) -> ProcessHeartbeat | None:
-    """Return what a heartbeat says, None where there is none."""
+    """Return the content of a heartbeat file, None if there is none."""
     try:
         if state_files.unusual(path):
             return None
@@ -139,7 +142,7 @@ def read(path: Path) -> ProcessHeartbeat | None:
 
 
 def started(pid: int) -> int:
-    """Return when a process started, in the kernel's ticks; 0 where there is none."""
+    """Return when a process started, in the kernel's ticks; 0 if it does not exist."""
     with contextlib.suppress(OSError):
         return process_stat(pid).started
     return 0

@@ -10,7 +10,7 @@ from appliance.net.boards.heartbeats import PAUSE, Heartbeat
 
 
 class HubHeartbeat:
-    """Beats from its making until `close`."""
+    """Beats from its creation until `close`."""
 
     def __init__(self, path: Path, log: FilteringBoundLogger) -> None:
         self._heartbeat = Heartbeat(path)

@@ -1,7 +1,7 @@
-"""Writes the board of `vrrp`: a change of state at once, counters a little later, together.
+"""Writes the board of `vrrp`: state changes at once, counters a little later, together.
 
-The board is a file in shared memory that this process alone writes (board_layout). The next `vrrp` reads in
-it which routers were active, and when each sent its last advertisement.
+The board is a file in shared memory that this process alone writes (board_layout). From it, the next `vrrp`
+reads which routers were active, and when each sent its last advertisement.
 """
 
 import time
@@ -11,7 +11,7 @@ from typing import Final
 from appliance.net.boards.board_writer import BoardWriter
 
 FRESH: Final = 0.1
-"""Seconds after which counters are published; the default of `VrrpPublisher.fresh`."""
+"""Seconds until counters are published; the default of `VrrpPublisher.fresh`."""
 
 _RETRY: Final = 0.5
 
@@ -19,8 +19,8 @@ _RETRY: Final = 0.5
 class VrrpPublisher:
     """The board, written from the loop; `describe` returns its payload.
 
-    `fresh` is how many seconds old counters may become. `on_trouble` is called once with the reason when the
-    board cannot be written, and with "" when it can again.
+    `fresh` is the maximum age of counters in seconds. `on_trouble` is called once with the reason if the
+    board cannot be written, and with "" once it can again.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class VrrpPublisher:
         self.deadline: float | None = 0.0
 
     def touch(self) -> None:
-        """Publish in the next turn of the loop, as a change on which readers' decisions may depend."""
+        """Publish in the next turn of the loop, as a change that may affect readers' decisions."""
         self._changed = True
         now = time.monotonic()
         self.deadline = now if self.deadline is None else min(self.deadline, now)

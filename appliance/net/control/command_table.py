@@ -1,7 +1,7 @@
 """The commands of a program: which handler answers a line, and how its error becomes an answer.
 
-Both kinds of control servers use it, those of greenlets and those of one loop. What a handler is given, and
-what it may return, is theirs.
+Both kinds of control servers use it, with greenlets and with one loop. They define the arguments and results
+of handlers.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -14,11 +14,11 @@ HandlerType = TypeVar("HandlerType")
 ResultType = TypeVar("ResultType")
 
 OnError = Callable[[str, Exception], None]
-"""Is told where something went wrong (a command's name, "line", "accept"), and what."""
+"""Receives the place of an error (a command's name, "line", "accept"), and the exception."""
 
 
 class CommandTable(Generic[HandlerType]):
-    """Handlers by the names of their commands; `for_readers` are the commands that only look."""
+    """Handlers by the names of their commands; `for_readers` are the read-only commands."""
 
     def __init__(
         self, handlers: Mapping[str, HandlerType], *, for_readers: Collection[str], on_error: OnError
@@ -30,10 +30,10 @@ class CommandTable(Generic[HandlerType]):
     def answer(
         self, line: bytes, *, owner: bool, run: Callable[[HandlerType, Question], ResultType]
     ) -> ResultType | Answer:
-        """Return what `run` returns for the line's handler and question, or the answer that refuses it.
+        """Return what `run` returns for the line's handler and question, or an error answer.
 
-        A handler's ControlError is the asker's mistake, and is the answer. Any other error is a bug of ours,
-        which is answered and reported. Raises ControlError where the line is no question.
+        A handler's ControlError is the client's mistake, and is the answer. Any other error is a bug, which
+        is answered and reported. Raises ControlError if the line is not a question.
         """
         question = decode_question(line)
         handler = self._handlers.get(question.command)

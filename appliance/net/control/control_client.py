@@ -1,4 +1,4 @@
-"""The asking side of a control socket: one question, one answer."""
+"""The client side of a control socket: one question, one answer."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from appliance.wire.lines.status_answer import Status, StatusAnswerError
 
 
 class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
-    """The program does not answer: it is not running, it went away, or it took longer than was given."""
+    """The program does not answer: it is not running, it exited, or it exceeded the time-out."""
 
 
 class ControlClient:
-    """A connection to a control server that is kept open. Questions from several greenlets take turns.
+    """A persistent connection to a control server. Questions from several greenlets take turns.
 
-    `closed` is set as soon as the other side has gone: the kernel closes the sockets of a process that dies,
-    so this is how its death is noticed. Making one raises ControlUnavailable, and so does every question.
+    `closed` is set as soon as the other side is gone: the kernel closes the sockets of a dead process, so
+    this detects its death. The constructor and every question raise ControlUnavailable.
     """
 
     def __init__(self, path: Path, *, timeout: float = 5.0) -> None:
@@ -64,7 +64,7 @@ class ControlClient:
     ) -> Answer:
         """Return the answer; descriptors that come with it are closed. `timeout` is seconds.
 
-        `on_sent` is called once the whole question is on its way: whoever was gone before never had it.
+        `on_sent` is called once the whole question is sent: a server gone before that never had it.
         """
         answer, received = self.ask_for_descriptors(
             question, timeout=timeout, descriptors=descriptors, on_sent=on_sent
@@ -80,7 +80,7 @@ class ControlClient:
         descriptors: Sequence[int] = (),
         on_sent: Callable[[], None] = lambda: None,
     ) -> tuple[Answer, tuple[int, ...]]:
-        """Return the answer and the descriptors that came with it, which are now the caller's."""
+        """Return the answer and the descriptors that came with it, which the caller now owns."""
         line, command = encode_question(question), question.command
         with self._turn:
             if self.closed.is_set():
@@ -93,7 +93,7 @@ class ControlClient:
                 self.close()
                 raise ControlUnavailable(f"{self.path}: {error.strerror or error}") from error
             except Empty:
-                # A late answer would be taken for the next one's: this connection cannot be used again.
+                # A late answer would be taken for that of the next question: this connection is unusable.
                 self.close()
                 raise ControlUnavailable(
                     f"{self.path}: no answer to {command} within {timeout:g} s"
@@ -103,7 +103,7 @@ class ControlClient:
         return answer
 
     def close(self) -> None:
-        """End the connection. Whoever waits for an answer gets ControlUnavailable."""
+        """Close the connection. Waiting questions raise ControlUnavailable."""
         self.closed.set()
         self._reader.kill()
         self._socket.close()
@@ -119,7 +119,7 @@ class ControlClient:
                     given, descriptors[:] = tuple(descriptors), []
                     self._answers.put((decode_answer(line), given))
         except (OSError, ControlError):
-            pass  # either way the other side is of no use any more: what follows says so to whoever waits
+            pass  # either way the connection is unusable: waiting questions fail below
         finally:
             self.closed.set()
             self._answers.put(None)
@@ -127,7 +127,7 @@ class ControlClient:
 
 
 def status_of(path: Path, kind: type[Status], *, timeout: float) -> Status | None:
-    """Return what a program answers to `status`; None where it does not answer so in time."""
+    """Return a program's answer to `status`; None without a valid answer in time."""
     with contextlib.suppress(ControlUnavailable, StatusAnswerError):
         answer = ask(path, Question(command="status"), timeout=timeout)
         return status_answer.decode(answer.values, kind) if answer.ok else None
@@ -135,6 +135,6 @@ def status_of(path: Path, kind: type[Status], *, timeout: float) -> Status | Non
 
 
 def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
-    """Ask one question on a connection of its own; raises ControlUnavailable."""
+    """Ask one question on a new connection; raises ControlUnavailable."""
     with ControlClient(path, timeout=min(timeout, 5.0)) as client:
         return client.ask(question, timeout=timeout)

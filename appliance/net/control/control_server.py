@@ -1,11 +1,11 @@
-"""The answering side of a control socket for programs of greenlets: one question and one answer at a time.
+"""The server side of a control socket for programs with greenlets: one question and one answer at a time.
 
-Only the owner can connect, and the members of `group:`, who are answered what they may look at. However much
-is asked, the program's other work has its turns (`net.loop.turns`); members have a share of the time, and a
-deadline for each message (`ReaderShare`).
+Only the owner and the members of `group:` can connect; members may give read-only commands. However many
+questions come, the program's other work gets its turns (`net.loop.turns`); members get a share of the time,
+and a deadline for each message (`ReaderShare`).
 
-Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
-question are the server's, which closes them when it has answered, but for those that a handler keeps.
+Descriptors are sent with a line as SCM_RIGHTS. The client owns those of an answer. The server owns those of a
+question, and closes them after the answer unless a handler keeps them.
 """
 
 import contextlib
@@ -30,13 +30,13 @@ from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
 
-_LOOK: Final = 0.001  # seconds from one new connection to the next while all places are taken
-_REST: Final = 4.0  # times as long as a question took
-_LONGEST: Final = 0.1  # seconds of a question that count: it may have waited for somebody else
+_LOOK: Final = 0.001  # seconds between new connections while all places are taken
+_REST: Final = 4.0  # multiple of the time that a question took
+_LONGEST: Final = 0.1  # most seconds of a question that count: it may have waited for another
 
 
 class ReaderShare:
-    """The connections of readers, each with the greenlet that serves it."""
+    """Connections of readers, each with the greenlet that serves it."""
 
     def __init__(self) -> None:
         self._places: Places[Greenlet] = Places()
@@ -44,9 +44,9 @@ class ReaderShare:
         self._next_at = 0.0
 
     def enter(self, serving: Greenlet, user: int) -> bool:
-        """Give a connection a place, another one's where there is none left; say whether it has one."""
+        """Give a connection a place, if need be that of another; return whether it has one."""
         if self._is_full:
-            gevent.sleep(_LOOK)  # those who have gone leave, those who have asked are served
+            gevent.sleep(_LOOK)  # closed connections leave, waiting questions are served
         if self._is_full:
             leaver = self._places.give_way()
             if leaver is None:
@@ -60,13 +60,13 @@ class ReaderShare:
         return len(self._places) >= permissions.MOST_READERS
 
     def leave(self, serving: Greenlet) -> None:
-        """Take the place back."""
+        """Free the place."""
         self._places.leave(serving)
 
     @contextmanager
     def question(self, serving: Greenlet) -> Iterator[None]:
-        """Wait until a question may be answered, and keep others from being answered meanwhile."""
-        self._places.rest(serving)  # who asks has not rested long
+        """Wait until a question may be answered, and hold back others meanwhile."""
+        self._places.rest(serving)  # a connection with a question has not been idle long
         with self._waiting.turn():
             gevent.sleep(max(0.0, self._next_at - time.monotonic()))
             begun = time.monotonic()
@@ -80,20 +80,20 @@ class ReaderShare:
 
 
 KEEP: Final = 1.0
-"""Seconds between two looks whether a socket is still there."""
+"""Seconds between two checks that a socket still exists."""
 
 READER_SECONDS: Final = 10.0
-"""Seconds for a whole question of a reader, from its first byte on, and again to read the whole answer."""
+"""Seconds for a reader to send a question, from its first byte on, and as many to read the answer."""
 
-_PIECE: Final = 1 << 18  # bytes of an answer that are sent between two turns
-_PAUSE: Final = 0.5  # seconds until a connection is accepted again, after there was no descriptor left
+_PIECE: Final = 1 << 18  # bytes of an answer sent between two turns
+_PAUSE: Final = 0.5  # seconds until a connection is accepted again after descriptors ran out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A question as a handler gets it, and the connection that it came over.
+    """A question as passed to a handler, and its connection.
 
-    `descriptors` are closed when the handler has returned, unless it has made them its own by `keep`.
+    `descriptors` are closed when the handler returns, unless it took them with `keep`.
     """
 
     question: Question
@@ -101,7 +101,7 @@ class Call:
     caller: "Caller"
 
     def keep(self) -> tuple[int, ...]:
-        """Return the descriptors, which are the handler's to close from now on."""
+        """Return the descriptors, which the handler must close from now on."""
         kept = tuple(self.descriptors)
         self.descriptors.clear()
         return kept
@@ -111,7 +111,7 @@ class Call:
 class Caller:
     """One connection to a control server; the functions of `on_close` are called once, when it ends.
 
-    Whoever is not the `owner` may only look.
+    Only the `owner` may change anything.
     """
 
     owner: bool = True
@@ -119,7 +119,7 @@ class Caller:
     begun: float | None = None
 
     def seconds_left(self, *, unfinished: bool) -> float | None:
-        """Return the seconds for the rest of a question that has begun, None where none has."""
+        """Return the seconds left for a question that has begun, None if none has."""
         if not unfinished:
             self.begun = None
             return None
@@ -130,7 +130,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithDescriptors:
-    """An answer that hands copies of descriptors over; the sender keeps its own."""
+    """An answer with copies of descriptors; the sender keeps its own."""
 
     answer: Answer
     descriptors: Sequence[int]
@@ -140,12 +140,12 @@ Handler = Callable[[Call], Answer | WithDescriptors]
 
 
 class ControlServer:
-    """Answers one program's commands on a unix socket, with one greenlet for each connection.
+    """Answers one program's commands on a unix socket, with one greenlet per connection.
 
-    `for_readers` are the commands that only look: whoever is neither root nor the owner gets no other one.
-    A handler may block its greenlet. One that raises is answered with its error, and reported to `on_error`.
-    The socket is made again where somebody removes it, or removes its directory and makes that again.
-    `turns` are the program's, where something else than gevent's loop gives them.
+    `for_readers` are the read-only commands: users other than root and the owner can give no others. A
+    handler may block its greenlet. A handler's error is answered, and reported to `on_error`. If the socket
+    is removed, also with its directory, it is created again as soon as the directory exists. `turns` are the
+    program's, unless gevent's loop gives them.
     """
 
     def __init__(
@@ -168,19 +168,19 @@ class ControlServer:
         self._keeper = gevent.spawn(self._keep)
 
     def close(self) -> None:
-        """Stop listening and remove the socket, unless it is a successor's; connections end by themselves."""
+        """Stop listening and remove the socket, unless it is a successor's; connections end on their own."""
         self._keeper.kill()
         self._loop.kill()
         self._name.remove()
         self._listener.close()
 
     def _keep(self) -> None:
-        """Listen again where somebody has removed the socket: nobody could find us any more."""
+        """Listen again if the socket was removed: no client could find it."""
         while True:
             gevent.sleep(KEEP)
             if not self._name.is_missing:
                 continue
-            with contextlib.suppress(OSError):  # the directory is not there yet, or full
+            with contextlib.suppress(OSError):  # the directory does not exist yet, or is full
                 listener = listen_for_readers(self._path)
                 self._loop.kill()
                 self._listener.close()
@@ -199,14 +199,14 @@ class ControlServer:
             self._turns.give()
 
     def _spawn(self, connection: socket.socket) -> None:
-        """Serve the owner in any case, and a few readers at a time: descriptors are left for the owner."""
+        """Serve the owner always, and a few readers at a time: descriptors remain for the owner."""
         caller = Caller(owner=permissions.is_owner(connection))
         serving = gevent.Greenlet(self._serve, connection, caller)
         if not caller.owner:
             if not self._readers.enter(serving, peer_credentials(connection).user):
                 connection.close()
                 return
-            # One that is killed before it has begun runs nothing.
+            # A greenlet killed before it starts runs nothing.
             serving.rawlink(self._readers.leave)
             serving.rawlink(lambda _: connection.close())
         serving.start()
@@ -256,7 +256,7 @@ class ControlServer:
             return
         line = memoryview(encode_answer(answer))
         for start in range(0, len(line), _PIECE):
-            if start:  # not before the first one: after the answer to `stop` nobody may be left to send it
+            if start:  # not before the first: after the answer to `stop` no greenlet may be left for it
                 self._turns.give()
             connection.sendall(line[start : start + _PIECE])
 

@@ -1,7 +1,7 @@
-"""Descriptors beside the lines of a control socket (SCM_RIGHTS of unix(7)).
+"""Descriptors sent with the lines of a control socket (SCM_RIGHTS of unix(7)).
 
-The kernel makes copies for the receiver, which owns them from recvmsg(2) on, wanted or not: a receiver that
-forgets them leaks them.
+The kernel makes copies for the receiver, which owns them from recvmsg(2) on: unless it closes them, they
+leak.
 """
 
 import os
@@ -14,18 +14,18 @@ from gevent import socket
 from appliance.wire.lines.control import ControlError
 
 CHUNK: Final = 65536
-"""Bytes that are read at once."""
+"""Most bytes per read."""
 
 MOST: Final = 6000
-"""Descriptors beside an answer: the sockets of all binds that a group may have (model.rules.bind_rules)."""
+"""Most descriptors of an answer: the sockets of all binds that a group may have (model.rules.bind_rules)."""
 
 _IN_ONE_MESSAGE: Final = 250  # the kernel takes at most SCM_MAX_FD (253)
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
-    """Send bytes, with copies of descriptors beside the first of them; raises OSError.
+    """Send bytes, the first ones with copies of descriptors; raises OSError.
 
-    Those that do not fit one message are beside one byte each time: there have to be as many bytes.
+    Descriptors that do not fit one message need further messages of one byte: there must be enough bytes.
     """
     if len(descriptors) > min(MOST, _IN_ONE_MESSAGE * len(data)):
         raise OSError(f"{len(descriptors)} descriptors do not fit beside one line")
@@ -46,10 +46,10 @@ def receive(
 ) -> bytes:
     """Return the next chunk, b"" at the end, and add the descriptors that came with it.
 
-    Raises ControlError when those of one line are too many: they are in the list, to be closed.
+    Raises ControlError if one line has too many: they are in the list, to be closed.
     """
     room = socket.CMSG_SPACE(_IN_ONE_MESSAGE * 4)
-    # Without MSG_CMSG_CLOEXEC a program that another greenlet starts now would inherit them.
+    # Without MSG_CMSG_CLOEXEC, a program that another greenlet starts now would inherit them.
     chunk, ancillary, _, _ = connection.recvmsg(most, room, socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:

@@ -1,4 +1,4 @@
-"""Listening unix sockets for greenlets: accept(2) on them blocks only the greenlet that waits."""
+"""Listening unix sockets for greenlets: accept(2) blocks only the waiting greenlet."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from appliance.net.control import unix_listener
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """Return a listening unix socket at `path`, in the place of one left by a dead program; for its owner."""
+    """Return a listening unix socket at `path` for its owner; replaces that of a dead program."""
     return socket.socket(fileno=unix_listener.listen_unix(path).detach())
 
 
 def listen_for_readers(path: Path) -> socket.socket:
-    """Return the same for the members of `group:` too, where there is a group."""
+    """Return a listening unix socket for the members of `group:`, too, if there is a group."""
     return socket.socket(fileno=unix_listener.listen_for_readers(path).detach())

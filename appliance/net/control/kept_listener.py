@@ -1,6 +1,6 @@
-"""A unix socket at a path that the operator chose: made again where it is removed, never taken from others.
+"""A unix socket at a path of the operator's choice: recreated if removed, never taken from other programs.
 
-A path that cannot be listened on now (its directory is not there yet, another program has it) is tried again.
+A path that cannot be used now (its directory does not exist yet, another program has it) is tried again.
 """
 
 import stat
@@ -18,13 +18,13 @@ from appliance.net.privileges import socket_directories
 from appliance.net.privileges.peer_credentials import listening_process
 
 RETRY: Final = 1.0
-"""Seconds between two looks at the path."""
+"""Seconds between two checks of the path."""
 
 
 class KeptListener:
-    """Listens for its owner alone, and serves each connection in a greenlet. Call `keep` now and then.
+    """Listens for its owner only, and serves each connection in a greenlet. Call `keep` periodically.
 
-    `name` begins the events that it logs. `failure` is why it does not listen, empty where it does.
+    `name` is the prefix of its log events. `failure` is why it does not listen, empty if it does.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class KeptListener:
         self.keep()
 
     def keep(self) -> None:
-        """Listen, unless that is so already; say once why it cannot be."""
+        """Listen unless it already does; log a failure once."""
         if self._is_ours():
             return
         self._stop()
@@ -58,7 +58,7 @@ class KeptListener:
         self._log.info(f"{self._event}-listening", path=str(self._path))
 
     def close(self) -> None:
-        """Listen no more, and remove the socket unless it is somebody else's; connections go on."""
+        """Stop listening, and remove the socket unless it is another program's; connections continue."""
         if self._is_ours():
             self._path.unlink(missing_ok=True)
         self._stop()
@@ -95,7 +95,7 @@ class KeptListener:
         while True:
             try:
                 connection, _ = accepting.accept()
-            except OSError as error:  # out of descriptors: others end, then there is room again
+            except OSError as error:  # out of descriptors: when others are closed, there is room again
                 self._log.warning(f"{self._event}-not-accepted", error=str(error))
                 gevent.sleep(RETRY)
                 continue

@@ -1,4 +1,4 @@
-"""One connection of a control socket in a program of one loop: it never waits, the loop calls it."""
+"""One connection of a control socket in a program with one loop: it never blocks, the loop calls it."""
 
 import socket
 import time
@@ -19,19 +19,19 @@ class AnswersLines(Protocol):
     """The server of the connection."""
 
     def result(self, line: bytes, *, owner: bool) -> Answer | DeferredAnswer:
-        """Return the answer to one line, perhaps for later; raises ControlError where it is no question."""
+        """Return the answer to one line, perhaps deferred; raises ControlError for an invalid question."""
         ...
 
     def broken(self, error: ControlError) -> None:
-        """Report a connection that sends something else than control lines."""
+        """Report a connection that does not send control lines."""
         ...
 
     def ended(self, connection: "LoopConnection") -> None:
-        """Remove a connection that has ended."""
+        """Remove a closed connection."""
         ...
 
     def rested(self, connection: "LoopConnection") -> None:
-        """Note that a connection has got all its answers."""
+        """Note that a connection has all its answers."""
         ...
 
 
@@ -43,28 +43,28 @@ class LoopConnection:
         self._loop = loop
         self._server = server
         self._socket = connection
-        # Who may only look gives commands without values.
+        # Read-only commands have no values.
         self._lines = LineBuffer(_LONGEST_LINE if owner else READER_BYTES)
         self._chunk = _CHUNK if owner else READER_BYTES
         self._questions: deque[bytes] = deque()
         self._output = b""
         self._asked = False
         self._open = True
-        self.since = 0.0  # CLOCK_MONOTONIC, when the question came that can be answered next
+        self.since = 0.0  # CLOCK_MONOTONIC, when the next question to answer came
         loop.read(connection.fileno(), self._read)
 
     @property
     def waiting(self) -> bool:
-        """Return whether there is a question that can be answered now."""
+        """Return whether a question can be answered now."""
         return bool(self._questions) and not self._asked and not self._output
 
     @property
     def idle(self) -> bool:
-        """Return whether the client waits for no answer."""
+        """Return whether no answer is pending."""
         return not (self._questions or self._asked or self._output)
 
     def next(self) -> None:
-        """Answer the question that waits longest."""
+        """Answer the oldest question."""
         self._asked = True
         try:
             answer = self._server.result(self._questions.popleft(), owner=self.owner)
@@ -78,7 +78,7 @@ class LoopConnection:
             self._send(answer)
 
     def close(self) -> None:
-        """End the connection; an answer that comes later goes nowhere."""
+        """Close the connection; later answers are discarded."""
         if self._open:
             self._open = False
             self._questions.clear()
@@ -101,7 +101,7 @@ class LoopConnection:
             self.close()
         elif self._questions:
             self.since = time.monotonic()
-            # Until they are answered: what comes after them waits.
+            # Until they are answered, later questions wait.
             self._loop.read(self._socket.fileno(), None)
 
     def _send(self, answer: Answer) -> None:

@@ -1,11 +1,10 @@
-"""A control socket for a program of one loop (`net.loop.loop`), without greenlets.
+"""A control socket for a program with one loop (`net.loop.loop`), without greenlets.
 
-A handler must not block. What takes its time is answered later: the handler returns a DeferredAnswer, and
-whoever ends the work resolves it. A connection has one question at a time under way, the next ones wait.
-Questions are answered in the order in which they came, in short slices of the loop's time, so that a flood of
-them delays nobody's deadline.
-When all places are taken, a new connection gets the place of the one that has been idle longest; when all of
-those who may only look are taken, one of the user gives way who has most.
+A handler must not block. For longer work it returns a DeferredAnswer, which the end of the work resolves. A
+connection has one question in progress, the next ones wait. Questions are answered in order of arrival, in
+short slices of the loop's time, so a flood of them delays no deadline. If all places are taken, a new
+connection replaces the one idle longest; if all places of readers are taken, it replaces one of the user with
+the most.
 """
 
 import contextlib
@@ -25,9 +24,9 @@ from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import Answer, ControlError, Question
 
 _MOST_CONNECTIONS: Final = 64
-_SLICE: Final = 0.001  # seconds of one turn of the loop after which the next question waits for the next turn
-_KEEP: Final = 1.0  # seconds between two looks whether the socket is still there
-_PAUSE: Final = 0.5  # seconds until a connection is accepted again, after the machine had no descriptor left
+_SLICE: Final = 0.001  # seconds of a turn of the loop after which further questions wait for the next turn
+_KEEP: Final = 1.0  # seconds between two checks that the socket still exists
+_PAUSE: Final = 0.5  # seconds until a connection is accepted again after the machine ran out of descriptors
 
 Handler = Callable[[Question], Answer | DeferredAnswer]
 
@@ -35,8 +34,8 @@ Handler = Callable[[Question], Answer | DeferredAnswer]
 class LoopControlServer:
     """Answers one program's commands on a unix socket, from its loop.
 
-    A handler that raises is answered with its error, and reported to `on_error`. `for_readers` are the
-    commands that only look: whoever is neither root nor the owner gets no other one.
+    A handler's error is answered, and reported to `on_error`. `for_readers` are the read-only commands: users
+    other than root and the owner can give no others.
     """
 
     def __init__(
@@ -52,9 +51,7 @@ class LoopControlServer:
         self._path = path
         self._commands = CommandTable(handlers, for_readers=for_readers, on_error=on_error)
         self._on_error = on_error
-        self._connections: dict[
-            LoopConnection, None
-        ] = {}  # in order: the one that has been idle longest is the first
+        self._connections: dict[LoopConnection, None] = {}  # in order: the one idle longest is first
         self._readers: Places[LoopConnection] = Places()
         self._listener = listen_for_readers(path)
         self._listener.settimeout(0)
@@ -66,13 +63,13 @@ class LoopControlServer:
 
     @property
     def deadline(self) -> float | None:
-        """Return when to be woken: when the question came that waits longest, or to look for the socket."""
+        """Return when to wake: the arrival of the oldest question, or the next check of the socket."""
         first = self._first
         at = self._again if first is None else first.since
         return self._look_at if at is None else min(at, self._look_at)
 
     def tick(self, now: float) -> None:
-        """Answer questions that have come until `now`, one of each connection, until the slice is over."""
+        """Answer questions that came until `now`, one per connection, until the slice is over."""
         if self._again is not None and now >= self._again:
             self._again = None
             self._listen()
@@ -92,7 +89,7 @@ class LoopControlServer:
         )
 
     def close(self) -> None:
-        """Stop listening, remove the socket unless it is a successor's, and end the connections."""
+        """Stop listening, remove the socket unless it is a successor's, and close the connections."""
         self._loop.remove(self)
         self._name.remove()
         self._loop.forget(self._listener.fileno())
@@ -101,31 +98,31 @@ class LoopControlServer:
             each.close()
 
     def result(self, line: bytes, *, owner: bool) -> Answer | DeferredAnswer:
-        """Return the answer to one line, perhaps for later; raises ControlError where it is no question."""
+        """Return the answer to one line, perhaps deferred; raises ControlError for an invalid question."""
         return self._commands.answer(line, owner=owner, run=lambda handler, question: handler(question))
 
     def broken(self, error: ControlError) -> None:
-        """Report a connection that sends something else than control lines."""
+        """Report a connection that does not send control lines."""
         self._on_error("line", error)
 
     def ended(self, connection: LoopConnection) -> None:
-        """Remove a connection that has ended, which makes room for another one."""
+        """Remove a closed connection, which makes room for another."""
         self._connections.pop(connection, None)
         self._readers.leave(connection)
         self._listen()
 
     def rested(self, connection: LoopConnection) -> None:
-        """Move a connection that has got its answers to the end of those that are idle."""
+        """Move a connection that has its answers to the end of the idle ones."""
         if connection in self._connections:
             self._connections[connection] = self._connections.pop(connection)
             self._readers.rest(connection)
             self._listen()
 
     def _keep(self) -> None:
-        """Listen again where somebody has removed the socket: nobody could find us any more."""
+        """Listen again if the socket was removed: no client could find it."""
         if not self._name.is_missing:
             return
-        with contextlib.suppress(OSError):  # the directory is not there yet, or full
+        with contextlib.suppress(OSError):  # the directory does not exist yet, or is full
             listener = listen_for_readers(self._path)
             self._loop.forget(self._listener.fileno())
             self._listener.close()
@@ -162,7 +159,7 @@ class LoopControlServer:
         self._listen()
 
     def _has_room_for_reader(self) -> bool:
-        """Return whether one more may look: another one gives way where need be, and the owner has room."""
+        """Return whether one more reader fits: if need be another gives way; the owner always has room."""
         if len(self._readers) < permissions.MOST_READERS:
             return True
         leaver = self._readers.give_way()

@@ -1,7 +1,7 @@
-"""The places of a server's connections, and who gives way where all are taken.
+"""The places of a server's connections, and which gives way if all are taken.
 
-Of the origin (a user, a network) that has most of those who may go, it is the one that has rested longest: so
-whoever takes all places takes them from itself. A connection that is at work keeps its place.
+It is the connection idle longest, of the origin (a user, a network) with the most idle connections: so a
+client that takes all places takes them from itself. A busy connection keeps its place.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ _Holder = TypeVar("_Holder", bound=Hashable)
 
 
 class Places(Generic[_Holder]):
-    """Who holds a place, by origin: at rest from the start on, or at work."""
+    """Holders of places, by origin: idle (as at the start) or busy."""
 
     def __init__(self) -> None:
         self._origins: dict[_Holder, Hashable] = {}
-        self._resting: dict[_Holder, None] = {}  # in order: who has rested longest is the first
+        self._resting: dict[_Holder, None] = {}  # in order: the one idle longest is first
 
     def __len__(self) -> int:
         return len(self._origins)
@@ -27,22 +27,22 @@ class Places(Generic[_Holder]):
         self._resting[holder] = None
 
     def work(self, holder: _Holder) -> None:
-        """Note that it must not go now."""
+        """Mark a holder as busy: it does not give way now."""
         self._resting.pop(holder, None)
 
     def rest(self, holder: _Holder) -> None:
-        """Note that it may go, after all others that rest now."""
+        """Mark a holder as idle: it gives way after all others that are idle now."""
         if holder in self._origins:
             self._resting.pop(holder, None)
             self._resting[holder] = None
 
     def leave(self, holder: _Holder) -> None:
-        """Take the place back; harmless where it has none."""
+        """Free the place; harmless without one."""
         self._origins.pop(holder, None)
         self._resting.pop(holder, None)
 
     def give_way(self) -> _Holder | None:
-        """Take a place back, and return who had it; None where nobody may go."""
+        """Free a place, and return its holder; None if all are busy."""
         counts = Counter(self._origins[each] for each in self._resting)
         if not counts:
             return None

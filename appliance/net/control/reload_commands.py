@@ -1,6 +1,6 @@
 """The commands by which `reload` changes a program's configuration: `prepare`, then `commit` or `abort`.
 
-Each may be repeated: `reload` does so after a time-out or a crash of its own.
+Each may be repeated: `reload` does so after a time-out or its own crash.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,10 +13,10 @@ from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 
 class ReloadCommands:
-    """Those of a program whose configuration is applied at once.
+    """The commands of a program that applies its configuration at once.
 
-    `applied` returns the snapshot that was applied last, `apply` applies another one. `differs` says whether
-    one changes anything here, `objections` why it cannot be applied.
+    `applied` returns the snapshot applied last, `apply` applies another. `differs` returns whether one
+    changes anything here, `objections` why it cannot be applied.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class ReloadCommands:
 
     @property
     def pending(self) -> int | None:
-        """Number of the snapshot that is prepared, None while there is none."""
+        """Number of the prepared snapshot, None if there is none."""
         return self._proposed.number
 
     @property
     def number(self) -> int:
-        """Number of the snapshot that was applied last, 0 before the first."""
+        """Number of the snapshot applied last, 0 before the first."""
         applied = self._applied()
         return applied.number if applied else 0
 
@@ -58,7 +58,7 @@ class ReloadCommands:
         return good(changed=self._differs(snapshot), generation=None)
 
     def _commit(self, call: Call) -> Answer:
-        """Apply a snapshot; one that was prepared by an earlier process is read again."""
+        """Apply a snapshot; one prepared by an earlier process is read again."""
         number = call.question.integer("snapshot")
         applied = self._applied()
         if applied is None or applied.number != number:
@@ -66,6 +66,6 @@ class ReloadCommands:
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
+        """Discard a prepared snapshot."""
         self._proposed.forget(call.question.integer("snapshot"))
         return good()

@@ -1,4 +1,4 @@
-"""Unix sockets to listen on, each in the place of one left by a dead program."""
+"""Listening unix sockets that replace those left by dead programs."""
 
 import contextlib
 import os
@@ -12,20 +12,20 @@ _BACKLOG: Final = 128
 
 
 class SocketName:
-    """The name of a socket that listens now. A successor may take the name while we still listen."""
+    """The name of a listening socket. A successor may take the name while we still listen."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Compared by inode: as long as our socket listens, the kernel gives its number to no other file.
+        # Compared by inode: as long as our socket listens, no other file gets its number.
         self._inode = path.stat().st_ino
 
     @property
     def is_missing(self) -> bool:
-        """Return whether nobody can find us any more. A name that is there may be a successor's."""
+        """Return whether the name is gone. An existing name may be a successor's."""
         return not self._path.exists()
 
     def remove(self) -> None:
-        """Remove the name unless it is a successor's; to be called before the socket is closed."""
+        """Remove the name unless it is a successor's; call it before closing the socket."""
         with contextlib.suppress(FileNotFoundError):
             if self._path.stat().st_ino == self._inode:
                 self._path.unlink()
@@ -34,8 +34,8 @@ class SocketName:
 def listen_unix(path: Path, *, mode: int = 0o600) -> socket.socket:
     """Return a listening unix socket at `path`; raises OSError with the path in it.
 
-    It listens under another name first, and gets its own by rename(2): whoever finds the name can connect,
-    and nobody can before the mode is set. bind(2) itself would fail for a name that exists.
+    It listens under another name first, and gets its own by rename(2): under that name it always accepts, and
+    not before the mode is set. bind(2) itself would fail for an existing name.
     """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
@@ -51,11 +51,11 @@ def listen_unix(path: Path, *, mode: int = 0o600) -> socket.socket:
         listener.close()
         with contextlib.suppress(OSError):
             scratch.unlink()
-        error.filename, error.filename2 = str(path), None  # what bind raises names none
+        error.filename, error.filename2 = str(path), None  # an error of bind names no path
         raise
     return listener
 
 
 def listen_for_readers(path: Path) -> socket.socket:
-    """Return a listening unix socket that the members of `group:` can connect to, where there is a group."""
+    """Return a listening unix socket that members of `group:` can connect to, if there is a group."""
     return listen_unix(path, mode=readers.socket_mode(path.parent))

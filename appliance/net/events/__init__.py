@@ -1,1 +1,1 @@
-"""Events of the whole appliance: told on boards, collected into one file that is kept, read by all."""
+"""Events of the whole appliance: published on boards, collected into one persistent file, read by all."""

@@ -1,8 +1,8 @@
-"""How a program tells its events: the newest ones, as lines on a board of its own in shared memory.
+"""Publishing of a program's events: the newest ones, as lines on its own board in shared memory.
 
-To tell one is a copy in memory. So a proxy or `vrrp` never waits for a disk or for a reader, and what was
-told stays readable when its teller is killed in the next moment. `reload` collects the events of all boards
-and keeps them (net/events/event_keeper).
+Publishing is a copy in memory. So a proxy or `vrrp` never waits for a disk or for a reader, and an event
+stays readable even if its program is killed right after. `reload` collects the events of all boards and keeps
+them (net/events/event_keeper).
 """
 
 import contextlib
@@ -21,18 +21,18 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.lines import event_lines
 
 SUFFIX: Final = ".events"
-"""How the names of these boards end."""
+"""The suffix of these boards' names."""
 
-_MOST: Final = 400  # events; the collector looks ten times a second
+_MOST: Final = 400  # events; the collector reads ten times a second
 _SIZE: Final = 96 << 10  # bytes of their lines
 _FIRST_SIZE: Final = 4 << 10  # most programs never need more
 
 
 class Mapped(Enum):
-    """When the board is in a process's memory.
+    """When a process has the board mapped.
 
-    A file that somebody cuts short kills who has it mapped (SIGBUS): supervisord, the end of which is the end
-    of all, has it WHILE_TELLING only, for the price of a new file for each event.
+    A truncated file kills the process that has it mapped (SIGBUS). supervisord, whose exit ends everything,
+    maps it WHILE_TELLING only, at the price of a new file per event.
     """
 
     ALWAYS = auto()
@@ -40,7 +40,10 @@ class Mapped(Enum):
 
 
 class EventBoard:
-    """The events of one program. The board is made with the first event, and goes on with what is on it."""
+    """The events of one program.
+
+    The board is created with the first event; the content of an existing one is kept.
+    """
 
     def __init__(self, path: Path, program: str, *, mapped: Mapped = Mapped.ALWAYS) -> None:
         self._mapped = mapped
@@ -51,7 +54,7 @@ class EventBoard:
         self._last = 0
 
     def __call__(self, event: OperatorEvent) -> None:
-        """Tell an event. Where the board cannot be written it is told with the next one: nobody waits."""
+        """Publish an event. If the board cannot be written, the next event publishes both: nothing waits."""
         self._last = max(self._last + 1, time.time_ns())
         told = replace(
             event, program=event.program or self._program, id=event.id or f"{self._last:x}-{os.getpid():x}"
@@ -61,12 +64,12 @@ class EventBoard:
             board = self._board = self._board or self._opened()
             board.publish(event_lines.newest(self._lines, _SIZE), changed=True)
         except OSError:
-            return  # no room, or no directory: what happened is in the log all the same
+            return  # no room, or no directory: the event is in the log nevertheless
         if self._mapped is Mapped.WHILE_TELLING:
             self.close()
 
     def close(self, *, unlink: bool = False) -> None:
-        """Unmap the board, and remove it where nobody will want it."""
+        """Unmap the board, and remove it if nothing will need it."""
         if self._board is not None:
             self._board.close(unlink=unlink)
             self._board = None
@@ -74,7 +77,7 @@ class EventBoard:
     def _opened(self) -> BoardWriter:
         with contextlib.suppress(BoardError), BoardReader(self._path) as last:
             there, ours = last.read().splitlines(keepends=True), frozenset(self._lines)
-            # A last line without an end is damaged, and would take the next one with it.
+            # A last line without a line end is damaged, and would damage the next one.
             older = [each for each in there if each.endswith(b"\n") and each not in ours]
             self._lines = deque((*older, *self._lines), maxlen=_MOST)
         return BoardWriter(self._path, capacity=_FIRST_SIZE)

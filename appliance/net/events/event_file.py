@@ -1,7 +1,7 @@
-"""The file in which events are kept over restarts: JSON lines in two parts of limited size.
+"""The file that keeps events across restarts: JSON lines in two parts of limited size.
 
-When the newer part is full it takes the place of the older one. A line that was cut, by a full disk or a
-kill, costs that one event: the next line begins after an end of line.
+When the newer part is full, it replaces the older one. A line truncated by a full disk or a kill loses only
+that event: the next line begins after a line end.
 """
 
 import contextlib
@@ -15,20 +15,20 @@ from appliance.net.files import state_files
 from appliance.wire.lines import event_lines
 
 PART: Final = 2 << 20
-"""Bytes of one part at most: ten thousand events."""
+"""Most bytes of one part: ten thousand events."""
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class EventFile:
-    """The kept events at a path; what is no file there is set aside."""
+    """The kept events at a path; anything there that is not a file is set aside."""
 
     def __init__(self, path: Path, *, part: int = PART) -> None:
         self._path = path
         self._part = part
 
     def append(self, events: Iterable[OperatorEvent]) -> None:
-        """Append events in one write; raises OSError where not all of it could be written."""
+        """Append events in one write; raises OSError if not all could be written."""
         data = b"".join(map(event_lines.encode, events))
         state_files.clear_way(self._path)
         descriptor = os.open(self._path, _FLAGS, 0o600)
@@ -46,7 +46,7 @@ class EventFile:
             self._turn()
 
     def _turn(self) -> None:
-        """Begin a new part; where that fails the events are kept all the same: the next write tries it."""
+        """Begin a new part; if that fails, the events are kept anyway, and the next write tries again."""
         state_files.clear_way(older(self._path))
         with contextlib.suppress(OSError):
             self._path.replace(older(self._path))
@@ -63,7 +63,7 @@ def tail(path: Path, *, limit: int = PART) -> list[OperatorEvent]:
 
 
 def complete_since(path: Path, events: Iterable[OperatorEvent]) -> float:
-    """Return since when all events are among those of `tail`: minus infinity where none is gone yet."""
+    """Return the time since which `tail` has all events: minus infinity if none was removed yet."""
     with contextlib.suppress(OSError):
         if os.path.lexists(older(path)) or path.stat().st_size > PART:
             return min((each.when for each in events), default=float("-inf"))

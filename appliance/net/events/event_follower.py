@@ -1,4 +1,4 @@
-"""Reads the boards on which the programs of one runtime directory tell their events, each event once."""
+"""Reads the event boards of the programs of one runtime directory, each event once."""
 
 import contextlib
 import time
@@ -12,13 +12,13 @@ from appliance.net.boards.board_reader import BoardReader
 from appliance.net.events.event_board import SUFFIX
 from appliance.wire.lines import event_lines
 
-_NEW_BOARDS: Final = 1.0  # seconds between two looks for boards that are new, or that were made anew
+_NEW_BOARDS: Final = 1.0  # seconds between two searches for new or recreated boards
 _MOST_BOARDS: Final = 512
-"""Boards that are read at most: a worker that had nothing to tell has none."""
+"""Most boards read: a worker without events has none."""
 
 
 class EventFollower:
-    """Yields what is new on any board; `known` are ids of events that are not."""
+    """Yields new events of all boards; `known` are ids of events that are not new."""
 
     def __init__(self, runtime: Path, *, known: Iterable[str] = ()) -> None:
         self._runtime = runtime
@@ -27,7 +27,7 @@ class EventFollower:
         self._look_at = float("-inf")
 
     def new(self, now: float) -> list[OperatorEvent]:
-        """Return the events that were told since the last call, by time; `now` is monotonic seconds."""
+        """Return the events published since the last call, by time; `now` is monotonic seconds."""
         if now >= self._look_at:
             self._look_at = now + _NEW_BOARDS
             self._find()
@@ -80,7 +80,7 @@ class _FollowedBoard:
 
 
 def told(runtime: Path) -> list[OperatorEvent]:
-    """Return every event that is on a board now, in their order."""
+    """Return all events on the boards now, in order."""
     follower = EventFollower(runtime)
     try:
         return follower.new(time.monotonic())

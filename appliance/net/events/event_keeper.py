@@ -1,7 +1,7 @@
-"""Collects the events of all programs into the file that is kept. `reload` does this, which nobody waits for.
+"""Collects the events of all programs into the persistent file. `reload` does this, as nothing waits for it.
 
-What is written to a disk is written in a thread. Killed, it goes on where it was: what is in the file already
-is not written again, and what was told meanwhile is still on the boards.
+A thread writes to the disk. After a kill it continues where it was: events in the file are not written again,
+and those published meanwhile are still on the boards.
 """
 
 import time
@@ -17,16 +17,16 @@ from appliance.model.paths import Paths
 from appliance.net.events.event_file import EventFile, complete_since, tail
 from appliance.net.events.event_follower import EventFollower
 
-_PAUSE: Final = 0.1  # seconds between two looks at the boards: one number of each
+_PAUSE: Final = 0.1  # seconds between two reads of the boards: one number of each
 _RETRY: Final = 5.0  # seconds after which a file that could not be written is tried again
 _MOST_UNWRITTEN: Final = 4000
 
 
 class EventKeeper:
-    """The events of one runtime directory, on their way to the state directory.
+    """The events of one runtime directory, collected into the state directory.
 
-    `then` is told each one that the file did not have at the start. What was on the boards then and is older
-    than a file that has lost its oldest events was in it once.
+    `then` receives each event that the file did not have at the start. Events on the boards at the start that
+    are older than a file without its oldest events were once in it.
     """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger, then: Tell = tell_nobody) -> None:
@@ -43,11 +43,11 @@ class EventKeeper:
 
     @property
     def trouble(self) -> str:
-        """Why events cannot be kept now, "" while they can."""
+        """Why events cannot be written now, "" if they can."""
         return self._trouble
 
     def close(self) -> None:
-        """Stop to collect; what is on the boards stays there."""
+        """Stop collecting; events on the boards stay there."""
         self._greenlet.kill()
 
     def _keep(self) -> None:
@@ -60,7 +60,7 @@ class EventKeeper:
                     if event.when >= since:
                         self._unwritten.append(event)
                         self._then(event)
-                since = float("-inf")  # only what was on the boards before may have been kept and be gone
+                since = float("-inf")  # only events on the boards before may have been kept and removed
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
                 gevent.sleep(_PAUSE)
@@ -68,7 +68,7 @@ class EventKeeper:
             follower.close()
 
     def _known(self) -> tuple[set[str], float]:
-        """Return the ids of the kept events, and since when these are all."""
+        """Return the ids of the kept events, and the time since which they are complete."""
         kept = tail(self._path)
         return {each.id for each in kept}, complete_since(self._path, kept)
 
@@ -78,11 +78,11 @@ class EventKeeper:
         if trouble:
             self._write_at = now + _RETRY
         else:
-            self._unwritten.clear()  # nobody else adds to it
+            self._unwritten.clear()  # no other program adds to it
         self._report(trouble)
 
     def _append(self, events: list[OperatorEvent]) -> str:
-        """Return why it failed, "" where it did not: gevent prints what is raised in a thread."""
+        """Return why it failed, "" if it did not: gevent prints exceptions raised in a thread."""
         try:
             self._file.append(events)
         except OSError as error:

@@ -1,6 +1,6 @@
-"""What happened, for those who show it: the file that is kept, and what is only on boards as yet.
+"""The events to show: those in the persistent file, and those only on boards so far.
 
-The boards are read too, so that the last events are there while nobody collects them, and where the state
+The boards are read, too, so that the latest events are shown while none are collected, and if the state
 directory cannot be written.
 """
 
@@ -11,7 +11,7 @@ from appliance.net.events.event_follower import told
 
 
 def events_since(paths: Paths, since: float = 0.0, *, limit: int | None = None) -> list[OperatorEvent]:
-    """Return the events since a moment in Unix seconds, oldest first; of too many the newest `limit`."""
+    """Return the events since a time in Unix seconds, oldest first; if too many, the newest `limit`."""
     found = {each.id: each for each in (*tail(paths.events), *told(paths.runtime)) if each.when >= since}
     events = sorted(found.values(), key=lambda each: each.when)
     return events if limit is None else events[max(0, len(events) - limit) :]

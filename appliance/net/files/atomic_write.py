@@ -1,8 +1,8 @@
-"""Files that appear whole or not at all: written beside, synced to the disk, then renamed.
+"""Files that appear whole or not at all: written under another name, synced to the disk, then renamed.
 
 rename(2) replaces a name in one step, so readers and a crash see the old content or the new. Without the
-fsync(2) before it a power cut could leave the new name with no content: file systems may write the name
-first. And the rename itself is on the disk when the directory was synced.
+fsync(2) before it, a power cut could leave the new name with no content: file systems may write the name
+first. The rename itself is on the disk once the directory is synced.
 """
 
 import contextlib
@@ -13,21 +13,21 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int = -1) -> None:
-    """Give `path` new content, on the disk when this returns; after OSError it has its old one.
+    """Replace the content of `path`, on the disk when this returns; after OSError the old content remains.
 
-    Mode and group (-1: that of the process) are set before the rename: whoever sees the new content sees it
-    with them. O_TMPFILE would do without the name beside, but linkat(2) cannot replace an existing name.
+    Mode and group (-1: that of the process) are set before the rename, so the new content never appears
+    without them. O_TMPFILE would need no temporary name, but linkat(2) cannot replace an existing name.
     """
     _replace(path, data, mode, group, os.fsync)
-    with contextlib.suppress(OSError):  # the content is the new one already, and OSError says that it is not
+    with contextlib.suppress(OSError):  # the content is already new, and OSError would mean that it is not
         _sync_directory(path.parent)
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Do the same without waiting for the disk: after a power cut the file may be empty.
+    """Replace the content without waiting for the disk: after a power cut the file may be empty.
 
-    For the runtime directory, which does not outlive a start of the machine, and for programs that have
-    something else to do meanwhile: fsync(2) on a busy disk takes seconds.
+    For the runtime directory, which does not outlive a start of the machine, and for programs that must not
+    wait: fsync(2) on a busy disk takes seconds.
     """
     _replace(path, data, mode, -1, lambda _: None)
 
@@ -47,12 +47,15 @@ def _replace(path: Path, data: bytes, mode: int, group: int, sync: Callable[[int
     except OSError as error:
         with contextlib.suppress(OSError):
             scratch.unlink()
-        error.filename, error.filename2 = str(path), None  # what a write raises names no file at all
+        error.filename, error.filename2 = str(path), None  # an error of write names no file
         raise
 
 
 def remove_scratch_files(path: Path) -> None:
-    """Remove what a power cut left of earlier writes; nobody else may write this file now. Raises OSError."""
+    """Remove temporary files left by a power cut; no other process may write this file now.
+
+    Raises OSError.
+    """
     for each in path.parent.glob(f".{glob.escape(path.name)}.*"):
         if each.suffix[1:].isdecimal():
             each.unlink(missing_ok=True)

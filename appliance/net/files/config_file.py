@@ -13,7 +13,7 @@ LIMIT: Final = 8 << 20
 
 
 def read(path: Path) -> bytes:
-    """Return the content of a regular file; raises FileUnusable, which says why without the name."""
+    """Return the content of a regular file; raises FileUnusable, with the reason but without the name."""
     content = state_files.read(path, limit=LIMIT)
     if content is None:
         raise FileUnusable(os.strerror(errno.ENOENT))

@@ -23,17 +23,17 @@ class Degraded:
 
 
 def degraded_path(paths: Paths) -> Path:
-    """Return the file that is there while the appliance runs from its last-good copy."""
+    """Return the file that exists while the appliance runs from its last-good copy."""
     return paths.runtime / "degraded.json"
 
 
 def write_degraded(paths: Paths, note: Degraded) -> None:
-    """Leave the note that `appliance status` shows; raises OSError."""
+    """Write the note that `appliance status` shows; raises OSError."""
     write_atomically(degraded_path(paths), msgspec.json.encode(note), mode=readers.file_mode(paths.runtime))
 
 
 def read_degraded(paths: Paths) -> Degraded | None:
-    """Return the note, None where the configuration was good."""
+    """Return the note, None if the configuration was good."""
     return state_files.decoded(degraded_path(paths), Degraded)
 
 

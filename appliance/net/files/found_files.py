@@ -1,4 +1,4 @@
-"""The files of servers that were found in the cluster: one for this run, and a copy that outlives it.
+"""The files of servers found in the cluster: one for this run, and a copy that outlives it.
 
 `discover` writes them, `reload` and `run` read them. The copy is used at a start without the cluster's API.
 """
@@ -21,19 +21,19 @@ from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
 
 def read(paths: Paths) -> FoundServers:
-    """Return what was found last, nothing where neither file can be read."""
+    """Return the servers found last, none if neither file can be read."""
     for path in (paths.found_servers, paths.kept_found_servers):
         try:
             found = _read(path)
         except FoundServersError:
-            continue  # `damaged` tells, and is asked at each start
+            continue  # `damaged` reports it, and is called at each start
         if found is not None:
             return found
     return NOTHING
 
 
 def write(paths: Paths, found: FoundServers) -> None:
-    """Write what was found for `reload` to use; raises OSError."""
+    """Write the found servers for `reload`; raises OSError."""
     _write(paths.found_servers, found)
 
 

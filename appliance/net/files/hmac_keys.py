@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from appliance.model.config.values.vrrp import key_bytes
 from appliance.model.snapshot.virtual_router import HmacKey
 
-_LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for a mistake to be told from it
+_LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room to detect a longer one
 
 
 def secrets(keys: Iterable[HmacKey]) -> dict[int, bytes]:
-    """Return the keys by id; raises OSError, whose text names the file, for one that cannot be read."""
+    """Return the keys by id; raises OSError for an unreadable file, with its name in the text."""
     return {key.id: _secret(key) for key in keys}
 
 
@@ -32,7 +32,7 @@ def _secret(key: HmacKey) -> bytes:
 
 
 def _text(path: str) -> str:
-    """Return the text of a regular file; reading anything else could wait for ever."""
+    """Return the text of a regular file; reading anything else could block forever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,7 +1,7 @@
-"""Files of what operators have said of servers: a state such as drain, or a weight, by pool and server.
+"""Files of operator settings of servers: a state such as drain, or a weight, by pool and server.
 
-What was said is kept when its server leaves the configuration: when the server comes back, or the reload is
-undone, it must not get traffic that an operator has taken from it.
+A setting is kept when its server leaves the configuration: if the server comes back, or the reload is undone,
+it must not get traffic that an operator took from it.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,14 +28,14 @@ class OperatorOverridesError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary(Generic[Said]):
-    """How one kind of words is written, and read; `read` raises ValueError."""
+    """How one kind of setting is written, and read; `read` raises ValueError."""
 
     write: Callable[[Said], str]
     read: Callable[[str], Said]
 
 
 def load(path: Path, words: Vocabulary[Said]) -> dict[Key, Said]:
-    """Return what was said, nothing when there is no file; raises OperatorOverridesError."""
+    """Return the settings, none without a file; raises OperatorOverridesError."""
     try:
         data = state_files.read(path)
         return {} if data is None else _decoded(verified(data), words)
@@ -75,7 +75,7 @@ def _state(text: str) -> AdminState:
 
 
 STATES: Final = Vocabulary(write=lambda admin: admin.name.lower(), read=_state)
-"""The states drain and maint; a server that is ready has none."""
+"""The states drain and maint; a ready server has none."""
 
 WEIGHTS: Final[Vocabulary[OperatorWeight]] = Vocabulary(write=str, read=operator_weight)
 """Weights, such as `30` and `50%`."""

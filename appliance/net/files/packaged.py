@@ -1,4 +1,4 @@
-"""Files that come with the package: beside it in a checkout, inside it in a wheel."""
+"""Files shipped with the package: next to it in a checkout, inside it in a wheel."""
 
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,7 @@
-"""Files that say why a program could not start: written by the program, read by `appliance status`.
+"""Files with the reason why a program could not start: written by it, read by `appliance status`.
 
-Such a program has ended, so nobody can ask it; supervisord knows no more than the last line that it wrote.
-The file is there only while the failure lasts.
+Such a program has exited and cannot be asked; supervisord has only the last line that it wrote. The file
+exists only while the failure lasts.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ class ProgramFailure:
 
 
 def failure_file(paths: Paths, program: str) -> Path:
-    """Return the file that says why a program could not start."""
+    """Return the file with the reason why a program could not start."""
     return paths.runtime / f"{program}{_SUFFIX}"
 
 
 def write(paths: Paths, program: str, failure: ProgramFailure) -> None:
-    """Leave the failure of a program for readers; without room on the disk there will be no file."""
+    """Write the failure of a program for readers; without room on the disk there is no file."""
     path = failure_file(paths, program)
     state_files.clear_way(path)
     with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def write(paths: Paths, program: str, failure: ProgramFailure) -> None:
 
 
 def remove(paths: Paths, program: str) -> None:
-    """Remove what an earlier start left to say why it failed."""
+    """Remove the failure of an earlier start."""
     path = failure_file(paths, program)
     state_files.clear_way(path)
     with contextlib.suppress(OSError):
@@ -55,7 +55,7 @@ def remove(paths: Paths, program: str) -> None:
 
 
 def read_all(runtime: Path) -> Iterator[tuple[str, ProgramFailure]]:
-    """Yield each program that failed to start, with its failure; a damaged file is passed over."""
+    """Yield each program that failed to start, with its failure; damaged files are skipped."""
     for path in sorted(runtime.glob(f"*{_SUFFIX}")):
         failure = state_files.decoded(path, ProgramFailure)
         if failure is not None:

@@ -1,7 +1,7 @@
-"""The group that may look (`group:`): mode and group of the runtime directory say who it is.
+"""The group of readers (`group:`), recorded as mode and group of the runtime directory.
 
-The directory is set-group-id, so files that are made in it belong to that group, and no program needs a
-privilege for that (inode(7)). Each program sets the modes of what it makes there.
+The directory is set-group-id, so files created in it belong to that group without any privilege (inode(7)).
+Each program sets the modes of its files there.
 """
 
 import grp
@@ -18,7 +18,7 @@ _ALONE: Final = 0o700
 
 
 class ReadersRefused(Exception):  # noqa: N818  # a state of the machine, not a mistake of ours
-    """The group cannot be let in; says why."""
+    """The group cannot get access; has the reason."""
 
 
 def are_let_in(directory: Path) -> bool:
@@ -35,12 +35,12 @@ def socket_mode(directory: Path) -> int:
 
 
 def file_mode(directory: Path) -> int:
-    """Return the mode of a board or a file that a status is made of."""
+    """Return the mode of a board or a file that a status is read from."""
     return 0o640 if are_let_in(directory) else 0o600
 
 
 def group_of(directory: Path) -> str | None:
-    """Return the name of the group that may read here, None for nobody."""
+    """Return the name of the group that may read here, None without one."""
     if not are_let_in(directory):
         return None
     number = directory.stat().st_gid
@@ -51,7 +51,7 @@ def group_of(directory: Path) -> str | None:
 
 
 def objection(name: str) -> str | None:
-    """Return why our user may not let this group in, None where it may."""
+    """Return why our user may not give access to this group, None if it may."""
     try:
         number = _number(name)
     except ReadersRefused as error:
@@ -78,7 +78,7 @@ def let_in(directory: Path, name: str, *, owner: int) -> None:
 
 
 def keep_out(directory: Path) -> None:
-    """Let no group read any more; raises OSError."""
+    """Revoke any group's access; raises OSError."""
     if are_let_in(directory):
         directory.chmod(_ALONE)
 
@@ -92,7 +92,7 @@ def _give(descriptor: int, group: int, owner: int) -> None:
     os.fchmod(descriptor, _ALONE)
     os.fchown(descriptor, -1, group)
     os.fchmod(descriptor, _LET_IN)
-    # chmod(2) clears set-group-id without an error for a caller who is no member of the group.
+    # chmod(2) silently clears set-group-id if the caller is not a member of the group.
     if not os.fstat(descriptor).st_mode & stat.S_ISGID:
         os.fchmod(descriptor, _ALONE)
         raise ReadersRefused("the kernel does not let this user set the group of a directory")
@@ -106,7 +106,7 @@ def _number(name: str) -> int:
 
 
 def _own_groups() -> set[int]:
-    """Return our groups and those of our user's next start: it may have become a member since."""
+    """Return our groups and those of our user's next start: it may have been added to some since."""
     ours = {os.getegid(), *os.getgroups()}
     try:
         entry = pwd.getpwuid(os.geteuid())

@@ -16,10 +16,11 @@ _USER: Final = "appliance"
 
 
 def publish(paths: Paths, report: GuestReport) -> None:
-    """Write the report; raises OSError. Just after a start of the machine the runtime directory is made, too.
+    """Write the report; raises OSError.
 
-    This runs as root in a directory that belongs to the user of the appliance, so no symbolic link there may
-    be followed: it could have root overwrite any file.
+    Just after a start of the machine, creates the runtime directory, too. This runs as root in a directory
+    that belongs to the user of the appliance, so symbolic links there must not be followed: one could make
+    root overwrite any file.
     """
     if not paths.runtime.is_dir():
         paths.runtime.mkdir(mode=0o700, parents=True)
@@ -35,7 +36,7 @@ def publish(paths: Paths, report: GuestReport) -> None:
 
 
 def read(paths: Paths) -> GuestReport | None:
-    """Return the last report, None where there is none that can be read."""
+    """Return the last report, None without a readable one."""
     return state_files.decoded(paths.guest_report, GuestReport)
 
 

@@ -1,7 +1,7 @@
 """Snapshots on disk: proposed, accepted, and the last good one.
 
-Every file appears whole or not at all (atomic_write) and belongs to its owner alone. Numbers are never used
-twice, so a program that missed an abort cannot take a new proposal for its old one.
+Every file appears whole or not at all (atomic_write) and belongs to its owner alone. Numbers are never
+reused, so a program that missed an abort cannot take a new proposal for its old one.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 from appliance.wire.lines.control import ControlError
 
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
-_KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
+_KEPT: Final = 8  # numbers below the accepted one that keep their files: a worker may be about to read them
 
 
 @no_collection()
@@ -37,7 +37,7 @@ _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
 
 
 def read(path: Path, decoded: Callable[[bytes], Snapshot] = _decoded) -> Snapshot | None:
-    """Return the snapshot in a file, None where there is no file; raises SnapshotError."""
+    """Return the snapshot in a file, None without a file; raises SnapshotError."""
     try:
         data = state_files.read(path)
         return None if data is None else decoded(data)
@@ -46,9 +46,9 @@ def read(path: Path, decoded: Callable[[bytes], Snapshot] = _decoded) -> Snapsho
 
 
 def numbered(paths: Paths, number: int) -> Snapshot | None:
-    """Return a snapshot by its number, accepted or proposed, None where there is none; raises SnapshotError.
+    """Return a snapshot by number, accepted or proposed, None if there is none; raises SnapshotError.
 
-    Where its own file is lost, the copies of what was accepted may be of that number.
+    If its own file is lost, the copies of the accepted snapshot may have that number.
     """
     try:
         found = read(paths.snapshot(number))
@@ -72,9 +72,9 @@ def proposed(paths: Paths, number: int) -> Snapshot:
 
 
 def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
-    """Return the snapshot that every program obeys, None where there is none.
+    """Return the accepted snapshot, which every program applies; None without one.
 
-    One that is damaged is logged, and the last-good copy is used; `reload` then gives all programs its own.
+    If it is damaged, this is logged and the last-good copy used; `reload` then gives all programs its own.
     """
     try:
         return read(paths.accepted)
@@ -84,12 +84,12 @@ def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
-    """Return whether two snapshots are the same but for number and source."""
+    """Return whether two snapshots are equal except for number and source."""
     return dataclasses.replace(one, number=other.number, source=other.source) == other
 
 
 def propose(paths: Paths, snapshot: Snapshot) -> None:
-    """Write a snapshot where programs find it by its number; raises OSError."""
+    """Write a snapshot to where programs find it by number; raises OSError."""
     path = paths.snapshot(snapshot.number)
     if not path.parent.is_dir() and os.path.lexists(path.parent):
         state_files.set_aside(path.parent)
@@ -98,15 +98,15 @@ def propose(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def accept(paths: Paths, snapshot: Snapshot) -> None:
-    """Make a snapshot the one that every program obeys: the point of no return; raises OSError."""
+    """Make a snapshot the accepted one, for every program: the point of no return; raises OSError."""
     _write(paths.accepted, snapshot)
     _write_for_readers(paths, snapshot)
 
 
 def for_readers(paths: Paths) -> Snapshot | None:
-    """Return what is accepted, without its secrets where we may not read them; raises SnapshotError.
+    """Return the accepted snapshot, without secrets that we may not read; raises SnapshotError.
 
-    Who looks again gets the same object while the file has the same content.
+    Later calls return the same object while the file has the same content.
     """
     is_closed = os.path.lexists(paths.accepted) and not os.access(paths.accepted, os.R_OK)
     return read(paths.accepted_for_readers if is_closed else paths.accepted, _decoded_once)
@@ -118,7 +118,7 @@ def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
-    """Copy an accepted snapshot again where the copy is missing, damaged or of another; raises OSError."""
+    """Copy an accepted snapshot again if the copy is missing, damaged or another's; raises OSError."""
     if readable(paths.last_good) != snapshot:
         keep_as_last_good(paths, snapshot)
 
@@ -133,9 +133,9 @@ def damaged(paths: Paths) -> Iterator[tuple[Path, str]]:
 
 
 def heal(paths: Paths, snapshot: Snapshot) -> None:
-    """Write the accepted snapshot again where its files, or all of their directory, are lost or damaged.
+    """Write the accepted snapshot again if its files or their directory are lost or damaged.
 
-    Raises OSError. Not where there is another one: another appliance may have this directory by now.
+    Raises OSError. Does nothing if there is another one: another appliance may have this directory by now.
     """
     paths.runtime.mkdir(mode=0o700, exist_ok=True)
     if readable(paths.accepted) is None:
@@ -151,7 +151,7 @@ def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
 
 
 def prune(paths: Paths, accepted: int) -> None:
-    """Remove the files of snapshots long past, and of refused ones but the last: its number stays used."""
+    """Remove the files of old snapshots, and of refused ones except the last: its number stays used."""
     numbers = _numbers(paths)
     for number in numbers:
         if not accepted - _KEPT <= number <= accepted and number != max(numbers):
@@ -164,7 +164,7 @@ def _numbers(paths: Paths) -> list[int]:
 
 
 def _write(path: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot, unless the file has it already: then a full file system does not matter."""
+    """Write a snapshot unless the file already has it: then a full file system does not matter."""
     data = checksummed(encode(snapshot))
     with contextlib.suppress(FileUnusable):
         if state_files.read(path) == data:
@@ -174,9 +174,9 @@ def _write(path: Path, snapshot: Snapshot) -> None:
 
 
 def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
-    """Write what is accepted for the group to read, without secrets; no file rather than an outdated one.
+    """Write the accepted snapshot for the group, without secrets; no file rather than an outdated one.
 
-    Raises nothing: a full disk here matters only to those who look.
+    Raises nothing: a full disk here matters only to readers.
     """
     path, shown = paths.accepted_for_readers, without_secrets(snapshot)
     is_open = readers.are_let_in(paths.runtime)

@@ -1,4 +1,4 @@
-"""A file that somebody gives us on standard input: whole, within a limit, and not waited for for ever."""
+"""A file on standard input, read whole, within a size limit and a time limit."""
 
 import os
 import select
@@ -8,7 +8,7 @@ from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
 
 PATIENCE: Final = 60.0
-"""Seconds for the next bytes of whoever writes."""
+"""Seconds to wait for the next bytes."""
 
 _CHUNK: Final = 1 << 16
 

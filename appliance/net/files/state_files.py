@@ -1,9 +1,9 @@
-"""State files, read whatever has become of them: no damage to one may keep a program from starting.
+"""State files, read in whatever condition: a damaged one must not prevent a program from starting.
 
-A file that cannot be understood is renamed to another name beside it, for the operator to look at, and counts
-as missing. Nothing here waits: a FIFO or a device at the path is not opened for long, and a file that someone
-writes to is read a few times, not until that ends. What is read between two writes looks whole: only another
-look can tell.
+An invalid file is renamed within its directory, for the operator to examine, and counts as missing. Nothing
+here blocks: a FIFO or a device at the path is not opened for long, and a file that is being written is read a
+few times, not until the writing ends. Content read between two writes looks whole: only another read shows
+whether it is.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ LIMIT: Final = 64 << 20
 _CHUNK: Final = 64 << 10
 _TRIES: Final = 3  # reads of a file that changes meanwhile
 _MARK: Final = ".damaged"
-_MOST: Final = 9  # set aside beside one name; the last one is then overwritten
+_MOST: Final = 9  # files set aside per name; then the last one is overwritten
 _KINDS: Final = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a FIFO"),
@@ -34,11 +34,11 @@ _KINDS: Final = (
 
 
 class FileUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
-    """What is at a path cannot be read as a file; says why, without the path."""
+    """A path cannot be read as a file; has the reason, without the path."""
 
 
 def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
-    """Return the content of a regular file, None where there is none; raises FileUnusable."""
+    """Return the content of a regular file, None if it does not exist; raises FileUnusable."""
     try:
         return _whole(path, limit)
     except FileNotFoundError:
@@ -48,7 +48,7 @@ def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
 
 
 def unusual(path: Path) -> str:
-    """Return what is at a path where that is no regular file, "" for one; raises OSError.
+    """Return what kind of file a path is, "" for a regular file; raises OSError.
 
     Called before the open: opening some devices has effects (a tape rewinds).
     """
@@ -56,7 +56,7 @@ def unusual(path: Path) -> str:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename what is at a path, and return the new path; None where that is not possible."""
+    """Rename a path, and return the new one; None if that is not possible."""
     for target in _targets(path):
         if target.exists() or target.is_symlink():
             continue
@@ -69,7 +69,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def clear_way(path: Path) -> Path | None:
-    """Rename what is at a path and no regular file; return the new path, None where there was nothing."""
+    """Rename a path that is not a regular file; return the new one, None if nothing was in the way."""
     with contextlib.suppress(OSError):
         if not unusual(path):
             return None
@@ -77,7 +77,7 @@ def clear_way(path: Path) -> Path | None:
 
 
 def decoded(path: Path, kind: type[_Value]) -> _Value | None:
-    """Return the value in a JSON file, None where there is none that can be understood."""
+    """Return the value in a JSON file, None without a valid one."""
     with contextlib.suppress(FileUnusable, ValueError, RecursionError):  # msgspec's errors are ValueErrors
         data = read(path)
         return None if data is None else msgspec.json.decode(data, type=kind)
@@ -85,7 +85,7 @@ def decoded(path: Path, kind: type[_Value]) -> _Value | None:
 
 
 def found_aside(directory: Path) -> list[Path]:
-    """Return what was set aside in a directory."""
+    """Return the files set aside in a directory."""
     with contextlib.suppress(OSError):
         return sorted(each for each in directory.iterdir() if _MARK in each.name)
     return []
@@ -100,20 +100,21 @@ def _aside(path: Path, number: int) -> Path:
 
 
 def _whole(path: Path, limit: int) -> bytes:
-    """Return what a file held at one moment."""
+    """Return the content of a file at one moment."""
     for left in reversed(range(_TRIES)):
         try:
             if (data := _content(path, limit)) is not None:
                 return data
         except FileNotFoundError:
-            # kubelet removes the folder behind `..data` right after the swap: who was on the way tries again.
+            # kubelet removes the folder behind `..data` right after the swap: an open in progress must be
+            # repeated.
             if not left or not path.is_symlink():
                 raise
     raise FileUnusable("is written while it is read")
 
 
 def _content(path: Path, limit: int) -> bytes | None:
-    """Return the content of a regular file, None where it has changed meanwhile."""
+    """Return the content of a regular file, None if it changed meanwhile."""
     if found := unusual(path):
         raise FileUnusable(f"is {found}, not a file")
     # O_NONBLOCK: since `unusual` it may have become a FIFO, whose open waits for a writer (fifo(7)).
@@ -130,15 +131,15 @@ def _content(path: Path, limit: int) -> bytes | None:
 
 
 def _written(status: os.stat_result) -> tuple[int, int]:
-    """Return what each write changes: by the length where the clock of the file system stands still."""
+    """Return a value that each write changes: the length serves if the file system's clock stands still."""
     return status.st_size, status.st_mtime_ns
 
 
 def _bounded(file: BinaryIO, *, expected: int, limit: int) -> bytes:
     """Return the content of a file of about `expected` bytes, which may grow, up to one byte over `limit`.
 
-    `file.read(limit + 1)` would get memory for as many bytes first. `vrrp` has its memory locked: the kernel
-    fills all of it with zeros at once, 64 MB in 10 to 50 ms, in which no advert is sent (mlockall(2)).
+    `file.read(limit + 1)` would first allocate as many bytes. `vrrp` has its memory locked: the kernel fills
+    all of it with zeros at once, 64 MB in 10 to 50 ms, in which no advert is sent (mlockall(2)).
     """
     data = file.read(min(expected, limit) + 1)
     while len(data) <= limit and (more := file.read(min(_CHUNK, limit + 1 - len(data)))):

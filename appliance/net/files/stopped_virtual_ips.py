@@ -1,8 +1,8 @@
-"""The note that the virtual IPs of this node are left to others: the line `stop` came, and no `reload` since.
+"""The note that other nodes have the virtual IPs of this one: after the line `stop`, until `reload`.
 
-`reload` writes and removes it; `vrrp` looks for it at its start, so that one that is started again stays out
-of what it was told to leave. It lies in the runtime directory: like the note of OpenShift's keepalived pod
-(`/var/run/keepalived/stopped`) it outlives the container, and not the pod or the machine.
+`reload` writes and removes it; `vrrp` looks for it at its start, so that a restarted one does not take back
+the virtual IPs. It lies in the runtime directory: like the note of OpenShift's keepalived pod
+(`/var/run/keepalived/stopped`) it outlives the container, but not the pod or the machine.
 """
 
 from pathlib import Path
@@ -13,12 +13,12 @@ from appliance.net.files.atomic_write import write_atomically
 
 
 def are_stopped(paths: Paths) -> bool:
-    """Say whether the note is there."""
+    """Return whether the note exists."""
     return _path(paths).is_file()
 
 
 def note_stop(paths: Paths) -> None:
-    """Leave the note; raises OSError."""
+    """Write the note; raises OSError."""
     state_files.clear_way(_path(paths))
     write_atomically(_path(paths), b"")
 

@@ -1,4 +1,4 @@
-"""The file that says what became of take-overs: whichever of the two supervisords is in charge writes it."""
+"""The file with the outcome of take-overs, written by the supervisord in charge."""
 
 import contextlib
 
@@ -11,19 +11,19 @@ from appliance.net.files.atomic_write import write_atomically
 
 
 def write(paths: Paths, note: TakeOvers) -> None:
-    """Leave it for readers; raises OSError."""
+    """Write the file for readers; raises OSError."""
     path = paths.take_overs
     state_files.clear_way(path)
     write_atomically(path, msgspec.json.encode(note), mode=readers.file_mode(path.parent))
 
 
 def read(paths: Paths) -> TakeOvers:
-    """Return it; as if there were none where it is not there or cannot be read."""
+    """Return the content; as if there was no take-over if the file is missing or unreadable."""
     return state_files.decoded(paths.take_overs, TakeOvers) or TakeOvers()
 
 
 def remove(paths: Paths) -> None:
-    """Remove what an earlier appliance has left."""
+    """Remove the file of an earlier appliance."""
     state_files.clear_way(paths.take_overs)
     with contextlib.suppress(OSError):
         paths.take_overs.unlink()

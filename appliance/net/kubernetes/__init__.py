@@ -1,1 +1,1 @@
-"""A cluster's API: connections to its servers, who we are there, and lists that are kept up to date."""
+"""A cluster's API: connections to its servers, our credentials, and up-to-date lists."""

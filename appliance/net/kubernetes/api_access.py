@@ -1,8 +1,8 @@
-"""How the API is reached and who we are there: read from the operator's files, again at each request.
+"""Access to the API and our credentials: read from the operator's files, at each request.
 
 Tokens rotate (a projected one each hour), and so do certificates. The files are small; reading them before
-each request, once in ten seconds, needs no watch that could be missed. A TLS context is made anew only when
-what it is made of has changed.
+each request, once in ten seconds, needs no watch that could miss a change. A TLS context is recreated only if
+its sources have changed.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ from appliance.wire.kubernetes.kubeconfig import Kubeconfig, KubeconfigError
 from appliance.wire.literal import is_literal
 
 SERVER_NAME: Final = "kubernetes.default.svc"
-"""Name that the certificate of every API server has, of OpenShift's and kubeadm's."""
+"""A name in the certificate of every API server, OpenShift's and kubeadm's."""
 
 _LIMIT: Final = 1 << 20  # bytes of one file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What one request is made with. `digest` differs where `context` does: connections are made anew."""
+    """The access data of one request. `digest` differs if `context` does: then connections are reopened."""
 
     context: ssl.SSLContext
     server_name: str
@@ -41,7 +41,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Material:
-    """Certificates and key as they stand in the files, PEM."""
+    """Certificates and key from the files, PEM."""
 
     ca: bytes
     certificate: bytes | None
@@ -53,14 +53,14 @@ class _Material:
 
 
 class ApiAccess:
-    """Reads the files of one configuration; every thread has one of its own."""
+    """Reads the files of one configuration; one object per thread."""
 
     def __init__(self, settings: Kubernetes) -> None:
         self._settings = settings
         self._made: tuple[str, ssl.SSLContext] | None = None
 
     def read(self) -> Access:
-        """Return what the files say now; raises AccessError."""
+        """Return the access data now in the files; raises AccessError."""
         settings = self._settings
         given = _kubeconfig(settings.kubeconfig) if settings.kubeconfig else None
         material = _material(settings, given)
@@ -87,7 +87,7 @@ def _kubeconfig(path: str) -> Kubeconfig:
 
 
 def _server_name(given: Kubeconfig | None) -> str:
-    """Return the name to check; an address in a kubeconfig is no name that the other masters have."""
+    """Return the name to check; the other masters do not have an address from a kubeconfig."""
     if given is None:
         return SERVER_NAME
     return given.server_name or (SERVER_NAME if is_literal(given.host) else given.host)
@@ -109,7 +109,7 @@ def _material(settings: Kubernetes, given: Kubeconfig | None) -> _Material:
     ca = _content(settings.ca) if settings.ca else _of(settings, given.ca, given.ca_file)
     if ca is None:
         raise AccessError(f"{settings.kubeconfig}: cluster.certificate-authority: is missing")
-    # A token beside the kubeconfig is to be used in place of its identity.
+    # A token next to the kubeconfig replaces its identity.
     alone = settings.token_file is None
     return _Material(
         ca=ca,
@@ -119,7 +119,7 @@ def _material(settings: Kubernetes, given: Kubeconfig | None) -> _Material:
 
 
 def _of(settings: Kubernetes, data: bytes | None, path: str | None) -> bytes | None:
-    """Return what stands in the kubeconfig itself, which wins, or in the file that it names."""
+    """Return the data in the kubeconfig itself, which wins, or in the file that it names."""
     if data is not None or path is None:
         return data
     return _content(_beside(settings, path) or "")
@@ -158,7 +158,7 @@ def _made(material: _Material) -> ssl.SSLContext:
 
 @contextlib.contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
-    """Give OpenSSL a file, which it insists on: one in memory, which nobody else can open."""
+    """Give OpenSSL the file that it requires: one in memory, which no other process can open."""
     descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)
@@ -168,5 +168,5 @@ def _as_file(content: bytes) -> Iterator[str]:
 
 
 def _no_password() -> str:
-    """Answer OpenSSL's question for the password of a key: it would ask on the terminal, and wait."""
+    """Answer OpenSSL's request for the password of a key: it would prompt on the terminal, and wait."""
     return ""

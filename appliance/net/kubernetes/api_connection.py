@@ -1,9 +1,9 @@
 """One connection to one API server: requests with a deadline and a limit, and watches line by line.
 
-It blocks, and is used by one thread; `abort` alone may be called by another one. Errors are ApiError.
+It blocks, and is used by one thread; only `abort` may be called by another. Errors are ApiError.
 
-A request has one deadline, for all of it: at its end another thread shuts the connection down, whatever the
-server sends meanwhile, be it byte by byte, or a handshake in which OpenSSL reads on and on.
+A request has one deadline for all of it: then another thread shuts the connection down, whatever the server
+sends, even byte by byte or in a handshake that OpenSSL reads endlessly.
 """
 
 import http.client
@@ -21,18 +21,18 @@ from appliance.net.kubernetes.api_errors import ApiError, Failure
 from appliance.wire.kubernetes.answers import GONE, decode_refusal
 
 _SLICE: Final = 0.01  # seconds of work after which it rests
-_REST: Final = 3.0  # times as long as it has worked
+_REST: Final = 3.0  # multiple of the time that it has worked
 _LONGEST: Final = 0.5  # seconds
 
 
 class WorkShare:
-    """The work of the thread that makes it."""
+    """The work of the thread that creates it."""
 
     def __init__(self) -> None:
         self._begun = time.thread_time()
 
     def rest(self) -> None:
-        """Rest, where there was enough work since the last time."""
+        """Rest if there was enough work since the last time."""
         worked = time.thread_time() - self._begun
         if worked >= _SLICE:
             time.sleep(min(_REST * worked, _LONGEST))
@@ -40,7 +40,7 @@ class WorkShare:
 
 
 CONNECT: Final = 3.0
-"""Seconds to connect, and again to shake hands: then the next server is asked."""
+"""Seconds to connect, and as many for the handshake: then the next server is asked."""
 
 LIST: Final = 15.0
 """Seconds for a page of a list."""
@@ -49,7 +49,7 @@ WATCH: Final = 10
 """Seconds after which the server ends a watch: its end, and not a bookmark, is the sign of life."""
 
 SILENCE: Final = 13.0
-"""Seconds after which a watch that has not ended is one of a dead server."""
+"""Seconds after which a watch that has not ended means a dead server."""
 
 _MOST_PAGE: Final = 32 << 20  # bytes; 250 Nodes with the longest status that a kubelet sends are some 10 MB
 _MOST_LINE: Final = 4 << 20  # bytes; etcd holds no object of more than 1.5 MB
@@ -66,7 +66,7 @@ _FAILURES: Final = {
 
 
 class ApiConnection:
-    """A connection that is made when it is needed, and kept between requests."""
+    """A connection opened on demand, and kept between requests."""
 
     def __init__(self, address: ApiAddress, access: Access) -> None:
         self.address = address
@@ -80,7 +80,7 @@ class ApiConnection:
             return self._all(response, most=_MOST_PAGE)
 
     def lines(self, path: str, *, token: str | None) -> Iterator[list[bytes]]:
-        """Yield the lines of a watch, those together that have come together; raises ApiError."""
+        """Yield the lines of a watch, in groups as received; raises ApiError."""
         with self._asked(path, token, SILENCE) as response:
             rest = bytearray()
             while chunk := self._some(response):
@@ -93,18 +93,18 @@ class ApiConnection:
                 raise ApiError(Failure.NOT_HTTP, "the watch ended in the middle of an event")
 
     def abort(self) -> None:
-        """End what is under way, from another thread."""
+        """Abort the request in progress, from another thread."""
         self._http.abort()
 
     def close(self) -> None:
-        """Close the connection; the next request makes another one."""
+        """Close the connection; the next request opens another."""
         self._http.close()
 
     @contextmanager
     def _asked(self, path: str, token: str | None, seconds: float) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and give the answer to it, whose status is 200; raises ApiError.
+        """Send a request, and give its answer, with status 200; raises ApiError.
 
-        So many seconds later the connection is shut down.
+        After `within` seconds the connection is shut down.
         """
         headers = {"Accept": "application/json", "User-Agent": "load-balancer-appliance"}
         if token:
@@ -118,7 +118,7 @@ class ApiConnection:
                 if response.status != _OK:
                     raise self._refusal(response)
                 yield response
-                response.close()  # it was read to its end, which http.client does not always notice
+                response.close()  # read to its end, which http.client does not always notice
         except ApiError:
             self.close()
             raise
@@ -130,7 +130,7 @@ class ApiConnection:
             raise
 
     def _some(self, response: http.client.HTTPResponse) -> bytes:
-        """Return what has come, b"" at the end; the thread has no more than its share of a processor."""
+        """Return received bytes, b"" at the end; limits the thread to its share of a processor."""
         self._share.rest()
         data = response.read1(_CHUNK)
         if self._http.is_late:
@@ -154,7 +154,7 @@ class ApiConnection:
 
 
 class _NamedConnection(http.client.HTTPSConnection):
-    """A connection to an address whose certificate has to have another name than the address."""
+    """A connection to an address whose certificate must have another name than the address."""
 
     def __init__(self, address: ApiAddress, access: Access) -> None:
         super().__init__(address.host, address.port, timeout=CONNECT, context=access.context)
@@ -181,7 +181,7 @@ class _NamedConnection(http.client.HTTPSConnection):
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Shut the connection down after so long, and let it be known as late."""
+        """Shut the connection down after this time, and mark it as late."""
         request = self._request = object()
         self.is_late = False
         timer = threading.Timer(seconds, self._late, (request,))
@@ -194,7 +194,7 @@ class _NamedConnection(http.client.HTTPSConnection):
             timer.cancel()
 
     def abort(self) -> None:
-        """Wake whoever reads or writes."""
+        """Wake the reader or writer."""
         self._aborted = True
         self._shut_down()
 
@@ -205,12 +205,12 @@ class _NamedConnection(http.client.HTTPSConnection):
 
     def _shut_down(self) -> None:
         with suppress(OSError, TypeError):  # it is not connected
-            # Not the method of SSLSocket, which lets go of the session that another thread reads from.
+            # Not the method of SSLSocket, which drops the session that another thread reads from.
             socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
 
 
 def _lines(begun: bytearray, chunk: bytes) -> tuple[list[bytes], bytearray]:
-    """Return the lines that a chunk completes, and the beginning of the next one."""
+    """Return the lines that a chunk completes, and the start of the next one."""
     first, end, rest = chunk.partition(b"\n")
     begun += first
     if not end:

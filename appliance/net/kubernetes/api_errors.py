@@ -1,10 +1,10 @@
-"""Why an API server gave no answer that can be used."""
+"""Why an API server gave no usable answer."""
 
 from enum import StrEnum
 
 
 class Failure(StrEnum):
-    """The kinds of it, as log and status show them."""
+    """The kinds of failure, as log and status show them."""
 
     UNREACHABLE = "unreachable"
     CERTIFICATE = "certificate"
@@ -23,7 +23,7 @@ class Failure(StrEnum):
 
 
 class ApiError(Exception):
-    """One request has failed; `retry_after` is the seconds that the server asks us to wait, None for none."""
+    """One request failed; `retry_after` is the seconds to wait that the server requests, None for none."""
 
     def __init__(self, failure: Failure, message: str, *, retry_after: float | None = None) -> None:
         self.failure = failure
@@ -33,4 +33,4 @@ class ApiError(Exception):
 
 
 class AccessError(Exception):
-    """The files that say who we are, or who signs for the API, cannot be used; says which and why."""
+    """The files with our credentials or the API's CA cannot be used; says which and why."""

@@ -1,4 +1,4 @@
-"""The API servers that may be asked: the operator's, and the masters that were found since."""
+"""The API servers to ask: the operator's, and the masters found since."""
 
 import threading
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ class ApiServers:
             self._found = tuple(dict.fromkeys(addresses))[:_MOST]
 
     def answered(self, address: ApiAddress) -> None:
-        """Note who has answered."""
+        """Note which server answered."""
         with self._lock:
             self._good = address
 
     def to_ask(self, given: Iterable[ApiAddress]) -> tuple[ApiAddress, ...]:
-        """Return whom to ask, in this order; `given` are the operator's."""
+        """Return the servers in the order to ask; `given` are the operator's."""
         with self._lock:
             known = dict.fromkeys((*given, *self._found))
             first = (self._good,) if self._good in known else ()

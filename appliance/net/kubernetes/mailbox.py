@@ -1,4 +1,4 @@
-"""Messages from threads to the greenlets of the main thread, in the order of their coming."""
+"""Messages from threads to the greenlets of the main thread, in order of arrival."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _Message = TypeVar("_Message")
 
 
 class Mailbox(Generic[_Message]):
-    """`post` is for any thread; `receive` is called in the hub of the thread that made the mailbox."""
+    """`post` is for any thread; `receive` is called in the hub of the thread that created the mailbox."""
 
     def __init__(self, receive: Callable[[_Message], None]) -> None:
         self._receive = receive
@@ -19,12 +19,12 @@ class Mailbox(Generic[_Message]):
         self._bell.start(self._deliver)
 
     def post(self, message: _Message) -> None:
-        """Leave a message."""
+        """Add a message."""
         self._waiting.append(message)
         self._bell.send()
 
     def close(self) -> None:
-        """Take no further message out."""
+        """Stop delivering messages."""
         self._bell.stop()
 
     def _deliver(self) -> None:

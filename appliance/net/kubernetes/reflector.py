@@ -1,8 +1,8 @@
-"""A thread that keeps one resource of the cluster's API up to date: list, watch, and again from the start.
+"""A thread that keeps one resource of the cluster's API up to date: list, watch, and repeat.
 
-It asks the servers in turn, from the version that it has, so that the loss of one server costs no list. What
-it learns it gives to `tell`, and never waits for anybody but the API. A watch ends after ten seconds; one
-that does not is on a dead connection.
+It asks the servers in turn, from the version that it has, so that the loss of one server needs no new list.
+It passes changes to `tell`, and waits only for the API. A watch ends after ten seconds; otherwise its
+connection is dead.
 """
 
 import threading
@@ -24,14 +24,14 @@ from appliance.wire.kubernetes.objects import ApiObject
 from appliance.wire.kubernetes.requests import Resource
 
 _PAGE: Final = 250  # objects of one answer
-_MOST_PAGES: Final = 200  # of a list: ten times as many as the most objects need
+_MOST_PAGES: Final = 200  # of a list: ten times as many as the largest number of objects needs
 _PACE: Final = 1.0  # seconds from one watch to the next
 _SLOW: Final = frozenset({Failure.UNAUTHORIZED, Failure.FORBIDDEN, Failure.MISSING, Failure.REFUSED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The objects of a resource as they are now, None where nothing has changed; `server` has said so."""
+    """The current objects of a resource, None if unchanged; `server` reported them."""
 
     reflector: "Reflector"
     server: str
@@ -40,7 +40,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A request that failed, or files that cannot be used; `server` is "" for those."""
+    """A failed request, or unusable files, with `server` ""."""
 
     reflector: "Reflector"
     server: str
@@ -75,7 +75,7 @@ class Reflector:
         self._thread.start()
 
     def stop(self) -> None:
-        """End soon; nothing is told any more once the thread has seen it."""
+        """End soon; once the thread has noticed, it sends no more."""
         self._stop.set()
         connection = self._connection
         if connection is not None:
@@ -114,11 +114,11 @@ class Reflector:
         except (ApiError, AnswerError) as error:
             return self._failure(connection, error, servers=len(servers))
         self._retries.succeeded()
-        # A server that ends every watch at once is not to be asked without end.
+        # Do not ask endlessly a server that ends every watch at once.
         return max(0.0, _PACE - (time.monotonic() - begun))
 
     def _bug(self, error: Exception) -> float:
-        """Tell of a bug of ours, and begin anew with a list."""
+        """Report a bug, and start again with a list."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -127,7 +127,7 @@ class Reflector:
         return self._retries.failed(servers=1)
 
     def _connected(self, servers: tuple[ApiAddress, ...], access: Access) -> ApiConnection:
-        """Return the connection that is there, or one to the server whose turn it is."""
+        """Return the existing connection, or one to the server whose turn it is."""
         known = self._connection
         if known is not None and known.digest == access.digest and known.address in servers:
             return known
@@ -162,7 +162,7 @@ class Reflector:
         self._seen(connection)
 
     def _too_many(self, connection: ApiConnection, error: TooManyObjectsError) -> float:
-        """Ask less often: all servers have as many, and what they send until it is refused is 100 MB."""
+        """Ask less often: all servers have as many objects, and send 100 MB before they are refused."""
         connection.close()
         self._connection = None
         self._reflection.forget_version()
@@ -173,7 +173,7 @@ class Reflector:
         connection.close()
         self._connection = None
         if isinstance(error, ApiError) and error.failure is Failure.EXPIRED:
-            # The cluster has forgotten that version, or its history is another one: whoever is asked lists.
+            # The cluster has dropped that version, or has another history: list from any server.
             self._reflection.forget_version()
             self._failed(str(connection.address), error.failure, error.message)
             return self._retries.failed(servers=servers)

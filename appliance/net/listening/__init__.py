@@ -1,1 +1,1 @@
-"""What a proxy master holds: listening sockets, worker processes and generations."""
+"""Listening sockets of a proxy master, its worker processes and generations."""

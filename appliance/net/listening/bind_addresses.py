@@ -1,4 +1,4 @@
-"""The addresses that a bind stands for, and which of them take the connections of others."""
+"""The addresses of a bind, and which of them take the connections of others."""
 
 import socket
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104  # 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """What a socket is bound to: a literal address, a port, and the interface of a link-local address."""
+    """The address of a bound socket: a literal address, a port, and the interface of a link-local address."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Address:
 
     @property
     def sockaddr(self) -> tuple[str, int] | tuple[str, int, int, int]:
-        """Return the address as the socket functions want it."""
+        """Return the address as the socket functions expect it."""
         if self.family == socket.AF_INET:
             return (self.host, self.port)
         return (self.host, self.port, 0, self.scope)
@@ -37,7 +37,7 @@ class Address:
 
 
 def candidates(bind: Bind) -> tuple[Address, ...]:
-    """Return the addresses that a bind stands for; a name may have several. Raises BindRefused."""
+    """Return the addresses of a bind; a name may have several. Raises BindRefused."""
     try:
         found = getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
@@ -46,25 +46,25 @@ def candidates(bind: Bind) -> tuple[Address, ...]:
 
 
 def address_from(sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> Address:
-    """Return the address that the socket functions gave; a scope such as `%eth0` is in its number."""
+    """Return the address as an object; a scope such as `%eth0` is in its number."""
     host = sockaddr[0].partition("%")[0]
     return Address(host, sockaddr[1], sockaddr[3] if len(sockaddr) == 4 else 0)
 
 
 def overlap(bind: Bind, address: Address) -> bool:
-    """Say whether a bind of the new configuration takes connections of a socket of the old one."""
+    """Return whether a bind of the new configuration takes connections of an old socket."""
     if bind.port != address.port:
         return False
     return bind.host == address.host or not {bind.host, address.host}.isdisjoint(_EVERYWHERE)
 
 
 def covers(wide: Address, narrow: Address) -> bool:
-    """Say whether a wildcard takes the connections of another address of its port, too."""
+    """Return whether a wildcard also takes the connections of another address of its port."""
     if wide.port != narrow.port or wide == narrow:
         return False
     return wide.host == "::" or (wide.host == "0.0.0.0" and narrow.family == socket.AF_INET)  # noqa: S104  # compared only
 
 
 def same_or_covers(wide: Address, narrow: Address) -> bool:
-    """Say whether an address takes the connections of another one: as a wildcard, or as the very same."""
+    """Return whether an address takes the connections of another: as a wildcard, or as the same address."""
     return wide == narrow or covers(wide, narrow)

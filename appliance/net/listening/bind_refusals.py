@@ -1,4 +1,4 @@
-"""Why an address cannot be bound, in the words that the operator reads."""
+"""Why an address cannot be bound, worded for the operator."""
 
 import errno
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindProblem:
-    """A bind that cannot be had, and why."""
+    """A bind that failed, and why."""
 
     bind: Bind
     reason: str
@@ -26,7 +26,7 @@ class BindProblem:
 
 
 class BindRefused(Exception):  # noqa: N818  # an outcome, which becomes a BindProblem
-    """A bind cannot be had; the message says why."""
+    """A bind failed; the message has the reason."""
 
 
 def reason(port: int, error: OSError) -> str:
@@ -44,7 +44,7 @@ def reason(port: int, error: OSError) -> str:
 
 
 def may_be_given(reason: str) -> bool:
-    """Say whether this reason is a right that this process lacks, and another one of ours may have."""
+    """Return whether the reason is a privilege that this process lacks, and another of ours may have."""
     return reason.startswith(_PRIVILEGED.partition(":")[0])
 
 

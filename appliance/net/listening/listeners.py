@@ -1,24 +1,24 @@
 """Listening sockets of a proxy master: bound once, shared with its workers by inheritance.
 
-A socket is known by the address it is bound to, not by the frontend it serves, so a bind may move from one
-frontend to another, and a socket taken over from an orphaned worker finds its place. `reserve` binds what is
-not there yet, all or nothing; nothing is closed before `keep_only`.
+A socket is identified by its address, not by the frontend it serves, so a bind may move from one frontend to
+another, and a socket taken over from an orphaned worker finds its place. `reserve` binds missing addresses,
+all or nothing; nothing is closed before `keep_only`.
 
-An address has several sockets where several workers take its connections, each with an accept queue of its
-own (`added_queues.py`). All of them are here for as long as the address is served, and belong to no worker:
-who closes a socket that nobody else holds has the kernel reset every client that has finished its handshake
-and stands in its queue (socket(7); net.ipv4.tcp_migrate_req is off by default). So a reload loses nobody.
+If several workers take an address's connections, it has one socket per accept queue (`added_queues.py`). The
+master holds all of them as long as the address is served: when the last descriptor of a socket is closed, the
+kernel resets every client that has finished its handshake and waits in the queue (socket(7);
+net.ipv4.tcp_migrate_req is off by default). So a reload loses no client.
 
-Where a bind overlaps one that is there, of ours or of another group's program, which lends it:
+If a bind overlaps an existing one, ours or lent by another group's program:
 
-- the very same address is that socket, with whoever is queued in it;
-- a narrower one is bound beside the wildcard, and listens from `open` on, when its workers are about to
+- the same address uses that socket, with its queued clients;
+- a narrower one is bound next to the wildcard, and listens from `open` on, when its workers are about to
   accept: from then on the kernel gives it the connections to its address;
-- a wildcard is bound beside the narrower ones, which stay and serve it too: closing them would cost whoever
-  is queued in them.
+- a wildcard is bound next to the narrower ones, which stay and serve it, too: closing them would reset their
+  queued clients.
 
-Linux lets such sockets stand side by side where all of them have SO_REUSEPORT at that moment. They have it
-for that moment only: otherwise two appliances could share a port without anybody being told.
+Linux allows such sockets if all of them have SO_REUSEPORT at that moment. They have it only for that moment:
+otherwise two appliances could share a port unnoticed.
 """
 
 import errno
@@ -54,11 +54,11 @@ class ReservedBinds:
 
 
 Lend = Callable[[int], Iterable[socket.socket]]
-"""Returns copies of what other programs of ours listen on at a port."""
+"""Returns copies of the listening sockets of our other programs at a port."""
 
 
 class Listeners:
-    """The listening sockets of one program. `borrowed_last`: the last `reserve` was lent some by others.
+    """The listening sockets of one program. `borrowed_last`: the last `reserve` borrowed sockets.
 
     `_sockets` has the first of each address.
     """
@@ -67,7 +67,7 @@ class Listeners:
         self._sockets: dict[Address, socket.socket] = {}
         self._queues = AddedQueues()
         self._lend = lend
-        # Bound, and not listening before `open`; with the sockets beside which each will listen.
+        # Bound, and not listening before `open`; with the sockets next to which each will listen.
         self._not_listening: dict[Address, tuple[socket.socket, ...]] = {}
         self._borrowed: list[socket.socket] = []
         self.borrowed_last = False
@@ -80,15 +80,15 @@ class Listeners:
         return int(self._sockets[address].fileno())
 
     def descriptors(self, address: Address, *, opening: bool = False) -> tuple[int, ...]:
-        """Return those of all its sockets, still owned here, in an order that every process finds.
+        """Return the descriptors of all its sockets, still owned here, in the same order in every process.
 
-        With `opening` those too that listen from `open` on.
+        `opening` includes those that listen from `open` on.
         """
         found = [self._sockets[address], *self._queues.of(address, bound=opening)]
         return tuple(each.fileno() for each in sorted(found, key=cookie))
 
     def take_over(self, descriptors: Iterable[int]) -> tuple[Address, ...]:
-        """Own listening sockets that another process sent; what we hold already, or cannot use, is closed."""
+        """Take ownership of listening sockets from another process; close duplicates and unusable ones."""
         taken = []
         for descriptor in descriptors:
             received = socket.socket(fileno=descriptor)
@@ -107,7 +107,7 @@ class Listeners:
         return cookie(received) in map(cookie, held)
 
     def at(self, port: int) -> dict[Address, tuple[int, ...]]:
-        """Return the descriptors of what listens on a port."""
+        """Return the descriptors of the sockets that listen on a port."""
         return {
             address: self.descriptors(address)
             for address in self._sockets
@@ -117,10 +117,10 @@ class Listeners:
     def reserve(
         self, binds: Iterable[Bind], *, virtual: Container[str] = (), workers: int = 1
     ) -> ReservedBinds | tuple[BindProblem, ...]:
-        """Bind what is not held yet; with any problem, all are returned and nothing has changed.
+        """Bind the missing addresses; after any problem, return all problems and change nothing.
 
-        `virtual` are addresses that may come to this machine later: it binds them beforehand. Each of so many
-        `workers` gets an accept queue of its own at each address.
+        `virtual` are addresses that may come to this machine later: they are bound beforehand. Each address
+        gets one accept queue for each of `workers`.
         """
         self.borrowed_last = False
         addresses: dict[Bind, tuple[Address, ...]] = {}
@@ -139,7 +139,7 @@ class Listeners:
         return ReservedBinds(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
 
     def open(self, addresses: Iterable[Address]) -> None:
-        """Listen where others stand in the way until now; raises OSError."""
+        """Listen on sockets that had others in their way; raises OSError."""
         for address in addresses:
             if address in self._not_listening:
                 with side_by_side(self._sockets[address], *self._not_listening[address]):
@@ -149,12 +149,12 @@ class Listeners:
         self._return_borrowed()
 
     def give_up(self, fresh: Iterable[Address]) -> None:
-        """Close what the last `reserve` has bound."""
+        """Close the sockets that the last `reserve` bound."""
         self._queues.give_up()
         self.release(fresh)
 
     def release(self, addresses: Iterable[Address]) -> None:
-        """Close the sockets of these addresses, and what was borrowed to bind them."""
+        """Close the sockets of these addresses, and those borrowed to bind them."""
         for address in tuple(addresses):
             self._not_listening.pop(address, None)
             self._sockets.pop(address).close()
@@ -168,13 +168,13 @@ class Listeners:
             self._borrowed.clear()
 
     def keep_only(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
-        """Close every other socket; return their addresses."""
+        """Close all other sockets; return their addresses."""
         surplus = tuple(self._sockets.keys() - set(addresses))
         self.release(surplus)
         return surplus
 
     def _add_queues(self, addresses: Mapping[Bind, Iterable[Address]], workers: int) -> Iterator[BindProblem]:
-        """Bind what is missing of a queue for each worker; yield where that cannot be done."""
+        """Bind missing queues, one per worker; yield each failure."""
         self._queues.give_up()
         bind_of = {address: bind for bind, found in addresses.items() for address in found}
         wanted = accept_queues.queues(workers=workers, addresses=len(bind_of))
@@ -212,7 +212,7 @@ class Listeners:
         return [address, *(each for each in self._sockets if covers(address, each))]
 
     def _bind(self, address: Address, fresh: set[Address], *, early: bool) -> None:
-        # What was `0.0.0.0` and is `::` now keeps its IPv4 socket, with whoever is queued in it.
+        # A bind that changes from `0.0.0.0` to `::` keeps its IPv4 socket, with its queued clients.
         dual = Address("0.0.0.0", address.port) not in self._sockets  # noqa: S104  # compared only
         try:
             bound = listening(address, dual=dual, early=early)
@@ -224,7 +224,7 @@ class Listeners:
         self._keep(bound, address, fresh)
 
     def _bind_beside(self, address: Address, fresh: set[Address], *, dual: bool, early: bool) -> None:
-        """Bind where own sockets, or those of another program of ours, are in the way; raises OSError."""
+        """Bind where sockets of this or another program of ours are in the way; raises OSError."""
         lent = {each: address_of(each) for each in self._lend(address.port)}
         self.borrowed_last = self.borrowed_last or bool(lent)
         taken = {
@@ -253,14 +253,14 @@ class Listeners:
         self._not_listening[address] = tuple(others.values())
         self._keep(bound, address, fresh)
         if not any(covers(place, address) for place in others):
-            self.open([address])  # the narrower ones go on taking theirs: what it takes nobody has had
+            self.open([address])  # the narrower ones keep their connections: it takes only others
 
     def _keep(self, bound: socket.socket, address: Address, fresh: set[Address]) -> None:
         self._sockets[address] = bound
         fresh.add(address)
 
     def _without_ipv6(self, address: Address, error: OSError, wanted: tuple[Address, ...]) -> bool:
-        """Say whether this is a kernel without IPv6 and IPv4 would do what the operator asked for."""
+        """Return whether the kernel has no IPv6 and IPv4 would serve the operator's request."""
         if address.family != socket.AF_INET6 or error.errno not in _NO_IPV6:
             return False
         return address.host == "::" or any(each.family == socket.AF_INET for each in wanted)

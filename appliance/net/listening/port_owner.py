@@ -1,4 +1,4 @@
-"""Who listens on a TCP port, as far as /proc tells: the operator's next question after "address in use"."""
+"""The process that listens on a TCP port, as far as /proc shows it: for the error "address in use"."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,7 +10,7 @@ _LISTEN: Final = "0A"  # include/net/tcp_states.h
 
 
 def port_owner(port: int) -> str | None:
-    """Return "name (pid n)" of a process that listens on the port, None where that cannot be seen."""
+    """Return "name (pid n)" of a process that listens on the port, None if that is not visible."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
     if not wanted:
         return None

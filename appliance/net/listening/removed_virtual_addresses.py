@@ -1,6 +1,6 @@
-"""Virtual addresses that a configuration takes from this machine, and the binds that would lose them.
+"""Virtual addresses that a configuration removes from this machine, and the binds that would lose them.
 
-A socket outlives the address that it is bound to, so the reload would succeed and the next start fail.
+A socket outlives its address, so the reload would succeed and the next start fail.
 """
 
 from collections.abc import Container, Iterable
@@ -24,9 +24,9 @@ _REMOVED: Final = (
 
 
 def removed_addresses(before: Snapshot | None, after: Snapshot, paths: Paths) -> frozenset[str]:
-    """Return the addresses, without prefix length, that are virtual in `before` only, and nobody else's here.
+    """Return the addresses virtual in `before` only, and not the machine's own, without prefix lengths.
 
-    None of those that may be bound anyway, by the machine's settings.
+    Addresses that the machine's settings allow to bind anyway are left out.
     """
     gone = before.virtual_addresses - after.virtual_addresses if before else frozenset[str]()
     gone = frozenset(each for each in gone if not _may_be_bound_anyway(each))
@@ -40,7 +40,7 @@ def _own(paths: Paths) -> frozenset[str]:
     try:
         with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
             return addresses.own()
-    except OSError:  # who cannot tell what the machine has does not promise that it has them
+    except OSError:  # if the machine's addresses are unknown, assume that it has none of them
         return frozenset()
 
 
@@ -53,10 +53,10 @@ def _may_be_bound_anyway(address: str) -> bool:
 
 
 def binds_without_address(binds: Iterable[Bind], removed: Container[str]) -> tuple[BindProblem, ...]:
-    """Return the binds of addresses that are removed, as problems for the operator."""
+    """Return the binds of removed addresses, as problems for the operator."""
     problems = []
     for bind in binds:
-        with suppress(BindRefused):  # a name: whether it has an address is asked where it is bound
+        with suppress(BindRefused):  # a name: binding reports whether it has an address
             if any(each.host in removed for each in candidates(bind)):
                 problems.append(BindProblem(bind=bind, reason=_REMOVED))
     return tuple(problems)

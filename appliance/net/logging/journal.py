@@ -27,14 +27,15 @@ class SyslogSeverity(IntEnum):
 def listens(descriptor: int) -> bool:
     """Return whether journald reads what is written to a descriptor.
 
-    The variable JOURNAL_STREAM would not do: a worker that got another output later has the old environment.
+    The variable JOURNAL_STREAM does not suffice: a worker that got another output later has the old
+    environment.
     """
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             return False
         with socket.socket(fileno=os.dup(descriptor)) as connection:
             peer = connection.getpeername()
-    except OSError:  # closed, or a socket that is connected to nobody
+    except OSError:  # closed, or an unconnected socket
         return False
     return isinstance(peer, str) and _PLACE.search(peer) is not None
 
@@ -45,5 +46,5 @@ def marked(text: str, severity: SyslogSeverity) -> str:
 
 
 def levelled(text: str, severity: SyslogSeverity, descriptor: int) -> str:
-    """Return a text as the reader of this descriptor wants it: marked for journald, else as it is."""
+    """Return a text for the reader of this descriptor: marked for journald, else unchanged."""
     return marked(text, severity) if listens(descriptor) else text

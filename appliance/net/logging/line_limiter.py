@@ -1,4 +1,4 @@
-"""The limit on log lines that repeat without end, and the loggers that it does not apply to."""
+"""The limit on endlessly repeated log lines, and the loggers exempt from it."""
 
 import time
 from collections.abc import Callable
@@ -14,9 +14,9 @@ _LEFT_OUT: Final = "lines-left-out"
 
 
 class LineLimiter:
-    """A processor of structlog that drops lines above their rate, and logs later how many those were.
+    """A processor of structlog that drops lines above their rate, and logs their number later.
 
-    It logs that before the next line of any kind, or at the next `tick`, whichever comes first.
+    It logs the number before the next line of any kind, or at the next `tick`, whichever comes first.
     """
 
     def __init__(self, rate: LogRateLimit) -> None:
@@ -24,11 +24,11 @@ class LineLimiter:
 
     @property
     def deadline(self) -> float | None:
-        """Return when a count is to be logged, in seconds of time.monotonic(); None for never."""
+        """Return when to log a count, in seconds of time.monotonic(); None for never."""
         return self._rate.deadline
 
     def tick(self, now: float) -> None:
-        """Log how many lines were left out in the intervals that are over at `now`, monotonic seconds."""
+        """Log how many lines were left out in the intervals that ended by `now`, monotonic seconds."""
         for each in self._rate.due(now):
             fields = {"of" if name == "event" else name: value for name, value in each.kind}
             unfiltered(structlog.get_logger()).warning(_LEFT_OUT, **fields, count=each.count)
@@ -52,12 +52,12 @@ class LineLimiter:
 
 @cache
 def limiter() -> LineLimiter:
-    """Return the one limiter of this process, whose counts outlive another call of `configure`."""
+    """Return the one limiter of this process, whose counts survive another `configure`."""
     return LineLimiter(LogRateLimit())
 
 
 def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:
-    """Return the logger without a level and a limit, for lines that have a switch of their own."""
+    """Return the logger without a level and a limit, for lines with their own switch."""
     everything = structlog.make_filtering_bound_logger(_ALL)
     bound: FilteringBoundLogger = structlog.wrap_logger(None, wrapper_class=everything).bind(
         **structlog.get_context(logger), **{_UNLIMITED: True}

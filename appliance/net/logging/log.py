@@ -1,10 +1,10 @@
 """Logging for programs: fixed event names with fields, JSON lines or text, to standard output or a file.
 
-A worker may outlive the master and the supervisord whose output it shares, and what nobody reads is full one
-day, be it a pipe, a socket or a terminal. A line that cannot be written at once is counted in `dropped` and
-forgotten, because no log is worth a connection; `lines-dropped` says later how many there were. What repeats
-without end is written some times a minute (`core.log_rate_limit`); the event `lines-left-out` says how many
-more there were. Lines of level debug, and those with a switch of their own, are not limited.
+A worker may outlive the master and the supervisord whose output it shares, and a pipe, socket or terminal
+without a reader fills up. A line that cannot be written at once is counted in `dropped` and discarded,
+because connections matter more than logs; `lines-dropped` reports the number later. Endlessly repeated lines
+are written some times a minute (`core.log_rate_limit`); the event `lines-left-out` reports how many more
+there were. Lines of level debug, and those with their own switch, are not limited.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from appliance.net.logging.log_file import LogFile, objection
 from appliance.net.logging.output import STDOUT, output
 from appliance.net.logging.structlog_without_rich import EventDict, FilteringBoundLogger, structlog
 
-_AGAIN: Final = 1.0  # seconds after which a file is tried again that could not be opened
+_AGAIN: Final = 1.0  # seconds until a file that could not be opened is tried again
 
 
 class LogSink:
-    """What structlog writes to: it loses lines rather than wait or raise, one write(2) for each line."""
+    """The output of structlog: it loses lines rather than block or raise, with one write(2) per line."""
 
     def __init__(self) -> None:
         self.dropped = 0
@@ -44,7 +44,7 @@ class LogSink:
         return self._file is None and os.isatty(STDOUT)
 
     def direct(self, path: str | None) -> None:
-        """Write to a file from now on; to standard output for None, and while the file cannot be opened."""
+        """Write to a file from now on; to standard output if None, or while the file cannot be opened."""
         if path == self._wanted:
             return
         if self._file is not None:
@@ -69,16 +69,16 @@ class LogSink:
 
     @property
     def missing(self) -> str | None:
-        """Return the file that lines should go to and do not, None while all is as configured."""
+        """Return the configured file while it cannot be used, None otherwise."""
         return self._wanted if self._file is None else None
 
     def flush(self) -> None:
-        """Do nothing: every line is written at once, and structlog wants the method."""
+        """Do nothing: every line is written at once, and structlog requires the method."""
 
 
 @cache
 def lines() -> LogSink:
-    """Return the one sink of this process: loggers that exist already follow it to another file."""
+    """Return the one sink of this process: existing loggers follow it to another file."""
     return LogSink()
 
 
@@ -96,7 +96,7 @@ _DROPPED: Final = "lines-dropped"
 
 
 def obey(program: str, settings: Settings) -> FilteringBoundLogger:
-    """Set logging up as the section `log` of a configuration says, and return the program's logger."""
+    """Set up logging from the section `log` of a configuration, and return the program's logger."""
     return configure(program, level=settings.level, form=settings.format, file=settings.file)
 
 
@@ -142,5 +142,5 @@ def _count_dropped(_: object, __: str, line: EventDict) -> EventDict:
 
 
 def _levelled(_: object, method: str, line: Any) -> str:  # noqa: ANN401  # structlog says so of any processor
-    """Return a line with its level in the form of journald, where journald reads it."""
+    """Return a line with its level in journald's form, if journald reads it."""
     return marked(line, _SEVERITIES[method]) if lines().journal else line

@@ -1,9 +1,9 @@
-"""A file that log lines are appended to, opened again by its path when logrotate has renamed it.
+"""A file for log lines, opened again by its path after logrotate has renamed it.
 
-Each write looks at the path: workers outlive masters, so nobody could tell all writers of a rotation. From
-the first line after it on, the file that is there now is written to. Where no file is there a rotation may be
-under way, and logrotate's `create` fails if somebody makes the file before it does. So lines go into the old
-file for a second; then the file is made anew.
+Each write checks the path: workers outlive masters, so no process could notify all writers of a rotation.
+From the first line after it, the new file is used. If there is no file, a rotation may be in progress, and
+logrotate's `create` fails if the file already exists. So lines go into the old file for a second; then the
+file is created.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from typing import Final
 _ROTATION: Final = 1.0  # seconds
 _FLAGS: Final = (
     os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-)  # O_NONBLOCK: the open of a pipe that nobody reads fails, and does not wait
+)  # O_NONBLOCK: opening a pipe without a reader fails instead of waiting
 _MODE: Final = 0o640
 
 
 class LogFile:
-    """An open log file; raises OSError where it cannot be opened."""
+    """An open log file; raises OSError if it cannot be opened."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -33,14 +33,14 @@ class LogFile:
         """Append data in one call, so that lines of processes do not mix; raises OSError for a part of it."""
         self._follow(time.monotonic())
         if self._torn:
-            data = b"\n" + data  # what follows a line that was cut is a line of its own again
+            data = b"\n" + data  # end a truncated line, so that the next one is separate
         written = os.write(self._descriptor, data)
         self._torn = written < len(data)
         if self._torn:
             raise OSError(errno.ENOSPC, f"{written} of {len(data)} bytes written")
 
     def reopen(self) -> None:
-        """Open the path again, and make the file where there is none; keep the old one where that fails."""
+        """Open the path again, creating the file if there is none; keep the old one if that fails."""
         with contextlib.suppress(OSError):
             descriptor, self._identity = _opened(self.path)
             os.close(self._descriptor)
@@ -70,7 +70,7 @@ class LogFile:
 
 
 def objection(path: str) -> str | None:
-    """Return why this process cannot append to a file, None where it can."""
+    """Return why this process cannot append to a file, None if it can."""
     try:
         descriptor, _ = _opened(path)
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Standard output and error, written without ever waiting for whoever reads them.
+"""Standard output and error, written without waiting for their reader.
 
-O_NONBLOCK belongs to an open file description and not to a descriptor (open(2)), and that of standard output
-is shared with other programs, a shell perhaps, which would get EAGAIN. So its flags stay as they are: for a
-socket each call says that it does not wait (MSG_DONTWAIT), and a pipe or a terminal is opened once more by
-/proc, for us and our children, in the place of the shared one.
+O_NONBLOCK belongs to an open file description, not to a descriptor (open(2)), and standard output shares its
+own with other programs, perhaps a shell, which would get EAGAIN. So its flags stay as they are: for a socket
+each call is non-blocking (MSG_DONTWAIT), and a pipe or a terminal is opened again through /proc, for us and
+our children, replacing the shared one.
 """
 
 import contextlib
@@ -22,20 +22,20 @@ _OWN: Final = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class Output:
-    """What standard output or error writes to; `journal` says that journald reads it. See `output`."""
+    """The target of standard output or error; `journal` if journald reads it. See `output`."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._torn = False
         self._socket: socket | None = None
         self.journal = False
-        with contextlib.suppress(OSError):  # the descriptor is closed: every write will say so
+        with contextlib.suppress(OSError):  # the descriptor is closed: every write will fail
             self._look()
 
     def write(self, data: bytes) -> None:
-        """Write data at once; raises OSError when not all of it could be written."""
+        """Write data at once; raises OSError if not all of it could be written."""
         if self._torn:
-            data = b"\n" + data  # what follows a line that was cut is a line of its own again
+            data = b"\n" + data  # end a truncated line, so that the next one is separate
         if self._socket is not None:
             written = self._socket.send(data, MSG_DONTWAIT | MSG_NOSIGNAL)
         else:
@@ -45,7 +45,7 @@ class Output:
             raise BlockingIOError(f"{written} of {len(data)} bytes written")
 
     def replace(self, descriptor: int) -> None:
-        """Write from now on to what another descriptor writes to; that descriptor stays the caller's."""
+        """Write to the target of another descriptor from now on; the caller keeps that descriptor."""
         os.dup2(descriptor, self._descriptor)
         if self._socket is not None:
             self._socket.close()
@@ -63,7 +63,7 @@ class Output:
     def _open_anew(self, *, fifo: bool) -> None:
         try:
             own = os.open(f"/proc/self/fd/{self._descriptor}", _OWN)
-        except OSError:  # another user owns it, or nobody has the pipe open for reading
+        except OSError:  # another user owns it, or the pipe has no reader
             if fifo:
                 os.set_blocking(self._descriptor, False)
             return

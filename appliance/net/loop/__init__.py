@@ -1,1 +1,1 @@
-"""One loop for programs that must not be late, and threads for what would make them so."""
+"""One loop for programs that must not be late, and threads for slow work."""

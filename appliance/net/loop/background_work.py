@@ -1,4 +1,4 @@
-"""Work that may block, done in a thread beside a loop, which is called when the work has ended."""
+"""Work that may block, done in a thread next to a loop, which is called at its end."""
 
 import os
 import threading
@@ -11,10 +11,10 @@ _Result = TypeVar("_Result")
 
 
 class BackgroundWork(Generic[_Result]):
-    """Runs `work` in a thread of its own, then calls `done` with its result from the loop.
+    """Runs `work` in a new thread, then calls `done` with its result from the loop.
 
-    `work` must not raise, and must not touch what the loop uses. The thread tells its end by closing a pipe,
-    whose other end the loop reads.
+    `work` must not raise, and must not touch what the loop uses. The thread signals its end by closing a
+    pipe, whose other end the loop reads.
     """
 
     def __init__(self, loop: Loop, work: Callable[[], _Result], done: Callable[[_Result], None]) -> None:

@@ -1,7 +1,7 @@
-"""Closes descriptors that take the kernel long to close, in a thread beside a loop.
+"""Closes descriptors whose close takes the kernel long, in a thread next to a loop.
 
-close(2) of a packet socket waits until no processor uses the socket any more (an RCU grace period): 16 ms,
-measured. With the shortest advertisement intervals a backup takes over in twice that time.
+close(2) of a packet socket waits until no processor uses the socket (an RCU grace period): 16 ms, measured.
+With the shortest advertisement intervals a backup takes over in twice that time.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ class Closable(Protocol):
 
 
 class Closer:
-    """Closes what it is given, in a thread that starts with the first and ends with the process."""
+    """Closes objects in a thread that starts with the first and ends with the process."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Closable] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def close(self, what: Closable) -> None:
-        """Close it soon; the caller must not use it any more."""
+        """Close it soon; the caller must no longer use it."""
         if self._thread is None:
             like = threading.get_native_id()
             self._thread = threading.Thread(target=self._run, args=(like,), name="closer", daemon=True)
@@ -34,7 +34,7 @@ class Closer:
         self._queue.put(what)
 
     def _run(self, like: int) -> None:
-        # Scheduled as the loop's thread is. An ordinary thread may hold the interpreter's lock and not get
+        # Scheduled like the loop's thread. An ordinary thread may hold the interpreter's lock without getting
         # the processor on a busy machine: the loop, real-time or not, would wait for it (priority inversion).
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.sched_getscheduler(like), os.sched_getparam(like))

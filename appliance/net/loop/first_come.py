@@ -1,4 +1,4 @@
-"""One greenlet after the other, as they came: gevent's semaphore goes to who asks again at once."""
+"""One greenlet after the other, in order of arrival: gevent's semaphore favours one that asks again."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from gevent.event import Event
 
 
 class FirstCome:
-    """The greenlets that wait, the first of which has its turn."""
+    """The waiting greenlets, the first of which has its turn."""
 
     def __init__(self) -> None:
         self._waiting: deque[Event] = deque()
@@ -18,7 +18,7 @@ class FirstCome:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for those who came before, and keep those who come later waiting."""
+        """Wait for earlier greenlets, and keep later ones waiting."""
         mine = Event()
         self._waiting.append(mine)
         try:

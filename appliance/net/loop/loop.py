@@ -1,10 +1,10 @@
-"""One loop for a program that must not be late: descriptors, deadlines and signals, and nothing besides.
+"""One loop for a program that must not be late: descriptors, deadlines and signals only.
 
-In each turn, what can be read is read before anything that is due is done: a process that was stopped, or not
-scheduled for a while, learns what happened meanwhile before it acts on a deadline that has passed. A backup
-that slept would otherwise take over from an active router whose advertisements wait in its receive buffer.
-Then those whose `prompt` is true are called, and of the rest as many as fit into a short turn, so that many
-that are due at once do not delay advertisements. What a turn has no time for comes first in the next one.
+Each turn reads all readable descriptors before it does due work: a process that was stopped, or not scheduled
+for a while, learns what happened meanwhile before it acts on a missed deadline. Otherwise a backup that slept
+would take over from an active router whose advertisements wait in its receive buffer. Then it calls those
+whose `prompt` is true, and as many others as fit into a short turn, so that many due at once do not delay
+advertisements. The remaining ones come first in the next turn.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 class Timer:
-    """A descriptor that can be read from a moment on, in seconds of time.monotonic()."""
+    """A descriptor that becomes readable at a given time, in seconds of time.monotonic()."""
 
     def __init__(self) -> None:
         self._descriptor: int = _libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -51,7 +51,7 @@ class Timer:
         return self._descriptor
 
     def arm(self, at: float | None) -> None:
-        """Make it readable from `at` on, None for never, in place of the moment that was set before."""
+        """Make it readable from `at` on, None for never; replaces the earlier time."""
         if at == self._armed:
             return
         self._armed = at
@@ -61,7 +61,7 @@ class Timer:
         _libc.timerfd_settime(self._descriptor, _ABSOLUTE, self._reference, None)
 
     def clear(self) -> None:
-        """Read it after it has run out, so that it is not readable any more."""
+        """Read it after expiry, so that it is no longer readable."""
         self._armed = None
         with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 8)
@@ -74,7 +74,7 @@ class Timer:
 _READ: Final = selectors.EVENT_READ
 _WRITE: Final = selectors.EVENT_WRITE
 _OVERSLEPT: Final = 0.001  # seconds after its deadline from which a turn reads sockets again before it acts
-_TURN: Final = 0.002  # seconds after which what is due and not prompt is left to the next turn
+_TURN: Final = 0.002  # seconds after which work that is due and not prompt is left to the next turn
 _SIGNALS: Final = 64  # bytes, each one signal
 
 Ready = Callable[[], None]
@@ -82,7 +82,7 @@ Ready = Callable[[], None]
 
 @dataclass(slots=True, eq=False)
 class _WatchedDescriptor:
-    """Callbacks of one descriptor, emptied when it is forgotten: its event may have been fetched already."""
+    """Callbacks of one descriptor, emptied when it is removed: its event may already have been fetched."""
 
     read: Ready | None = None
     write: Ready | None = None
@@ -93,7 +93,7 @@ class _WatchedDescriptor:
 
 
 class Loop:
-    """Calls back when there is something to read, write or do; callbacks must not block and not raise."""
+    """Calls back when there is something to read, write or do; callbacks must not block or raise."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -107,7 +107,7 @@ class Loop:
         self.read(self._timer.fileno(), self._timer.clear)
 
     def read(self, descriptor: int, ready: Ready | None) -> None:
-        """Call `ready` whenever the descriptor can be read; None ends that, for one not watched as well."""
+        """Call `ready` whenever the descriptor can be read; None ends that, and is harmless otherwise."""
         watched = self._watched.setdefault(descriptor, _WatchedDescriptor())
         before, watched.read = watched.events, ready
         self._settle(descriptor, watched, before)
@@ -119,21 +119,21 @@ class Loop:
         self._settle(descriptor, watched, before)
 
     def forget(self, descriptor: int) -> None:
-        """Stop watching a descriptor, before it is closed: epoll would go on with a copy of it (epoll(7))."""
+        """Stop watching a descriptor before it is closed: epoll would keep a copy of it (epoll(7))."""
         self.read(descriptor, None)
         self.write(descriptor, None)
 
     def add(self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False) -> None:
-        """Call `timed.tick` at its deadlines, before all others where `prompt()` is true: for short work."""
+        """Call `timed.tick` at its deadlines, before all others if `prompt()` is true: for short work."""
         self._timed[timed] = prompt
         self._asked.add(timed)
 
     def add_one_of_many(
         self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False
     ) -> Callable[[], None]:
-        """Do the same for one that is not asked for its deadline each turn.
+        """Add one whose deadline is not queried each turn.
 
-        Return the function that the caller has to call whenever the deadline may have moved.
+        Return the function to call whenever the deadline may have moved.
         """
         self._timed[timed] = prompt
         self._schedule.add(timed)
@@ -146,12 +146,11 @@ class Loop:
         self._schedule.remove(timed)
 
     def on_signals(self, numbers: Iterable[signal.Signals], call: Callable[[int], None]) -> None:
-        """Call `call` with the number of each signal that arrives, from the loop and not from the handler.
+        """Call `call` with the number of each signal that arrives, from the loop, not from the handler.
 
         The interpreter writes the number of each signal into the wake-up descriptor (signal.set_wakeup_fd),
-        which the loop reads. Signals that were blocked until now are not any more, so that those that have
-        waited since the start arrive. signalfd(2) would need them blocked for ever, and children inherit
-        that.
+        which the loop reads. Blocked signals are unblocked, so that those pending since the start arrive.
+        signalfd(2) would need them blocked permanently, and children inherit that.
         """
         numbers = tuple(numbers)
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -167,7 +166,7 @@ class Loop:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     def run(self) -> None:
-        """Turn until `stop` is called."""
+        """Run until `stop` is called."""
         self._running = True
         while self._running:
             self.turn()
@@ -177,7 +176,7 @@ class Loop:
         self._running = False
 
     def turn(self) -> None:
-        """Wait for the next event or deadline, read what can be read, then do what is due."""
+        """Wait for the next event or deadline, read readable descriptors, then do due work."""
         earliest = self._earliest()
         self._timer.arm(earliest)
         self._serve(None)
@@ -211,7 +210,7 @@ class Loop:
                 watched.write()
 
     def _wake_in_order(self, due: dict[Timed, float]) -> None:
-        """Call those that the last turn left, then the others by deadline, until the turn is over."""
+        """Call those left by the last turn, then the others by deadline, until the turn is over."""
         queue = [*self._left, *sorted(due.keys() - self._left, key=due.__getitem__)]
         self._left = []
         begun = time.monotonic()
@@ -222,13 +221,13 @@ class Loop:
                 break
 
     def _wake(self, timed: Timed) -> None:
-        """Call one that is still due: what was read, or what another one did, may have moved its deadline."""
+        """Call one if still due: a read, or another call, may have moved its deadline."""
         now = time.monotonic()
         if timed in self._timed and (at := timed.deadline) is not None and at <= now:
             timed.tick(now)
 
     def _settle(self, descriptor: int, watched: _WatchedDescriptor, before: int) -> None:
-        """Tell the selector which events are watched now."""
+        """Register the watched events with the selector."""
         events = watched.events
         if events == before and events:
             return
@@ -243,4 +242,4 @@ class Loop:
 
 
 def _note(_: int, __: FrameType | None) -> None:
-    """Do nothing: the interpreter has written the number to the wake-up descriptor already."""
+    """Do nothing: the interpreter has already written the number to the wake-up descriptor."""

@@ -1,4 +1,4 @@
-"""The deadlines of many objects: the earliest is found without asking each of them at every turn."""
+"""The deadlines of many objects: the earliest is found without querying all of them each turn."""
 
 import heapq
 from itertools import count
@@ -8,8 +8,8 @@ from typing import Final, Protocol
 class Timed(Protocol):
     """Something whose `tick` is called at its own deadline, monotonic seconds; None is never.
 
-    None of them can keep the others waiting: one that is always due is called again only after all others
-    that were due with it. Long work is done in parts, one for each tick.
+    None can starve the others: one that is always due is called again only after all others that were due
+    with it. Long work is done in parts, one per tick.
     """
 
     @property
@@ -18,21 +18,21 @@ class Timed(Protocol):
         ...
 
     def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
+        """Do the work due at `now`."""
         ...
 
 
 _NEVER: Final = None
 
 _MOST_ENTRIES: Final = 4
-"""Entries of the heap for each member above which outdated ones are removed.
+"""Entries of the heap per member above which outdated ones are removed.
 
-A deadline that is moved again and again, by a flood of advertisements, leaves an outdated entry each time.
+Each move of a deadline, as in a flood of advertisements, leaves an outdated entry.
 """
 
 
 class Schedule:
-    """The deadlines of objects that report when theirs has moved: only then are they asked for it."""
+    """The deadlines of objects that report moves: only then is the deadline queried."""
 
     def __init__(self) -> None:
         self._at: dict[Timed, float | None] = {}
@@ -41,12 +41,12 @@ class Schedule:
         self._serial = count()
 
     def add(self, timed: Timed) -> None:
-        """Add an object; it is asked for its deadline at the next look."""
+        """Add an object; its deadline is queried next time."""
         self._at[timed] = _NEVER
         self._moved.add(timed)
 
     def remove(self, timed: Timed) -> None:
-        """Remove an object; harmless when it is not here."""
+        """Remove an object; harmless if it was not added."""
         self._at.pop(timed, None)
         self._moved.discard(timed)
 
@@ -63,7 +63,7 @@ class Schedule:
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> dict[Timed, float]:
-        """Return the objects whose deadline has come; they are asked for their next one afterwards."""
+        """Return the objects whose deadline has come; their next one is queried afterwards."""
         found: dict[Timed, float] = {}
         while (earliest := self.earliest()) is not None and earliest <= now:
             timed = heapq.heappop(self._heap)[2]
@@ -73,7 +73,7 @@ class Schedule:
         return found
 
     def _settle(self) -> None:
-        """Ask those that have moved, and add entries for them; `earliest` skips the outdated ones."""
+        """Query the moved deadlines, and add entries for them; `earliest` skips outdated ones."""
         for timed in self._moved:
             at = timed.deadline
             if at != self._at[timed]:

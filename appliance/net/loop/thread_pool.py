@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 def begin(work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> AsyncResult:
-    """Start work in a thread and return the AsyncResult of it; raises OSError where no thread can start.
+    """Start work in a thread and return its AsyncResult; raises OSError if no thread can start.
 
     `work` must not raise: gevent would print it.
     """

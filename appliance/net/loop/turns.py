@@ -1,9 +1,9 @@
-"""Turns in a program of greenlets: whoever has worked for a slice rests, and all others run.
+"""Turns in a program with greenlets: one that has worked for a slice rests, and all others run.
 
 A socket that is always ready never blocks its greenlet: no other greenlet runs then, no timer fires, and the
-heartbeat stands still. `gevent.sleep(0)` does not help the others: greenlets that call it again and again go
-round among themselves, the kernel is asked late, and whoever waits for an idle loop waits for ever. Only a
-rest with a time in it lets the loop go round.
+heartbeat stands still. `gevent.sleep(0)` does not help: greenlets that keep calling it alternate among
+themselves, the kernel is polled late, and a greenlet that waits for an idle loop waits forever. Only a sleep
+with a time lets the loop complete a turn.
 """
 
 import time
@@ -22,7 +22,7 @@ _REST: Final = 0.001  # seconds until the next slice: libev asks the kernel befo
 
 
 class Turns:
-    """The time of all greenlets that share one of these: a slice of it for each turn of the loop.
+    """The time shared by greenlets: one slice per turn of the loop.
 
     `rest` blocks the calling greenlet for the given number of seconds.
     """
@@ -35,10 +35,10 @@ class Turns:
         self._waiting = FirstCome()
 
     def give(self) -> None:
-        """Let the others run where the slice is over. To be called before each small piece of work.
+        """Let the others run if the slice is over. Call it before each small piece of work.
 
-        Whoever has waited for the loop meanwhile is in another turn, and begins a new slice, or takes what is
-        left of another one's: one slice is for all who share it.
+        After a wait for the loop, a greenlet is in another turn, and begins a new slice or uses the rest of
+        another's: all share one slice.
         """
         if not self._waiting and self._has_time():
             return

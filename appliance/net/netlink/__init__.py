@@ -1,1 +1,1 @@
-"""Interfaces, their addresses and neighbours, as the kernel tells and changes them by netlink."""
+"""Interfaces, their addresses and neighbours, read and changed over netlink."""

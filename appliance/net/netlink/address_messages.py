@@ -1,4 +1,4 @@
-"""rtnetlink messages about the addresses of interfaces: what the kernel tells, and what changes them.
+"""rtnetlink messages about the addresses of interfaces: notifications of the kernel, and requests.
 
 The numbers are those of linux/if_addr.h.
 """
@@ -36,9 +36,9 @@ _IFA_PROTO: Final = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressFacts:
-    """One address of the interface `index`, as `192.0.2.1/24`; `ours` says that it has our IFA_PROTO.
+    """One address of the interface `index`, as `192.0.2.1/24`; `ours` if it has our IFA_PROTO.
 
-    `usable` is false while duplicate address detection of IPv6 goes on (RFC 4862 section 5.4), or has failed.
+    `usable` is false while IPv6 duplicate address detection runs (RFC 4862 section 5.4), or if it failed.
     """
 
     index: int
@@ -48,12 +48,12 @@ class AddressFacts:
 
 
 def decode_address(message: Message) -> AddressFacts | None:
-    """Return what a message about an address says; None for a family that is neither IPv4 nor IPv6.
+    """Return the address of a message; None for a family other than IPv4 and IPv6.
 
     Raises DamagedMessage.
     """
-    # Decoded here and not by pyroute2: with many addresses that takes longer than a backup waits for the
-    # active router at the shortest advertisement intervals.
+    # Not decoded by pyroute2: with many addresses that takes longer than a backup waits for the active router
+    # at the shortest advertisement intervals.
     with one_decoding_error():
         return _address_facts(message.data[_HEADER_SIZE:])
 
@@ -76,17 +76,17 @@ def _address_facts(body: bytes) -> AddressFacts | None:
 
 
 def add_address(index: int, address: str, *, label: str | None, prefix_route: bool) -> bytes:
-    """Return the request that adds an address of ours, in use at once; EEXIST where it is there already.
+    """Return the request that adds an address of ours, usable at once; EEXIST if it exists.
 
-    An IPv6 address is added as deprecated: connections that this machine begins use another source
-    (RFC 6724 section 5 rule 3). With IPv4 the kernel uses the first address of a network, which ours is not.
-    Without `prefix_route` the address's network gets no route.
+    An IPv6 address is added as deprecated: connections from this machine use another source (RFC 6724 section
+    5 rule 3). With IPv4 the kernel uses the first address of a network, which ours is not. Without
+    `prefix_route` the address's network gets no route.
     """
     message = _address(index, address)
     flags = 0 if prefix_route else _NO_PREFIX_ROUTE
     attributes = message["attrs"]
     if message["family"] == AF_INET6:
-        # Detection takes a second, in which nobody would answer for the address. VRRP says who has it.
+        # Detection takes a second, in which no node would answer for the address. VRRP decides who has it.
         flags |= _NO_DAD
         attributes.append(("IFA_CACHEINFO", {"ifa_preferred": 0, "ifa_valid": _FOR_EVER}))
     elif label is not None:
@@ -97,12 +97,12 @@ def add_address(index: int, address: str, *, label: str | None, prefix_route: bo
 
 @lru_cache(maxsize=1024)
 def remove_address(index: int, address: str) -> bytes:
-    """Return the request that removes an address; EADDRNOTAVAIL where it is not there."""
+    """Return the request that removes an address; EADDRNOTAVAIL if it does not exist."""
     return encode(_address(index, address), kind=RTM_DELADDR, flags=REQUEST | ACKNOWLEDGE)
 
 
 def all_addresses(index: int = 0) -> bytes:
-    """Return the request for all addresses; of one interface where the kernel can filter (Linux 4.20)."""
+    """Return the request for all addresses, or one interface's if the kernel can filter (Linux 4.20)."""
     message = ifaddrmsg()
     message["index"] = index
     return encode(message, kind=RTM_GETADDR, flags=REQUEST | DUMP)

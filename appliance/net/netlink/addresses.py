@@ -1,8 +1,8 @@
-"""Our virtual addresses on the machine's interfaces: added, removed, and found again after a crash.
+"""Our virtual addresses on the machine's interfaces: added, removed, and recognised after a crash.
 
-An address is ours by its mark (IFA_PROTO, Linux 5.18) or, where the kernel keeps no marks, by the record
-(owned_addresses). One that somebody else put there is never removed. Every function can be called again after
-a crash, and gives the same result.
+The mark (IFA_PROTO, Linux 5.18) identifies an address as ours; if the kernel keeps no marks, the record does
+(owned_addresses). Addresses of other programs are never removed. Every function is idempotent, also after a
+crash.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ class HeldAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedAddress:
-    """One address that is to be put on the interface `index`; `label` is IFA_LABEL, for IPv4 only."""
+    """One address to add to the interface `index`; `label` is IFA_LABEL, for IPv4 only."""
 
     index: int
     address: str
@@ -52,7 +52,7 @@ class WantedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """The outcome of `take`, by address. `foreign` were put there by somebody else; `failed` has reasons."""
+    """The outcome of `take`, by address. Another program added the `foreign` ones; `failed` has reasons."""
 
     added: frozenset[str] = frozenset()
     already: frozenset[str] = frozenset()
@@ -89,15 +89,15 @@ class Addresses:
         self._requests.close()
 
     def present(self) -> frozenset[HeldAddress]:
-        """Return the addresses of ours that are on interfaces now."""
+        """Return our addresses that are on interfaces now."""
         return self._ours(self._facts())
 
     def leftovers(self) -> frozenset[HeldAddress]:
-        """Return those of ours that this process has not added: an earlier `vrrp` left them."""
+        """Return our addresses that this process did not add: an earlier `vrrp` left them."""
         return self.present() - self._taken
 
     def own(self) -> frozenset[str]:
-        """Return the addresses of this machine that we have not put there, without their prefix lengths."""
+        """Return the addresses of this machine that are not ours, without prefix lengths."""
         facts = self._facts()
         ours = self._ours(facts)
         return frozenset(
@@ -107,13 +107,13 @@ class Addresses:
         )
 
     def unrecorded(self, interface: str, addresses: Iterable[str]) -> list[str]:
-        """Return which of these, on the interface without our mark, the record does not name either."""
+        """Return which of these have neither our mark nor an entry in the record."""
         return [each for each in addresses if (interface, each) not in self._record.entries]
 
     def prepare(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> None:
         """Encode the requests of a later `take`; called again when the interface's own addresses change.
 
-        An address in a network that the interface reaches already is added without a route of its own.
+        An address in a network that the interface already reaches gets no prefix route.
         """
         facts = self._facts(index)
         ours = {held.address for held in self._ours(facts)}
@@ -129,10 +129,10 @@ class Addresses:
         self._promote(index)
 
     def take(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> Taken:
-        """Put addresses on an interface, in order; those that are there already stay as they are.
+        """Add addresses to an interface, in order; existing ones stay as they are.
 
-        An IPv6 address of ours with another prefix length is replaced. Raises OSError where the record cannot
-        be written: then nothing was added.
+        An IPv6 address of ours with another prefix length is replaced. Raises OSError if the record cannot be
+        written: then nothing was added.
         """
         wanted = _wanted(index, addresses, label)
         if not wanted:
@@ -153,7 +153,7 @@ class Addresses:
         return taken
 
     def release(self, index: int, addresses: Iterable[str]) -> frozenset[str]:
-        """Remove addresses of ours and return which were there; those of others stay.
+        """Remove our addresses and return which existed; those of other programs stay.
 
         Raises OSError when the kernel refuses to remove one; the others are removed.
         """
@@ -179,9 +179,9 @@ class Addresses:
         return dict(zip((each.address for each in asked), results, strict=True))
 
     def _replace_length(self, index: int, refused: Iterable[str]) -> frozenset[str]:
-        """Remove our addresses that differ from a refused one by the prefix length only; return the refused.
+        """Remove our addresses that differ from a refused one only in prefix length; return the refused.
 
-        An IPv6 address can be on an interface once, whatever its prefix length: the kernel says EEXIST.
+        An interface can have an IPv6 address only once, whatever its prefix length: otherwise EEXIST.
         """
         ours = {_bare(held.address): held.address for held in self._ours(self._facts(index))}
         old = {each: ours[_bare(each)] for each in refused if ours.get(_bare(each), each) != each}
@@ -208,7 +208,7 @@ class Addresses:
         )
 
     def _sorted(self, index: int, outcomes: Mapping[str, int]) -> Taken:
-        """Sort addresses by their outcomes, an errno for each."""
+        """Sort addresses by outcome: 0 or an errno each."""
         there = {address for address, outcome in outcomes.items() if outcome == errno.EEXIST}
         ours = {held.address for held in self._ours(self._facts(index))} & there if there else set()
         return Taken(
@@ -223,7 +223,7 @@ class Addresses:
         )
 
     def _record_new(self, index: int, wanted: Iterable[WantedAddress]) -> frozenset[str]:
-        """Record what is about to be added; return the addresses that somebody else has put there already."""
+        """Record the addresses about to be added; return those that another program added before."""
         facts = self._facts(index)
         there = {each.address for each in facts} - {held.address for held in self._ours(facts)}
         name = self._name(index)
@@ -236,7 +236,7 @@ class Addresses:
             self._record.discard((name, address) for address in addresses)
 
     def _name(self, index: int) -> str:
-        """Return the name of an interface, the last known one when it is gone."""
+        """Return the name of an interface, the last known one if it is gone."""
         with contextlib.suppress(OSError):
             self._names[index] = socket.if_indextoname(index)
         return self._names.get(index, "")

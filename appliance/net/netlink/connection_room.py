@@ -1,4 +1,4 @@
-"""The kernel's table of connections: how full it is, logged when it fills, and how long it remembers."""
+"""The kernel's table of connections: how full it is, logged as it fills, and how long it keeps entries."""
 
 import contextlib
 from pathlib import Path
@@ -10,11 +10,11 @@ from appliance.core.status.connection_room import ConnectionRoom
 from appliance.wire.nftables.ended_connections import SYSCTLS
 
 _FOLDER: Final = Path("/proc/sys/net/netfilter")
-_LOOKED: Final = 1.0  # seconds between two looks
+_LOOKED: Final = 1.0  # seconds between two checks
 
 
 def connection_room(folder: Path = _FOLDER) -> ConnectionRoom | None:
-    """Return the room of this network namespace, None where the kernel tracks nothing."""
+    """Return the room in this network namespace; None if the kernel tracks no connections."""
     with contextlib.suppress(OSError, ValueError):
         used, limit = (int((folder / f"nf_conntrack_{each}").read_text()) for each in ("count", "max"))
         return ConnectionRoom(used=used, limit=limit)
@@ -22,9 +22,9 @@ def connection_room(folder: Path = _FOLDER) -> ConnectionRoom | None:
 
 
 def connection_times(folder: Path = _FOLDER) -> dict[str, int]:
-    """Return the seconds for which a connection is remembered that has not ended, by its state.
+    """Return how many seconds the kernel keeps an idle open connection, by state.
 
-    Empty before the kernel tracks connections: nft's constants, which hold then, are the kernel's defaults.
+    Empty before the kernel tracks connections: nft's constants, which apply then, are the kernel's defaults.
     """
     found: dict[str, int] = {}
     for state, name in SYSCTLS.items():
@@ -34,7 +34,7 @@ def connection_times(folder: Path = _FOLDER) -> dict[str, int]:
 
 
 class RoomWatch:
-    """Looks once a second."""
+    """Checks once a second."""
 
     def __init__(self, *, folder: Path = _FOLDER) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class RoomWatch:
         self._due = float("-inf")
 
     def look(self, log: FilteringBoundLogger, now: float) -> None:
-        """Log that there is little room, and that there is enough again; `now` is monotonic seconds."""
+        """Log when room gets short and when it suffices again; `now` is monotonic seconds."""
         if now < self._due:
             return
         self._due = now + _LOOKED

@@ -1,8 +1,7 @@
 """The kernel's table of connections (conntrack): those with our marks, counted, listed and deleted.
 
-Messages of linux/netfilter/nfnetlink_conntrack.h. They are read here and not by pyroute2, which takes seven
-times longer to count them (see netlink): there may be tens of thousands. The kernel itself leaves out what
-has other marks.
+Messages of linux/netfilter/nfnetlink_conntrack.h. Decoded here because pyroute2 takes seven times longer to
+count them (see netlink), and there may be tens of thousands. The kernel filters by mark.
 """
 
 import errno
@@ -40,7 +39,7 @@ _OPEN: Final = frozenset({3, 4, 5})  # ESTABLISHED, FIN_WAIT and CLOSE_WAIT of n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One direction of a connection: from whom to whom."""
+    """One direction of a connection: source and destination."""
 
     source: str
     source_port: int
@@ -50,12 +49,12 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedConnection:
-    """A connection: what the client sends, and what its server answers, before both are translated.
+    """A connection: the client's packets and the server's replies, both before translation.
 
-    It is `open` once both have spoken; `established` is that neither has closed. `remaining` is the seconds
-    until it is forgotten where no packet comes, `started` Unix seconds where the kernel notes them
-    (nf_conntrack_timestamp). `sent` and `answered` are bytes of whole packets, where it counts them
-    (nf_conntrack_acct). `id` is the kernel's. `offloaded` is that it is in a flowtable.
+    It is `open` once both have sent, `established` if neither has closed. `remaining` is the seconds until it
+    expires without packets, `started` Unix seconds if the kernel records them (nf_conntrack_timestamp).
+    `sent` and `answered` are bytes of whole packets, if it counts them (nf_conntrack_acct). `id` is the
+    kernel's. `offloaded` connections are in a flowtable.
     """
 
     mark: int
@@ -73,7 +72,7 @@ class TrackedConnection:
 
 
 class Conntrack:
-    """The table. Functions raise OSError."""
+    """The table. Methods raise OSError."""
 
     def __init__(self) -> None:
         self._requests = Requests(protocol=_NETLINK_NETFILTER)
@@ -94,18 +93,18 @@ class Conntrack:
         return tuple(self.each(mark, mask))
 
     def each(self, mark: int, mask: int) -> Iterator[TrackedConnection]:
-        """Yield the same ones, each read when it is wanted: tens of thousands take a second."""
+        """Yield the same connections, decoded one by one: tens of thousands take a second."""
         yield from readable(decode, self._dump(mark, mask))
 
     def delete(self, mark: int, mask: int) -> None:
-        """Delete the connections whose mark is `mark` in the bits of `mask`; there need not be any."""
+        """Delete the connections, if any, whose mark is `mark` in the bits of `mask`."""
         for family in (socket.AF_INET, socket.AF_INET6):
             (status,) = self._requests.ask([_request(_DELETE, REQUEST | ACKNOWLEDGE, family, mark, mask)])
             if status:
                 raise OSError(status, os.strerror(status))
 
     def forget(self, connection: TrackedConnection) -> bool:
-        """Delete one connection; return whether it was there still."""
+        """Delete one connection; return whether it still existed."""
         (status,) = self._requests.ask([_deletion(connection)])
         if status not in (0, errno.ENOENT):
             raise OSError(status, os.strerror(status))
@@ -116,7 +115,7 @@ class Conntrack:
 
 
 def decode(message: Message) -> TrackedConnection | None:
-    """Return the connection that a message is about; raises DamagedMessage."""
+    """Return the connection of a message; raises DamagedMessage."""
     with one_decoding_error():
         found = by_kind(_body(message))
         state = _state(found)
@@ -151,7 +150,7 @@ def _mark(found: dict[int, bytes]) -> int:
 
 
 def _state(found: dict[int, bytes]) -> int:
-    """Return the state; of a connection in a flowtable the kernel tells none, but it is established there."""
+    """Return the state; a connection in a flowtable has none, but is established."""
     if _is_offloaded(found):
         return _ESTABLISHED
     return by_kind(by_kind(found.get(_PROTOCOL, b"")).get(_TCP, b"")).get(_TCP_STATE, b"\0")[0]
@@ -194,7 +193,7 @@ def _addresses(found: dict[int, bytes]) -> Iterator[str]:
 
 
 def _deletion(connection: TrackedConnection) -> bytes:
-    """Return the request to delete one connection, by what its client sends, and only the one with its id."""
+    """Return the request to delete one connection, identified by the client's direction and its id."""
     flow = connection.client
     family, first = (socket.AF_INET6, 3) if ":" in flow.source else (socket.AF_INET, 1)
     addresses = (socket.inet_pton(family, each) for each in (flow.source, flow.destination))

@@ -1,9 +1,9 @@
 """Virtual addresses on the interface `lo`, where this machine has them without answering for them.
 
-An IPv4 address there is answered for by ARP on the others, unless their arp_ignore is 1, and would be the
-source of ARP requests unless their arp_announce is 2 (ip-sysctl): both are set for the interface that the
-address belongs to, by netlink, as containers often have /proc/sys read-only. Neighbour discovery never
-answers for an address of another interface. Addresses are known again after a crash by IFA_PROTO, or where
+The kernel answers ARP for an IPv4 address of `lo` on other interfaces unless their arp_ignore is 1, and uses
+it as the source of ARP requests unless their arp_announce is 2 (ip-sysctl). Both are set for the interface
+that the address belongs to, by netlink, as containers often have /proc/sys read-only. Neighbour discovery
+never answers for an address of another interface. After a crash, addresses are recognised by IFA_PROTO or, if
 the kernel keeps none (before Linux 5.18), by being configured.
 """
 
@@ -22,7 +22,7 @@ from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUES
 from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
 OURS: Final = 113
-"""IFA_PROTO of these addresses; those that `vrrp` puts on interfaces have 112."""
+"""IFA_PROTO of these addresses; those that `vrrp` adds to interfaces have 112."""
 
 _NEW_ADDRESS: Final = 20  # RTM_NEWADDR of linux/rtnetlink.h
 _HEADER: Final = struct.Struct("=IHHII")
@@ -31,7 +31,7 @@ _CACHE: Final = struct.Struct("=IIII")  # struct ifa_cacheinfo
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_CACHEINFO, _IFA_FLAGS, _IFA_PROTO = 1, 2, 6, 8, 11
 _NO_DAD: Final = 0x02
 _NO_PREFIX_ROUTE: Final = 0x200
-_HOST: Final = 254  # RT_SCOPE_HOST: never the source of what goes to another machine
+_HOST: Final = 254  # RT_SCOPE_HOST: never the source of packets to another machine
 _FOR_EVER: Final = 0xFFFFFFFF
 _WORD: Final = struct.Struct("=I")
 _SILENT: Final = {Ipv4Option.ARP_IGNORE: 1, Ipv4Option.ARP_ANNOUNCE: 2}
@@ -39,7 +39,7 @@ _DONE: Final = (0, errno.EEXIST, errno.EADDRNOTAVAIL)
 
 
 class KeptAddresses:
-    """The addresses on `lo`. Functions raise OSError; each may be repeated."""
+    """The addresses on `lo`. Methods raise OSError and may be repeated."""
 
     def __init__(self) -> None:
         self._requests = Requests()
@@ -51,7 +51,7 @@ class KeptAddresses:
         self._requests.close()
 
     def present(self, configured: Collection[str]) -> frozenset[str]:
-        """Return the addresses of ours that are there; `configured` are the virtual addresses."""
+        """Return our addresses on `lo`; `configured` are the virtual addresses."""
         known = readable(_decode, self._requests.dump(all_addresses(self._lo)))
         return frozenset(
             address
@@ -60,13 +60,13 @@ class KeptAddresses:
         )
 
     def silence(self, interface: int) -> None:
-        """Have an interface answer for its own addresses only, and ask with them: before the first `keep`."""
+        """Make an interface use only its own addresses in ARP replies and requests, before `keep`."""
         if interface not in self._silent:
             self._done(set_ipv4_options(interface, _SILENT))
             self._silent.add(interface)
 
     def keep(self, address: str) -> None:
-        """Put an address there."""
+        """Add an address."""
         self._done(_add(self._lo, address))
 
     def remove(self, address: str) -> None:

@@ -1,4 +1,4 @@
-"""rtnetlink messages about interfaces (links): what the kernel tells, and the requests that change them."""
+"""rtnetlink messages about interfaces (links): notifications of the kernel, and requests that change them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _GENERATE_NONE: Final = 1  # IN6_ADDR_GEN_MODE_NONE
 
 
 class Ipv4Option(IntEnum):
-    """Options of an interface in /proc/sys/net/ipv4/conf, by their numbers of linux/ip.h."""
+    """Options of an interface in /proc/sys/net/ipv4/conf, by their numbers in linux/ip.h."""
 
     RP_FILTER = 8
     ARP_ANNOUNCE = 18
@@ -58,7 +58,7 @@ class LinkFacts:
 
 
 def decode_link(message: Message) -> LinkFacts | None:
-    """Return what a message about a link says; None for one about the port of a bridge (family AF_BRIDGE).
+    """Return the interface of a message; None for the port of a bridge (family AF_BRIDGE).
 
     Raises DamagedMessage.
     """
@@ -75,7 +75,7 @@ def decode_link(message: Message) -> LinkFacts | None:
 
 
 def decode_macvlan(message: Message) -> MacvlanFacts | None:
-    """Return what a message about a link says of a macvlan; None for every other link.
+    """Return the macvlan of a message; None for any other link.
 
     Raises DamagedMessage.
     """
@@ -99,10 +99,10 @@ def all_links() -> bytes:
 
 
 def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
-    """Return the request for a macvlan, down for now; EEXIST where the name is taken."""
+    """Return the request that creates a macvlan, set down; EEXIST if the name is taken."""
     message = ifinfmsg()
-    # Not private mode: in that the parent would not hear others that send from the same MAC, which is what
-    # another active router does.
+    # Not private mode: there the parent does not receive frames of others with the same MAC, and another
+    # active router sends such frames.
     details = {"attrs": [("IFLA_MACVLAN_MODE", "bridge")]}
     kind = {"attrs": [("IFLA_INFO_KIND", "macvlan"), ("IFLA_INFO_DATA", details)]}
     message["attrs"] = [
@@ -115,7 +115,7 @@ def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
 
 
 def remove_link(index: int) -> bytes:
-    """Return the request that deletes an interface; ENODEV where there is none."""
+    """Return the request that deletes an interface; ENODEV if it does not exist."""
     message = ifinfmsg()
     message["index"] = index
     return encode(message, kind=RTM_DELLINK, flags=REQUEST | ACKNOWLEDGE)
@@ -143,8 +143,8 @@ def set_ipv4_options(index: int, options: Mapping[Ipv4Option, int]) -> bytes:
     message = ifinfmsg()
     message["index"] = index
     encoded = encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
-    # IFLA_INET_CONF has two forms: the kernel tells an array, and wants nested attributes
-    # (net/ipv4/devinet.c). pyroute2 knows the first one only.
+    # IFLA_INET_CONF has two forms: the kernel sends an array, and expects nested attributes
+    # (net/ipv4/devinet.c). pyroute2 supports only the array.
     values = b"".join(attribute(option, WORD.pack(value)) for option, value in options.items())
     encoded += attribute(_AF_SPEC, attribute(AF_INET, attribute(_INET_CONF, values)))
     return WORD.pack(len(encoded)) + encoded[WORD.size :]

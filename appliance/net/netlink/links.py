@@ -1,8 +1,8 @@
-"""What the kernel tells about interfaces and their addresses, as it changes.
+"""The state of interfaces and their addresses, and the changes to it.
 
 `Links` follows rtnetlink's notifications. An event is a difference between the states of two `read`s, not a
-notification: when the kernel had to drop some (ENOBUFS, the receive buffer was full), everything is read anew
-with a dump, and the events are the same.
+notification: if the kernel dropped some (ENOBUFS, the receive buffer was full), a dump reads everything
+again, and the events are the same.
 """
 
 import contextlib
@@ -48,8 +48,8 @@ class LinkChange(StrEnum):
 class LinkEvent:
     """One change of the interface `name`; `address` is the one added or removed, with its prefix length.
 
-    An interface that was deleted and made again has DISAPPEARED and APPEARED. For one that appears or
-    disappears there are no other events: its state says the rest.
+    A recreated interface has DISAPPEARED and APPEARED. An interface that appears or disappears has no other
+    events: its state has the rest.
     """
 
     change: LinkChange
@@ -61,8 +61,8 @@ class LinkEvent:
 class Link:
     """An interface. `up` is administratively up (IFF_UP) and able to carry traffic (IFF_RUNNING).
 
-    `addresses` are the usable ones with their prefix lengths, in the kernel's order; `own` those that we
-    have not marked as ours.
+    `addresses` are the usable ones with their prefix lengths, in the kernel's order; `own` those without our
+    mark.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Link:
         """Return the source of advertisements: the first IPv4 address, or the link-local IPv6 one.
 
         RFC 9568 sections 5.1.1.1 and 5.1.2.1. Without prefix length. `excluding` are virtual addresses, with
-        or without prefix length: on kernels without marks `own` has them as well.
+        or without prefix length: on kernels without marks `own` includes them.
         """
         virtual = {each.partition("/")[0] for each in excluding}
         for address in (each.partition("/")[0] for each in self.own):
@@ -86,7 +86,7 @@ class Link:
 
 
 class Links:
-    """The machine's interfaces, kept up to date by `read`. Raises OSError where there is no socket left."""
+    """The machine's interfaces, kept up to date by `read`. Raises OSError if no socket can be opened."""
 
     def __init__(self, *, buffer: int = _BUFFER) -> None:
         self._links: dict[int, Link] = {}
@@ -102,7 +102,7 @@ class Links:
         self.damaged = 0  # messages that could not be decoded
         self._places: dict[str, tuple[tuple[str, str], ...]] | None = None
         self._stale = False
-        # After the subscription: what changes during the dump is notified after it.
+        # After the subscription: changes during the dump are notified after it.
         self._read_anew()
         self._reported = dict(self._links)
 
@@ -122,11 +122,11 @@ class Links:
         return self._socket.fileno()
 
     def state(self, name: str) -> Link | None:
-        """Return the interface as it is known after the last `read`, None while there is none."""
+        """Return the interface as of the last `read`; None if it does not exist."""
         return next((link for link in self._links.values() if link.name == name), None)
 
     def places(self, address: str) -> tuple[tuple[str, str], ...]:
-        """Return the interfaces on which somebody else put an address, each with the prefix length there."""
+        """Return the interfaces with an address added by another program, and its prefix length there."""
         if self._places is None:
             self._places = _places(self._links.values())
         return self._places.get(address, ())
@@ -136,10 +136,10 @@ class Links:
         return any(link.mac == mac for link in self._links.values())
 
     def read(self) -> list[LinkEvent]:
-        """Return what has changed since the last call; never waits.
+        """Return the changes since the last call; never waits.
 
-        Raises OSError when the kernel does not answer a dump after it has dropped notifications; the next
-        call tries again, and no event is lost.
+        Raises OSError if the kernel dropped notifications and does not answer the dump; the next call tries
+        again, and no event is lost.
         """
         if not self._stale:
             self._follow_or_lose()
@@ -167,7 +167,7 @@ class Links:
                     self._apply(message)
 
     def _drain(self) -> None:
-        """Throw away notifications that are older than the dump that follows."""
+        """Discard notifications older than the dump that follows."""
         while True:
             try:
                 self._socket.recv(_RECEIVED)
@@ -220,7 +220,7 @@ class Links:
         self._touched.add(facts.index)
 
     def _assemble(self) -> None:
-        """Make the links anew about which there were messages, with their addresses."""
+        """Rebuild the links that had messages, with their addresses."""
         self._places = None
         for index in self._touched & self._links.keys():
             addresses = self._addresses.get(index, {})
@@ -230,7 +230,7 @@ class Links:
 
 
 def answers_for_others(interface: str) -> bool:
-    """Return whether this machine answers ARP on an interface for addresses of others, Linux's default.
+    """Return whether an interface answers ARP for addresses of other interfaces, Linux's default.
 
     arp_ignore of ip-sysctl: the kernel uses the larger value of `all` and the interface.
     """
@@ -254,14 +254,13 @@ def _places(links: Iterable[Link]) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _differences(before: dict[int, Link], after: dict[int, Link]) -> list[LinkEvent]:
-    """Return the events that lead from one state to the other, per interface in the order of indexes."""
+    """Return the events between two states, per interface in the order of indexes."""
     events: list[LinkEvent] = []
     for index in sorted(before.keys() | after.keys()):
         old, new = before.get(index), after.get(index)
         if old is not new:
             events += _difference(old, new)
-    # An interface that was deleted and made again has a new index: of two with one name the old one goes
-    # first.
+    # A recreated interface has a new index: of two with one name, the old one is removed first.
     return sorted(events, key=lambda event: event.change is not LinkChange.DISAPPEARED)
 
 
@@ -276,7 +275,7 @@ def _difference(old: Link | None, new: Link | None) -> Iterable[LinkEvent]:
         yield LinkEvent(change=LinkChange.MAC, name=new.name)
     for address in sorted(set(old.addresses) - set(new.addresses)):
         yield LinkEvent(change=LinkChange.ADDRESS_REMOVED, name=new.name, address=address)
-    # An address whose mark has changed (now ours, or not any more) is a new one.
+    # An address whose mark changed (to ours or back) counts as new.
     turned = (set(old.own) ^ set(new.own)) & set(new.addresses)
     for address in sorted(set(new.addresses) - set(old.addresses) | turned):
         yield LinkEvent(change=LinkChange.ADDRESS_ADDED, name=new.name, address=address)

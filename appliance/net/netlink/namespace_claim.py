@@ -1,7 +1,7 @@
 """A name that only one process of a network namespace can have: that of an abstract unix socket (unix(7)).
 
-Abstract names belong to the network namespace, as interfaces and addresses do. The kernel frees one when its
-process ends, however it ends, and it needs neither a file nor a capability.
+Abstract names belong to the network namespace, as interfaces and addresses do. The kernel frees the name
+however its process exits, and it needs neither a file nor a capability.
 """
 
 import errno
@@ -9,7 +9,7 @@ import socket
 
 
 class NamespaceClaim:
-    """Claims `name`; `held` is false where another process has it. Raises OSError for any other failure."""
+    """Claims `name`; `held` is false if another process has it. Raises OSError for any other failure."""
 
     def __init__(self, name: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)

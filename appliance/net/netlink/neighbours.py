@@ -1,4 +1,4 @@
-"""Which neighbours this machine knows: the kernel's tables of ARP and neighbour discovery."""
+"""The neighbours of this machine: the kernel's tables of ARP and neighbour discovery."""
 
 import struct
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from appliance.net.netlink import rtnetlink
 from appliance.net.netlink.netlink import DUMP, REQUEST, Message, Requests
 
 PAUSE: Final = 1.0
-"""Seconds between two looks: a table may have thousands of entries, and adverts may be due each 10 ms."""
+"""Seconds between two reads: a table may have thousands of entries, and adverts may be due every 10 ms."""
 
 _GET: Final = 30  # RTM_GETNEIGH of linux/rtnetlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
@@ -23,7 +23,7 @@ Known = tuple[int, bytes, str]
 
 
 class Neighbours:
-    """The tables, read at most once each PAUSE, because a flood of forged frames would ask for many."""
+    """The tables, read at most once per PAUSE, because a flood of forged frames would cause many reads."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -31,7 +31,7 @@ class Neighbours:
         self._read_again = float("-inf")
 
     def addresses_of(self, index: int, mac: bytes, now: float) -> tuple[str, ...]:
-        """Return the addresses at which this machine knows a neighbour on an interface; raises OSError."""
+        """Return the addresses of a neighbour on an interface; raises OSError."""
         if now >= self._read_again:
             self._read_again = now + PAUSE
             self._known = tuple(_read(self._requests))

@@ -1,7 +1,7 @@
 """pyroute2's classes of messages, imported without the rest of it.
 
-`import pyroute2` brings a database, dozens of sockets and asyncio: a third of the time that a program needs
-to start, and memory in each of them. Whoever needs all of it imports it as ever, before this module or after.
+`import pyroute2` loads a database, dozens of sockets and asyncio: a third of a program's starting time, and
+memory in each program. All of pyroute2 can still be imported, before this module or after.
 """
 
 import contextlib
@@ -26,9 +26,9 @@ __all__ = [
 
 @contextlib.contextmanager
 def bare(package: str) -> Iterator[None]:
-    """Let modules of a package be imported without what the package itself imports.
+    """Let modules of a package be imported without the package's own imports.
 
-    The package is not known afterwards, unless it was before: its next import is a whole one.
+    Afterwards `sys.modules` has the package only if it had it before: the next import is a full one.
     """
     found = importlib.util.find_spec(package)
     if package in sys.modules or found is None:

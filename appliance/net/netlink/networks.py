@@ -1,4 +1,4 @@
-"""The networks that this machine is in: the addresses of its interfaces with their prefix lengths."""
+"""The networks of this machine: the addresses of its interfaces with their prefix lengths."""
 
 import contextlib
 import socket
@@ -18,7 +18,7 @@ def networks() -> tuple[str, ...]:
 
 
 def interfaces() -> tuple[str, ...]:
-    """Return the names of the interfaces by which other machines are reached; raises OSError.
+    """Return the names of the interfaces that reach other machines; raises OSError.
 
     They are those with an address that is neither a loopback nor a link-local one.
     """

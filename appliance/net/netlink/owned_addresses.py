@@ -1,8 +1,8 @@
-"""The record of addresses that we may have put on interfaces, for kernels that cannot mark them.
+"""The record of addresses that we may have added to interfaces, for kernels that cannot mark them.
 
 An address is recorded before it is added and forgotten after it is removed, so after a crash at any moment
-the record names every address of ours, and perhaps some that are not there. The file is replaced by rename(2)
-and not synced: a power cut takes the addresses away as well.
+the record has all our addresses, and perhaps some that do not exist. The file is replaced by rename(2) and
+not synced: a power cut removes the addresses as well.
 """
 
 import os
@@ -18,7 +18,7 @@ Owned = tuple[str, str]
 
 
 class OwnedAddresses:
-    """The record in the file `path`. One that cannot be read counts as empty: then we remove no address."""
+    """The record in the file `path`. An unreadable file counts as empty: then no address is removed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -30,7 +30,7 @@ class OwnedAddresses:
         return self._entries
 
     def add(self, entries: Iterable[Owned]) -> None:
-        """Record addresses; raises OSError when that fails, and then they must not be put on an interface."""
+        """Record addresses; raises OSError if that fails: then they must not be added to an interface."""
         self._write(self._entries | frozenset(entries))
 
     def discard(self, entries: Iterable[Owned]) -> None:
@@ -46,13 +46,13 @@ class OwnedAddresses:
             scratch.write_bytes(msgspec.json.encode(sorted(entries)))
             scratch.replace(self._path)
         except OSError as error:
-            error.filename, error.filename2 = str(self._path), None  # what a write raises names none
+            error.filename, error.filename2 = str(self._path), None  # an error of write names no file
             raise
         self._entries = entries
 
 
 def _read(path: Path) -> frozenset[Owned]:
     known = state_files.decoded(path, list[Owned])
-    if known is None and os.path.lexists(path):  # also False where we may not look
+    if known is None and os.path.lexists(path):  # also False without permission to look
         state_files.set_aside(path)
     return frozenset(known or ())

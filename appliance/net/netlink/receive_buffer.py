@@ -1,9 +1,9 @@
-"""The kernel's buffer for what a socket has not read yet."""
+"""The kernel's receive buffer of a socket."""
 
 import socket
 from typing import Final
 
-_FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; the socket module does not name it
+_FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; missing in the socket module
 
 
 def enlarge(receiver: socket.socket, size: int) -> None:

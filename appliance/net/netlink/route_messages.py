@@ -1,6 +1,6 @@
-"""rtnetlink messages about routes and rules of ours: what adds and removes them, and what the kernel has.
+"""rtnetlink messages about our routes and rules: requests that add, remove and list them, and the answers.
 
-They are pyroute2's classes: few routes come and go with an address, and their encoding is kept.
+They are pyroute2's classes: an address has few routes, and their encoding is cached.
 """
 
 from functools import lru_cache
@@ -32,12 +32,12 @@ _ON_LINK: Final = 253  # RT_SCOPE_LINK
 _NOWHERE: Final = 255  # RT_SCOPE_NOWHERE: a route of any scope is removed
 _GATEWAY_ON_LINK: Final = 4  # RTNH_F_ONLINK
 _COMPAT_TABLE: Final = 252  # RT_TABLE_COMPAT: the attribute has the number
-_PROTOCOL_AT: Final = 16 + 5  # of struct rtmsg, behind struct nlmsghdr
+_PROTOCOL_AT: Final = 16 + 5  # of struct rtmsg, after struct nlmsghdr
 
 
 @lru_cache(maxsize=1024)
 def add_route(route: VirtualRoute, index: int, *, replace: bool = False) -> bytes:
-    """Return the request that adds a route of ours; EEXIST where its place is taken, unless it may `replace`.
+    """Return the request that adds a route of ours; EEXIST if its place is taken and `replace` is false.
 
     `index` is that of its interface, 0 without one.
     """
@@ -54,7 +54,7 @@ def add_route(route: VirtualRoute, index: int, *, replace: bool = False) -> byte
 
 @lru_cache(maxsize=1024)
 def remove_route(route: VirtualRoute) -> bytes:
-    """Return the request that removes a route of ours, whatever it leads by; ESRCH where it is not there."""
+    """Return the request that removes a route of ours, whatever its next hop; ESRCH if it does not exist."""
     message = _route(route)
     message["scope"] = _NOWHERE
     return encode(message, kind=RTM_DELROUTE, flags=REQUEST | ACKNOWLEDGE)
@@ -62,32 +62,32 @@ def remove_route(route: VirtualRoute) -> bytes:
 
 @lru_cache(maxsize=1024)
 def add_rule(rule: VirtualRule) -> bytes:
-    """Return the request that adds a rule of ours; EEXIST where the same is there already."""
+    """Return the request that adds a rule of ours; EEXIST if the same rule exists."""
     return encode(_rule(rule), kind=RTM_NEWRULE, flags=_adding(replace=False))
 
 
 @lru_cache(maxsize=1024)
 def remove_rule(rule: VirtualRule) -> bytes:
-    """Return the request that removes a rule of ours; ENOENT where it is not there."""
+    """Return the request that removes a rule of ours; ENOENT if it does not exist."""
     return encode(_rule(rule), kind=RTM_DELRULE, flags=REQUEST | ACKNOWLEDGE)
 
 
 def all_routes(family: int) -> bytes:
-    """Return the request for all routes of ours; for those of others, too, before Linux 4.20."""
+    """Return the request for all our routes; before Linux 4.20, for those of other programs, too."""
     message = rtmsg()
     message["family"], message["proto"] = family, OURS
     return encode(message, kind=RTM_GETROUTE, flags=REQUEST | DUMP)
 
 
 def all_rules(family: int) -> bytes:
-    """Return the request for all rules, of whomever."""
+    """Return the request for all rules of all programs."""
     message = fibmsg()
     message["family"] = family
     return encode(message, kind=RTM_GETRULE, flags=REQUEST | DUMP)
 
 
 def decode_route(message: Message) -> VirtualRoute | None:
-    """Return the place of a route of ours, by whatever it leads; None for one of others.
+    """Return the place of a route of ours, whatever its next hop; None for a route of another program.
 
     Raises DamagedMessage.
     """
@@ -107,7 +107,7 @@ def decode_route(message: Message) -> VirtualRoute | None:
 
 
 def decode_rule(message: Message) -> VirtualRule | None:
-    """Return a rule of ours; None for one of others. Raises DamagedMessage."""
+    """Return a rule of ours; None for a rule of another program. Raises DamagedMessage."""
     with one_decoding_error():
         found = fibmsg(message.data)
         found.decode()
@@ -128,7 +128,7 @@ def _adding(*, replace: bool) -> int:
 
 
 def _route(route: VirtualRoute) -> nlmsg:
-    """Return what adding and removing a route have alike."""
+    """Return the part that the requests to add and to remove a route share."""
     to, table, metric = ip_network(route.to), *route.place[1:]
     message = rtmsg()
     message["family"] = AF_INET if to.version == 4 else AF_INET6

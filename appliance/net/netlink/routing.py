@@ -1,7 +1,7 @@
-"""Routes and rules of ours in the kernel's routing: added, removed, and found again after a crash.
+"""Routes and rules of ours in the kernel's routing: added, removed, and recognised after a crash.
 
-One is ours by its protocol, which the kernel keeps beside it (rtm_protocol, FRA_PROTOCOL). What somebody else
-has put there is never changed. Every function can be called again, and gives the same result.
+The protocol that the kernel keeps with each (rtm_protocol, FRA_PROTOCOL) marks them as ours. Those of other
+programs are never changed. Every function is idempotent.
 """
 
 import errno
@@ -33,12 +33,12 @@ _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 
 Routed = VirtualRoute | VirtualRule
 RouteKey = tuple[str, int, int] | VirtualRule
-"""Of what the kernel has one: network, table and metric of a route, or the whole of a rule."""
+"""What the kernel can have only once: network, table and metric of a route, or a whole rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """The outcome of `add`: `restored` were gone, `foreign` has somebody else put, `failed` have reasons."""
+    """The outcome of `add`: `restored` were gone, `foreign` are another program's, `failed` has reasons."""
 
     restored: tuple[Routed, ...] = ()
     foreign: tuple[Routed, ...] = ()
@@ -46,7 +46,7 @@ class Added:
 
 
 class Routing:
-    """Adds and removes our routes and rules. Its methods raise OSError when the kernel does not answer."""
+    """Adds and removes our routes and rules. Its methods raise OSError if the kernel does not answer."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -54,7 +54,7 @@ class Routing:
         self._foreign: set[Routed] = set()
 
     def present(self) -> Mapping[RouteKey, Routed]:
-        """Return those of ours that are there now; of a route nothing but its place."""
+        """Return our routes and rules in the kernel; of a route only its key."""
         found: list[Routed] = []
         for family in _FAMILIES:
             found += readable(decode_route, self._dump(all_routes(family)))
@@ -62,11 +62,11 @@ class Routing:
         return {place(each): each for each in found}
 
     def leftovers(self) -> tuple[Routed, ...]:
-        """Return those of ours that this process has not added: an earlier `vrrp` left them."""
+        """Return our routes and rules that this process did not add: an earlier `vrrp` left them."""
         return tuple(each for at, each in self.present().items() if at not in self._held)
 
     def add(self, wanted: Iterable[Routed]) -> Added:
-        """Have these in the kernel, in order; one of ours in the place of another is changed at once."""
+        """Add these to the kernel, in order; a route of ours in the same place is replaced atomically."""
         restored, foreign, unsure = list[Routed](), list[Routed](), list[Routed]()
         failed = dict[Routed, str]()
         for each, outcome in self._ask(wanted, replace=False):
@@ -85,19 +85,19 @@ class Routing:
         foreign += [each for each in unsure if place(each) not in ours]
         self._foreign.update(foreign)
         for each, outcome in self._ask((each for each in unsure if place(each) in ours), replace=True):
-            if outcome in {0, errno.EEXIST}:  # the same rule is there
+            if outcome in {0, errno.EEXIST}:  # the same rule exists
                 self._hold(each)
             else:
                 failed[each] = os.strerror(outcome)
         return Added(restored=tuple(restored), foreign=tuple(foreign), failed=failed)
 
     def remove(self, unwanted: Iterable[Routed]) -> None:
-        """Remove those of ours that are there, the last one first.
+        """Remove those of ours that exist, the last one first.
 
         Raises OSError when the kernel refuses to remove one; the others are removed.
         """
         unwanted = tuple(unwanted)
-        # IPv4 takes one without a metric for one of any metric: those of somebody else are not asked for.
+        # Without a metric, IPv4 removes a route of any metric: do not remove those of other programs.
         gone = [each for each in reversed(unwanted) if each not in self._foreign]
         self._foreign.difference_update(unwanted)
         requests = [
@@ -113,7 +113,7 @@ class Routing:
             raise OSError(outcome, f"{each}: {os.strerror(outcome)}")
 
     def keep_only(self, wanted: Iterable[Routed]) -> None:
-        """Remove those that were added and are not wanted now; raises OSError as `remove` does."""
+        """Remove those that were added and are no longer wanted; raises OSError as `remove` does."""
         places = set(map(place, wanted))
         surplus = [each for at, each in self._held.items() if at not in places]
         if surplus:
@@ -132,12 +132,12 @@ class Routing:
         self._foreign.discard(routed)
 
     def _ask(self, wanted: Iterable[Routed], *, replace: bool) -> list[tuple[Routed, int]]:
-        """Return what came of adding each: 0 or an errno."""
+        """Return the outcome of adding each: 0 or an errno."""
         outcomes, asked, requests = dict[Routed, int](), list[Routed](), list[bytes]()
         for each in wanted:
             try:
                 requests.append(_adding(each, replace=replace))
-            except OSError as error:  # there is no such interface
+            except OSError as error:  # no such interface
                 outcomes[each] = error.errno or errno.ENODEV
             else:
                 asked.append(each)
@@ -146,7 +146,7 @@ class Routing:
 
 
 def place(routed: Routed) -> RouteKey:
-    """Return of what the kernel can have only this one."""
+    """Return the key of a route or rule."""
     return routed.place if isinstance(routed, VirtualRoute) else routed
 
 

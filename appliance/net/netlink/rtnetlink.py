@@ -1,6 +1,6 @@
-"""What all rtnetlink messages have in common: attributes, requests, and one error for what cannot be read.
+"""What all rtnetlink messages have in common: attributes, requests, and one error for unreadable ones.
 
-The messages are pyroute2's classes, as far as these are quick enough (link_messages, address_messages).
+The messages are pyroute2's classes unless these are too slow (link_messages, address_messages).
 """
 
 import struct
@@ -17,14 +17,14 @@ _KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
 
 
 class DamagedMessage(Exception):  # noqa: N818  # it is the message that is damaged
-    """A message of the kernel that cannot be read."""
+    """An unreadable message of the kernel."""
 
 
 _Facts = TypeVar("_Facts")
 
 
 def readable(decode: Callable[[Message], _Facts | None], messages: Iterable[Message]) -> Iterator[_Facts]:
-    """Decode messages; those that are damaged, or about something else (None), are left out."""
+    """Decode messages; omit those that are damaged or about something else (None)."""
     for message in messages:
         with suppress(DamagedMessage):
             facts = decode(message)
@@ -50,17 +50,17 @@ def one_decoding_error() -> Iterator[None]:
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the attributes (struct rtattr) that a message ends with: number and payload of each."""
+    """Yield number and payload of the attributes (struct rtattr) at the end of a message."""
     at = 0
     while at + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, at)
         yield kind, data[at + _ATTRIBUTE.size : at + length]
-        # A length of 0 would never end; the kernel sends none.
+        # A length of 0 would loop forever; the kernel sends none.
         at += max((length + 3) & ~3, _ATTRIBUTE.size)
 
 
 def by_kind(data: bytes) -> dict[int, bytes]:
-    """Return the same by number, without its two flags; in one loop, as it is most of what a dump costs."""
+    """Return the attributes by number without flags; in one loop, as this is most of a dump's cost."""
     found, at, last = dict[int, bytes](), 0, len(data) - _ATTRIBUTE.size
     while at <= last:
         length, kind = _ATTRIBUTE.unpack_from(data, at)

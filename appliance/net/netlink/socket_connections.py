@@ -1,7 +1,7 @@
-"""The TCP connections of this machine at one address: listed and ended by the kernel (sock_diag(7)).
+"""The TCP connections of this machine at one address: listed and closed by the kernel (sock_diag(7)).
 
-Those that another machine began: a process of this machine that talks to the address reaches it anyhow. The
-kernel itself leaves out other addresses. Messages of linux/inet_diag.h, read here: there may be thousands.
+Only connections from other machines: a process of this machine reaches the address anyway. The kernel filters
+by address. Messages of linux/inet_diag.h, decoded here: there may be thousands.
 """
 
 import errno
@@ -31,17 +31,18 @@ _FROM_HOST: Final = 7  # INET_DIAG_BC_S_COND
 _TO_HOST: Final = 8  # INET_DIAG_BC_D_COND
 _ANY_PORT: Final = -1
 _REJECT: Final = 4  # bytes beyond the end of the program: no match
-# All states of linux/tcp_states.h in which somebody still waits for something, the handshake included.
+# All states of linux/tcp_states.h in which one side still waits, the handshake included.
 _OPEN: Final = sum(1 << each for each in (1, 3, 4, 5, 8, 9, 11, 12))
-_DONE: Final = (0, errno.ENOENT, errno.ESTALE)  # ended, or not there any more
+_DONE: Final = (0, errno.ENOENT, errno.ESTALE)  # closed, or gone
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketConnection:
-    """One connection: the client's address and port, ours, without IPv4 addresses in the form of IPv6.
+    """One connection: the client's address and port, and ours; never IPv4-mapped IPv6 addresses.
 
-    `family` and `name` are the kernel's: the name has a cookie that no other socket has, a later one neither.
+    `family` and `name` are the kernel's: the name has a cookie that no other socket has, not even a later
+    one.
     """
 
     client: str
@@ -53,7 +54,7 @@ class SocketConnection:
 
 
 class SocketConnections:
-    """The kernel's list. Functions raise OSError."""
+    """The kernel's list. Methods raise OSError."""
 
     def __init__(self) -> None:
         self._requests = Requests(protocol=_SOCK_DIAG)
@@ -71,13 +72,13 @@ class SocketConnections:
         )
 
     def count(self, address: str) -> int:
-        """Return how many those are."""
+        """Return the number of these connections."""
         return sum(self._requests.count(request(family, address)) for family in _families(address))
 
     def end(self, connections: Sequence[SocketConnection]) -> int:
-        """Have the kernel end connections: clients are reset, programs read ECONNABORTED (tcp_abort).
+        """Make the kernel close connections: clients are reset, programs read ECONNABORTED (tcp_abort).
 
-        Return how many were there still. Raises OSError: EOPNOTSUPP where the kernel cannot do it.
+        Return how many still existed. Raises OSError: EOPNOTSUPP if the kernel cannot do it.
         """
         results = self._requests.ask([destruction(each) for each in connections])
         refused = next((each for each in results if each not in _DONE), 0)
@@ -87,7 +88,7 @@ class SocketConnections:
 
 
 def decode(message: Message) -> SocketConnection | None:
-    """Return the connection that a message is about; raises DamagedMessage."""
+    """Return the connection of a message; raises DamagedMessage."""
     with one_decoding_error():
         family, _state, _timer, _retransmits, port, client_port, ours, theirs = _SOCKET.unpack_from(
             message.data, _HEADER.size
@@ -110,22 +111,22 @@ def request(family: int, address: str) -> bytes:
 
 
 def destruction(connection: SocketConnection) -> bytes:
-    """Return the request to end one connection, and no other one that has its ports meanwhile."""
+    """Return the request to close one connection, and no later one with the same ports."""
     body = _REQUEST.pack(connection.family, socket.IPPROTO_TCP, 0, 0, _OPEN, connection.name)
     return _HEADER.pack(_HEADER.size + len(body), _DESTROY, REQUEST | ACKNOWLEDGE, 0, 0) + body
 
 
 def _families(address: str) -> tuple[int, ...]:
-    """Return the families of sockets that may have the address: a socket of IPv6 may be used for IPv4."""
+    """Return the families of sockets that may have the address: an IPv6 socket may serve IPv4."""
     return (socket.AF_INET, socket.AF_INET6) if "." in address else (socket.AF_INET6,)
 
 
 def _program(address: str) -> bytes:
-    """Return what the kernel runs for each socket: its own address has to be this one, the other's not.
+    """Return the filter that the kernel runs per socket: local address this one, remote address another.
 
-    An operation says how many bytes further the next one is, if its condition holds and if it does not. The
-    end of the program is a match, what is beyond it none. All who say yes have to arrive there; only a jump
-    may refuse them (net/ipv4/inet_diag.c, inet_diag_bc_audit and inet_diag_bc_run).
+    An operation has two offsets in bytes to the next one: if its condition holds, and if not. The end of the
+    program is a match, anything beyond it none. Every "yes" must lead to the end; only a jump may go beyond
+    (net/ipv4/inet_diag.c, inet_diag_bc_audit and inet_diag_bc_run).
     """
     packed = ip_address(address).packed
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6

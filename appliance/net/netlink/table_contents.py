@@ -1,8 +1,8 @@
-"""What a table of nftables holds, as one short value, and whether anything of nftables has changed at all.
+"""The contents of an nftables table as one short value, and whether nftables changed at all.
 
-Messages of linux/netfilter/nf_tables.h. They are only compared, so nothing is decoded that needs no telling
-apart, and ten thousand networks of a set take some tens of milliseconds. Counters count; what they have
-counted is left out.
+Messages of linux/netfilter/nf_tables.h. Contents are only compared, so only what must differ is decoded, and
+ten thousand networks of a set take some tens of milliseconds. The presence of counters matters, their values
+do not.
 """
 
 import errno
@@ -19,7 +19,7 @@ from appliance.wire.nftables.nftables_commands import Family
 _NETLINK_NETFILTER: Final = 12  # linux/netlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
-_BODY: Final = _HEADER.size + _NETFILTER.size  # what is before it differs from one answer to the next
+_BODY: Final = _HEADER.size + _NETFILTER.size  # the bytes before it differ between answers
 _SUBSYSTEM: Final = 10 << 8  # NFNL_SUBSYS_NFTABLES
 _GET_TABLE, _GET_CHAIN, _GET_RULE, _GET_SET = 1, 4, 7, 10  # NFT_MSG_GET...
 _GET_ELEMENTS, _GET_GENERATION, _GET_OBJECT = 13, 16, 19
@@ -31,7 +31,7 @@ _WORD: Final = struct.Struct("!I")
 
 
 class TableContents:
-    """A question to the kernel at a time. Making one, and functions, raise OSError; needs CAP_NET_ADMIN."""
+    """Sends one request at a time. The constructor and methods raise OSError; needs CAP_NET_ADMIN."""
 
     def __init__(self) -> None:
         self._requests = Requests(protocol=_NETLINK_NETFILTER)
@@ -41,13 +41,13 @@ class TableContents:
         self._requests.close()
 
     def generation(self) -> int:
-        """Return the number that each transaction of anybody in this network makes one higher."""
+        """Return the generation: every transaction of any process in this network namespace increments it."""
         for message in self._requests.dump(_request(_GET_GENERATION, ACKNOWLEDGE, socket.AF_UNSPEC)):
             return int.from_bytes(_fields(message).get(_NUMBER, b""))
         raise OSError(errno.ENODATA, "the kernel tells no generation of nftables")
 
     def digest(self, family: Family, table: str) -> bytes:
-        """Return what tells the contents of a table from others: of one that is not there, too."""
+        """Return a digest of the contents of a table; a missing table has one, too."""
         found = hashlib.blake2b(digest_size=16)
         for part in self._parts(family, table):
             found.update(_WORD.pack(len(part)) + part)
@@ -65,13 +65,13 @@ class TableContents:
             yield from sorted(self._elements(family, name, _fields(message).get(_NAME, b"")))
 
     def _elements(self, family: Family, table: bytes, name: bytes) -> Iterator[bytes]:
-        """Yield the elements of a set, in an order that is the kernel's own affair."""
+        """Yield the elements of a set, in the kernel's order."""
         for message in self._dump(_GET_ELEMENTS, family, table, attribute(_NAME, name)):
             for _, element in attributes(_fields(message).get(_ELEMENTS, b"")):
                 yield element
 
     def _dump(self, kind: int, family: Family, table: bytes, more: bytes = b"") -> Iterator[Message]:
-        """Yield what there is of a kind in a table: kernels leave other tables in for some kinds."""
+        """Yield the objects of a kind in a table: for some kinds the kernel also returns other tables'."""
         wanted = b"" if kind in (_GET_TABLE, _GET_CHAIN) else attribute(_TABLE, table) + more
         try:
             found = self._requests.dump(_request(kind, DUMP, _NUMBERS[family], wanted))

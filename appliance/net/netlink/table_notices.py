@@ -1,7 +1,7 @@
-"""Notices of the kernel that tables, chains or rules of nftables were removed, in the moment when they are.
+"""Immediate notifications of the kernel that tables, chains or rules of nftables were removed.
 
 The kernel sends messages of linux/netfilter/nf_tables.h for every transaction of any process, ours included:
-the receiver has to look what is left. Where the kernel has dropped notices (ENOBUFS), that is a removal too.
+the receiver must check what remains. Dropped notifications (ENOBUFS) count as a removal.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ _REMOVALS: Final = frozenset(_SUBSYSTEM | each for each in (2, 5, 8))  # NFT_MSG
 _TABLE: Final = 1  # NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE
 _RECEIVED: Final = 1 << 17
 _AT_ONCE: Final = 16
-_PAUSE: Final = 0.02  # seconds between two turns, at least
-_COST: Final = 0.05  # most of a processor that reading may take: others may write a thousand rules a second
+_PAUSE: Final = 0.02  # minimum seconds between two turns
+_COST: Final = 0.05  # maximum share of a processor for reading: others may write a thousand rules a second
 
 
 class TableNotices:
-    """Has `on_removal` called when something of these tables was removed, until it is closed.
+    """Calls `on_removal` when a part of these tables was removed, until closed.
 
-    Where the kernel refuses the socket, neither is called. `on_fault` receives the exception of a bug.
+    If the kernel refuses the socket, neither callback runs. `on_fault` receives the exception of a bug.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class TableNotices:
 
 
 def removes(datagram: bytes, tables: Collection[bytes]) -> bool:
-    """Say whether notices tell that something of these tables was removed; names end with a zero byte."""
+    """Return whether notifications report a removal from these tables; names end with a zero byte."""
     return any(
         kind in _REMOVALS and _table(datagram, at) in tables
         for at, kind, _flags, _sequence in heads(datagram)

@@ -1,9 +1,8 @@
-"""The virtual router's own MAC (RFC 9568 section 7.3): a macvlan on the interface, which the addresses go on.
+"""The virtual router's own MAC (RFC 9568 section 7.3): a macvlan on the interface, with the addresses.
 
 Off by default: virtualisation hosts drop frames whose MAC they did not assign. The macvlan is up only while
-the virtual router is active, as only then it may send: a switch would learn from any frame of a backup that
-the MAC is at the backup's port. IPv6 advertisements from it need the parent's link-local address on it as
-well.
+the virtual router is active: from any frame of a backup, a switch would learn that the MAC is at the backup's
+port. IPv6 advertisements from it need the parent's link-local address on it as well.
 """
 
 import errno
@@ -51,7 +50,7 @@ def mac(router_id: int, *, family: Literal[4, 6]) -> bytes:
 
 
 def add(requests: Requests, *, parent: int, router_id: int, family: Literal[4, 6]) -> VirtualMac:
-    """Make the macvlan, down; one that is there already is used as it is. Raises OSError with the reason.
+    """Create the macvlan, set down; an existing one is used as it is. Raises OSError with the reason.
 
     The parent then answers ARP for its own addresses only (arp_ignore): it would give its own MAC for those
     on the macvlan.
@@ -61,11 +60,11 @@ def add(requests: Requests, *, parent: int, router_id: int, family: Literal[4, 6
     made = VirtualMac(name=called, index=socket.if_nametoindex(called), mac=address, parent=parent)
     if made not in present(requests):
         raise OSError(errno.EEXIST, f"{called} exists and is not a virtual MAC of ours")
-    # What arrives here is answered by the parent, where the route is: rp_filter would drop it as spoofed.
+    # The parent has the route, and answers: rp_filter would drop packets that arrive here as spoofed.
     options = {Ipv4Option.RP_FILTER: 0, Ipv4Option.ARP_IGNORE: 1}
     _done(requests, set_ipv4_options(made.index, options))
     _done(requests, set_ipv4_options(parent, {Ipv4Option.ARP_IGNORE: 1}))
-    # Without IPv6 on this machine there is nothing to keep from.
+    # Without IPv6 on this machine there is nothing to prevent.
     _done(requests, no_link_local(made.index), but=errno.EAFNOSUPPORT)
     return made
 
@@ -76,7 +75,7 @@ def raise_up(requests: Requests, virtual: VirtualMac) -> None:
 
 
 def lower(requests: Requests, virtual: VirtualMac) -> None:
-    """Set it down, which removes its IPv6 addresses; harmless when it is gone. Raises OSError."""
+    """Set it down, which removes its IPv6 addresses; harmless if it is gone. Raises OSError."""
     _done(requests, set_up(virtual.index, up=False), but=errno.ENODEV)
 
 
@@ -86,7 +85,7 @@ def remove(requests: Requests, virtual: VirtualMac) -> None:
 
 
 def present(requests: Requests) -> tuple[VirtualMac, ...]:
-    """Return the macvlans with a name and MAC of ours: after a crash those that an earlier `vrrp` left."""
+    """Return the macvlans with a name and MAC of ours; after a crash, an earlier `vrrp` left them."""
     found = rtnetlink.readable(decode_macvlan, requests.dump(all_links()))
     return tuple(
         VirtualMac(name=each.name, index=each.index, mac=each.mac, parent=each.parent)

@@ -1,7 +1,7 @@
 """Addresses, routes and virtual MACs that an earlier `vrrp` left in the kernel and the new one does not use.
 
-The kernel's mark says that a `vrrp` put an address there, not which one. Where another one runs in the same
-network namespace, only addresses and routes that are configured here are removed.
+The kernel's mark shows that a `vrrp` added an address, not which one. If another one runs in the same network
+namespace, only addresses and routes configured here are removed.
 """
 
 from collections.abc import Callable, Collection
@@ -38,7 +38,7 @@ def remove(
 
     `routers` are configured here, `in_use` the indexes of virtual MACs that this `vrrp` uses.
     """
-    # Before the addresses: the kernel would remove routes with them that name them as their source.
+    # Before the addresses: with an address the kernel removes routes that have it as their source.
     places = {place(routed) for each in routers for routed in each.routed}
     for routed in reversed(routing.leftovers()):
         if not alone and place(routed) not in places:
@@ -60,9 +60,9 @@ def remove(
 
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
-    """Remove everything where no `vrrp` is to run; nothing is removed while one runs.
+    """Remove everything if no `vrrp` is meant to run; while one runs, remove nothing.
 
-    Return whether something stays, because we are not permitted to remove it.
+    Return whether something stays for lack of permission.
     """
     try:
         claim = NamespaceClaim(CLAIM)
@@ -107,7 +107,7 @@ def _remove_macs(requests: Requests, in_use: Collection[int], log: FilteringBoun
 
 
 def _refusal(remove: Callable[[], object]) -> str | None:
-    """Remove one thing; return why it stays, None where it is gone."""
+    """Remove one thing; return why it stays, or None if it is gone."""
     try:
         remove()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether this machine's kernel and interfaces can have flowtables (nf_flow_table), found out by a trial."""
+"""Whether this machine's kernel and interfaces support flowtables (nf_flow_table), determined by a trial."""
 
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ def objections(
     *,
     connect: Callable[[], Nftables] = Nftables,
 ) -> Iterator[str]:
-    """Yield why there cannot be such flowtables here; nothing is changed.
+    """Yield why such flowtables are impossible here; changes nothing.
 
-    Who may not ask (CAP_NET_ADMIN), or has no nftables at all, is told so elsewhere.
+    A lack of CAP_NET_ADMIN or of nftables is reported elsewhere.
     """
     if kind is Flowtable.NONE:
         return

@@ -14,9 +14,9 @@ _KEYS: Final = {Family.IPV4: "net.ipv4.ip_forward", Family.IPV6: "net.ipv6.conf.
 
 
 def objections(families: Iterable[Family], *, settings: Path = _SETTINGS) -> Iterator[str]:
-    """Yield why the kernel cannot forward packets of these versions of IP: without nftables, or not told to.
+    """Yield why the kernel cannot forward packets of these IP versions: no nftables, or forwarding is off.
 
-    Interfaces may forward though `all` does not: each has a setting of its own, and decides for itself.
+    Interfaces may forward although `all` does not: the setting of each interface decides.
     """
     if why := unusable():
         yield f"nftables cannot be used here: {why}"

@@ -1,12 +1,12 @@
-"""nftables: scripts of nft(8) in, objects out; what is given at once is done at once, or not at all.
+"""nftables: scripts of nft(8) in, objects out; each script is one transaction.
 
-It is the library behind nft(8), in this process: a transaction takes a few hundred microseconds, where a
-process of its own takes ten times that, and a table can belong to us. Such a table the kernel removes as soon
-as our socket is closed, by a kill too, and nobody else can change it, not even by `nft flush ruleset`
+It is the library behind nft(8), in this process: a transaction takes a few hundred microseconds, a tenth of
+the time of a separate process, and we can own tables. The kernel removes an owned table as soon as our socket
+is closed, even by a kill, and no other process can change it, not even with `nft flush ruleset`
 (NFT_TABLE_F_OWNER of linux/netfilter/nf_tables.h; Linux 5.12).
 
-A call waits for the kernel, which does one transaction at a time in each network. A call that hangs stops the
-heartbeat of the program, which is ended then: so does its rules' time.
+A call waits for the kernel, which processes one transaction at a time per network namespace. A call that
+hangs stops the heartbeat of the program, which is then killed, and its rules are removed with it.
 """
 
 import ctypes
@@ -24,15 +24,15 @@ _BEFORE_REASON: Final = "Error: "
 
 
 class NftablesError(Exception):
-    """A transaction was refused, and nothing of it done; or nftables cannot be used at all."""
+    """A transaction was refused as a whole; or nftables cannot be used at all."""
 
     def is_because(self, number: int) -> bool:
-        """Say whether the kernel's reason was this error: the library gives its text and no number."""
+        """Return whether the kernel's reason was this error: the library reports its text, not its number."""
         return os.strerror(number) in str(self)
 
 
 class Nftables:
-    """One connection to nftables. Making one raises NftablesError where the library is not there."""
+    """One connection to nftables. The constructor raises NftablesError without the library."""
 
     def __init__(self, *, library: str = LIBRARY) -> None:
         self._library = _load(library)
@@ -44,7 +44,7 @@ class Nftables:
         self._library.nft_ctx_buffer_error(self._context)
 
     def run(self, script: str, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
-        """Do a script as one transaction, and return what it lists, `limit` bytes at most.
+        """Run a script as one transaction, and return what it lists, at most `limit` bytes.
 
         Raises NftablesError.
         """
@@ -55,7 +55,7 @@ class Nftables:
             raise NftablesError(f"an answer that is not understood: {error}") from error
 
     def try_script(self, script: str) -> None:
-        """Have the kernel judge a script, and do nothing of it; raises NftablesError with its reason."""
+        """Let the kernel check a script without running it; raises NftablesError with its reason."""
         self._library.nft_ctx_set_dry_run(self._context, True)  # noqa: FBT003  # C has no names for arguments
         try:
             self._run(script)
@@ -63,18 +63,18 @@ class Nftables:
             self._library.nft_ctx_set_dry_run(self._context, False)  # noqa: FBT003  # as above
 
     def own_tables(self, families: Iterable[Family], table: str) -> None:
-        """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError."""
+        """Create tables that we own and that vanish with us; existing ones stay. Raises NftablesError."""
         self._run("\n".join(f"add table {each.value} {table} {{ flags owner; }}" for each in families))
 
     def close(self) -> None:
-        """End the connection; tables of our own vanish."""
+        """Close the connection; owned tables vanish."""
         context, self._context = self._context, None
         if context:
             self._library.nft_ctx_free(context)
 
     def _run(self, script: str) -> bytes:
         failed = self._library.nft_run_cmd_from_buffer(self._context, script.encode())
-        # Both are read each time: the library empties a buffer when it has been read.
+        # Both are read each time: reading empties the library's buffer.
         answer: bytes = self._library.nft_ctx_get_output_buffer(self._context) or b""
         complaint: bytes = self._library.nft_ctx_get_error_buffer(self._context) or b""
         if failed:
@@ -83,7 +83,7 @@ class Nftables:
 
 
 def unusable(*, library: str = LIBRARY) -> str | None:
-    """Return why nftables cannot be used on this machine, None where its library is there."""
+    """Return why nftables cannot be used on this machine, None if its library exists."""
     try:
         _load(library)
     except NftablesError as error:
@@ -92,7 +92,7 @@ def unusable(*, library: str = LIBRARY) -> str | None:
 
 
 def kernel_objection(*, library: str = LIBRARY) -> str | None:
-    """Return why the kernel does not take part, None where it lists its tables; needs CAP_NET_ADMIN."""
+    """Return why the kernel refuses nftables, None if it lists its tables; needs CAP_NET_ADMIN."""
     try:
         connection = Nftables(library=library)
     except NftablesError as error:
@@ -107,7 +107,7 @@ def kernel_objection(*, library: str = LIBRARY) -> str | None:
 
 
 def _reason(complaint: bytes) -> str:
-    """Return the first line of a complaint without the place in the commands, which nobody wrote by hand."""
+    """Return the first line of an error without the position in the generated commands."""
     lines = complaint.decode(errors="replace").strip().splitlines() or ["refused without a reason"]
     return lines[0].partition(_BEFORE_REASON)[2] or lines[0]
 

@@ -1,7 +1,7 @@
-"""A table beside that of others which no flush of somebody else reaches: it belongs to this process.
+"""A table that no other process can flush, because this process owns it.
 
-The kernel removes it with our socket, by a kill too (NFT_TABLE_F_OWNER; Linux 5.12). So it is for what is of
-use only while we run. Where there cannot be one it is tried again after some seconds.
+The kernel removes it with our socket, even by a kill (NFT_TABLE_F_OWNER; Linux 5.12). So it is for rules
+needed only while we run. If it cannot be created, this is tried again after some seconds.
 """
 
 import time
@@ -10,13 +10,13 @@ from typing import Final
 
 from appliance.net.nftables.nftables import Nftables, NftablesError
 
-_AGAIN: Final = 5.0  # seconds until a kernel that has refused is asked again
+_AGAIN: Final = 5.0  # seconds until a retry after a refusal
 
 
 class OwnedTable:
-    """A connection by which scripts write such a table: `add table ip NAME { flags owner; }` is in the first.
+    """A connection for scripts that write such a table: the first has `add table ip NAME { flags owner; }`.
 
-    `refused` is why the kernel has not done the last script, empty where it has.
+    `refused` is why the kernel refused the last script, empty if it did not.
     """
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
@@ -26,7 +26,7 @@ class OwnedTable:
         self._again = float("-inf")
 
     def write(self, script: str) -> bool:
-        """Do a script; return whether that was done."""
+        """Run a script; return whether it succeeded."""
         if time.monotonic() < self._again:
             return False
         try:
@@ -40,11 +40,11 @@ class OwnedTable:
         return True
 
     def put_off(self, reason: str) -> None:
-        """Do nothing more for some seconds."""
+        """Pause for some seconds."""
         self.refused, self._again = reason, time.monotonic() + _AGAIN
 
     def close(self) -> None:
-        """End the connection: the kernel removes the table."""
+        """Close the connection: the kernel removes the table."""
         nftables, self._nftables = self._nftables, None
         if nftables is not None:
             nftables.close()

@@ -1,1 +1,1 @@
-"""What a status is made of, collected from boards, control sockets, supervisord and files."""
+"""The data of a status, collected from boards, control sockets, supervisord and files."""

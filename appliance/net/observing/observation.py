@@ -1,6 +1,6 @@
-"""Collects what there is to a status from one runtime directory, whatever of it there is.
+"""Collects the data of a status from one runtime directory, as far as available.
 
-Every question has a short timeout and all are asked at once, so that a program that hangs costs one wait.
+Every question has a short timeout and all are asked at once, so hanging programs cost one wait in total.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
 
 
 def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
-    """Return all that can be found; what does not answer in `timeout` seconds is left out."""
+    """Return everything available; programs that do not answer in `timeout` seconds are left out."""
     programs: dict[str, Answer] = {}
     supervised: list[tuple[SupervisedProgram, ...] | SupervisordNotAsked | str] = []
 
@@ -89,7 +89,7 @@ def _tracks(snapshot: Snapshot | str) -> bool:
 
 
 def observe_boards(paths: Paths) -> Observations:
-    """Return what the files that programs share tell, without a question to anybody."""
+    """Return the contents of shared files, without asking any program."""
     living, ended = counted_by_workers(paths)
     return Observations(
         snapshot=_snapshot(paths),
@@ -104,10 +104,10 @@ def observe_boards(paths: Paths) -> Observations:
 
 
 def counted_by_workers(paths: Paths) -> tuple[tuple[WorkerBoard, ...], Mapping[str, EndedWorkers]]:
-    """Return the boards of the workers that are alive, and by program the sums of those that have ended.
+    """Return the boards of live workers, and by program the sums of exited ones.
 
-    Each worker is in one of the two. One may end between the looks, so the boards are read first: a board
-    that is gone by then was read already, and the sums say that they hold it.
+    Each worker is in one of the two. One may exit between the reads, so the boards are read first: a board
+    that is gone by then was already read, and the sums show that they include it.
     """
     boards = tuple(_boards(paths.runtime))
     programs = {each.program for each, _ in boards} | set(_with_sums(paths.runtime))
@@ -142,8 +142,8 @@ def _alive(pid: int, control: Path) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's process
-    # The number may belong to another process by now: a socket that refuses has no worker behind it.
+        pass  # another user's process
+    # The number may belong to another process by now: if the socket refuses, there is no worker.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
             probe.connect(str(control))
@@ -159,7 +159,7 @@ def _program_sockets(paths: Paths) -> list[Path]:
 
 
 def _status(program: str, answer: Answer) -> StatusAnswer | None:
-    """Return a status in the type of its program, as far as it has that form."""
+    """Return a status in the type of its program, if valid."""
     if not answer.ok:
         return StatusAnswer()
     own = pkgutil.resolve_name(BY_NAME[program].status) if program in BY_NAME else StatusAnswer
@@ -202,7 +202,7 @@ def _snapshot(paths: Paths) -> Snapshot | str:
 
 
 def _accepted_at(paths: Paths) -> float | None:
-    """Return when the snapshot was accepted, by the file that everybody who may look may read."""
+    """Return when the snapshot was accepted, from the file that all readers may read."""
     for path in (paths.accepted, paths.accepted_for_readers):
         with contextlib.suppress(OSError):
             return path.stat().st_mtime

@@ -1,10 +1,10 @@
-"""Has the two ends of a connection that this machine forwarded speak, so that both learn that it is over.
+"""Makes both ends of a connection that this machine forwarded send, so that both learn that it is over.
 
-A reset needs the sequence number that its receiver expects (RFC 5961 section 3), which only the two know. But
-each of them answers a segment beside its window by one that says what it expects (RFC 9293 section
-3.10.7.4). That answer comes here, where nobody knows the connection any more, and is answered by a reset with
-just that number: by the rule for such packets (core.forwarding.ruleset), or by the kernel where it is for an
-address of this machine's own.
+A reset needs the sequence number that its receiver expects (RFC 5961 section 3), which only the two ends
+have. But each end answers a segment outside its window with one that contains the expected number (RFC 9293
+section 3.10.7.4). That answer comes here, where the connection no longer exists, and gets a reset with
+exactly that number: from the rule for such packets (core.forwarding.ruleset), or from the kernel if it is for
+one of this machine's own addresses.
 """
 
 import socket
@@ -14,7 +14,7 @@ from appliance.wire.tcp_segment import bare_acknowledgement
 
 _HEADER_INCLUDED: Final = 36  # IPV6_HDRINCL of linux/in6.h
 _ANYWHERE: Final = 0x5F3C_1A77
-"""A sequence number: it hardly ever is within a window, and where it is, the acknowledgement of 0 is not."""
+"""A sequence number: it is hardly ever within a window, and if it is, the acknowledgement of 0 is not."""
 
 
 class ChallengeAcks:
@@ -36,11 +36,11 @@ class ChallengeAcks:
             each.close()
 
     def open_for(self, address: str) -> None:
-        """Open the socket for an address, where it is not open; raises OSError: EPERM without CAP_NET_RAW."""
+        """Open the socket for an address if it is not open; raises OSError: EPERM without CAP_NET_RAW."""
         self._socket(address)
 
     def provoke(self, source: tuple[str, int], destination: tuple[str, int]) -> None:
-        """Have `destination` answer `source`, with whom it has a connection; raises OSError."""
+        """Make `destination` answer `source`, with which it has a connection; raises OSError."""
         packet = bare_acknowledgement(*source, *destination, sequence=_ANYWHERE)
         self._socket(destination[0]).sendto(packet, (destination[0], 0))
 

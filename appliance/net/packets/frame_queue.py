@@ -1,7 +1,7 @@
-"""Frames that wait for an interface whose queue is full, and are sent a little later.
+"""Frames that are queued while an interface's queue is full, and sent a little later.
 
-ENOBUFS (the driver's queue is full) and EAGAIN (the socket's buffer is) pass within milliseconds: they are no
-errors, unless they last. How many frames wait, and for how long, is bounded.
+ENOBUFS (the driver's queue is full) and EAGAIN (the socket's buffer is) pass within milliseconds: they are
+errors only if they last. The number of queued frames and their waiting time are limited.
 """
 
 import errno
@@ -11,12 +11,12 @@ from itertools import islice
 from typing import Final, Protocol
 
 MOST: Final = 4096
-"""Most frames that wait; those beyond are dropped."""
+"""Most queued frames; more are dropped."""
 
 PATIENCE: Final = 2.0
 """Seconds after which a frame that still waits is dropped."""
 
-# A batch, then a pause: in between the interface has room for what is more urgent, the advertisements.
+# A batch, then a pause: in between the interface has room for the advertisements, which are more urgent.
 _PAUSE: Final = 0.01
 _BATCH: Final = 32
 _FULL: Final = frozenset({errno.ENOBUFS, errno.EAGAIN})
@@ -31,7 +31,7 @@ class FrameSender(Protocol):
 
 
 class FrameQueue:
-    """Sends frames in order. `deadline` is when to `tick`, monotonic seconds, None while none waits."""
+    """Sends frames in order. `deadline` is when to `tick`, monotonic seconds, None without queued frames."""
 
     def __init__(self, sender: FrameSender) -> None:
         self._sender = sender
@@ -39,16 +39,19 @@ class FrameQueue:
         self.deadline: float | None = None
 
     def put(self, frames: Iterable[bytes], now: float) -> int:
-        """Send these after what still waits; return how many went at once. Raises OSError as `tick` does."""
+        """Send these after the queued ones; return how many were sent at once.
+
+        Raises OSError as `tick` does.
+        """
         until = now + PATIENCE
         self._waiting.extend((each, until) for each in islice(frames, MOST - len(self._waiting)))
         return self._send(MOST, now) if self.deadline is None else 0
 
     def tick(self, now: float) -> int:
-        """Send some of what waits, if there is room; return how many were sent.
+        """Send some of the queued frames, if there is room; return how many were sent.
 
-        Raises OSError when the interface takes none at all; then all that waits is dropped. Raises it as well
-        when some have waited for too long; those that came later stay.
+        Raises OSError if the interface takes none at all; then all queued frames are dropped. Also raises it
+        if some have waited too long; later ones stay.
         """
         return self._send(_BATCH, now)
 
@@ -70,13 +73,13 @@ class FrameQueue:
         return sent
 
     def _drop_expired(self, now: float) -> bool:
-        """Drop frames that have waited for too long; return whether there were any."""
+        """Drop frames that have waited too long; return whether there were any."""
         before = len(self._waiting)
         while self._waiting and now >= self._waiting[0][1]:
             self._waiting.popleft()
         return len(self._waiting) < before
 
     def clear(self) -> None:
-        """Drop all that waits: it is not true any more."""
+        """Drop all queued frames, as they are outdated."""
         self._waiting.clear()
         self.deadline = None

@@ -21,11 +21,11 @@ _AT_ONCE: Final = 256
 
 
 class FrameSocket:
-    """Sends whole frames, and receives those of one EtherType; without one it receives nothing.
+    """Sends whole frames, and receives those of one EtherType; receives nothing without one.
 
-    The kernel drops what `program` does not want (packet_filter). Raises OSError: ENODEV without the
-    interface, EPERM without CAP_NET_RAW. The socket stays with this interface: for one that was deleted and
-    made again under the same name another socket is needed.
+    The kernel drops frames that `program` rejects (packet_filter). Raises OSError: ENODEV without the
+    interface, EPERM without CAP_NET_RAW. The socket stays with this interface: a recreated one of the same
+    name needs a new socket.
     """
 
     def __init__(self, interface: str, *, receive: int = _NOTHING, program: Program = ()) -> None:
@@ -43,7 +43,7 @@ class FrameSocket:
 
     @classmethod
     def claims(cls, interface: str, addresses: Sequence[str]) -> Self:
-        """Return a socket that receives the frames in which others say that they have one of the addresses.
+        """Return a socket that receives frames in which another machine claims one of the addresses.
 
         They are ARP packets, or neighbour advertisements (packet_filter.claims). The addresses are literal,
         at least one, and all of one family.
@@ -52,7 +52,7 @@ class FrameSocket:
         return cls(interface, receive=receive, program=_claims(addresses))
 
     def claim(self, addresses: Sequence[str]) -> None:
-        """Receive what `claims` says for these addresses instead of the former; raises OSError."""
+        """Receive `claims` for these addresses instead of the former ones; raises OSError."""
         packet_filter.attach(self._socket, _claims(addresses))
 
     def __enter__(self) -> Self:
@@ -74,10 +74,10 @@ class FrameSocket:
         self._socket.send(frame)
 
     def receive(self) -> list[bytes]:
-        """Return the frames that others sent, at most a few hundred.
+        """Return the received frames, at most a few hundred.
 
-        An interface that goes down is no error here: links.Links reports it. The kernel gives a packet socket
-        what this machine sends as well (PACKET_OUTGOING); that is left out.
+        An interface that goes down is not an error here: links.Links reports it. A packet socket also
+        receives this machine's own frames (PACKET_OUTGOING); they are left out.
         """
         arrived = []
         with contextlib.suppress(BlockingIOError):

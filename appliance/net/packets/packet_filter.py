@@ -1,7 +1,7 @@
-"""Classic BPF programs (socket(7), SO_ATTACH_FILTER): the kernel drops packets that a socket does not want.
+"""Classic BPF programs (socket(7), SO_ATTACH_FILTER): the kernel drops packets that a socket does not need.
 
-So this process is not woken by other people's ARP, of which a large network has hundreds a second. A program
-is a list of instructions: load bytes of the packet, compare and jump forwards, return how many bytes to keep.
+So this process is not woken by unrelated ARP, of which a large network has hundreds a second. A program is a
+list of instructions: load bytes of the packet, compare and jump forwards, return how many bytes to keep.
 """
 
 import ctypes
@@ -46,8 +46,8 @@ _REFUSE: Final[Instruction] = (_RETURN, 0, 0, 0)
 def router_id(number: int, *, family: int) -> Program:
     """Return the program for a raw socket that keeps only the advertisements of one virtual router.
 
-    A raw IPv4 socket gets its packets with the IP header (raw(7)), which may have options, so its length has
-    to be loaded; a raw IPv6 one without.
+    A raw IPv4 socket gets its packets with the IP header (raw(7)), which may have options, so its length must
+    be loaded; a raw IPv6 one without.
     """
     load: Program = ((_LOAD_BYTE, 0, 0, _ROUTER_ID_AT),)
     if family == socket.AF_INET:
@@ -56,7 +56,7 @@ def router_id(number: int, *, family: int) -> Program:
 
 
 def claims(addresses: Iterable[str], *, family: int) -> Program:
-    """Return the program for a packet socket that keeps frames in which somebody has one of the addresses.
+    """Return the program for a packet socket that keeps frames that claim one of the addresses.
 
     For IPv4 those are ARP packets with it as the sender, on a socket that gets ARP only. For IPv6 they are
     neighbour advertisements whose target ends with the same four bytes: a register of classic BPF has no
@@ -74,12 +74,12 @@ def claims(addresses: Iterable[str], *, family: int) -> Program:
 
 
 def attach(receiver: socket.socket, program: Program) -> None:
-    """Filter what a socket receives from now on; raises OSError when the kernel refuses the program."""
+    """Filter what a socket receives from now on; raises OSError if the kernel refuses the program."""
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     held = ctypes.create_string_buffer(code)
     receiver.setsockopt(socket.SOL_SOCKET, _ATTACH, struct.pack("HP", len(program), ctypes.addressof(held)))
 
 
 def _accept(value: int) -> tuple[Instruction, Instruction]:
-    """Return instructions that keep the packet if this value was loaded, and go on if not."""
+    """Return instructions that keep the packet if this value was loaded, and continue if not."""
     return (_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _WHOLE)

@@ -1,7 +1,7 @@
-"""The UDP sockets of reports between nodes: one that receives for each family, and one for each that is sent.
+"""The UDP sockets of reports between nodes: one receiver per family, and one sender per report.
 
-A report that has crossed a router is none: its hop limit is not 255 any more (RFC 5082). What comes is told
-with the index of the interface that it came by.
+A report that crossed a router is invalid: its hop limit is no longer 255 (RFC 5082). Received reports have
+the index of their interface.
 """
 
 import contextlib
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 GROUPS: Final = {4: "224.0.0.18", 6: "ff02::12"}
-"""VRRP's multicast groups (RFC 9568 section 5.1), which switches that look at IGMP let through."""
+"""VRRP's multicast groups (RFC 9568 section 5.1), which switches with IGMP snooping forward."""
 
 HOP_LIMIT: Final = 255
 
-_MOST: Final = 2048  # bytes: more than a report has, so that a longer one is seen to be none
+_MOST: Final = 2048  # bytes: more than a report has, to detect anything longer
 _BUDGET: Final = 64  # datagrams of one turn
 _FAMILIES: Final = {4: socket.AF_INET, 6: socket.AF_INET6}
 _WORD: Final = struct.Struct("=i")
@@ -32,7 +32,7 @@ _SPACE: Final = socket.CMSG_SPACE(_INFO_6.size) + socket.CMSG_SPACE(_WORD.size)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Datagram:
-    """One datagram: from which address, by which interface, and with which hop limit."""
+    """One datagram, with its source address, interface and hop limit."""
 
     data: bytes
     source: str
@@ -41,7 +41,7 @@ class Datagram:
 
 
 class ReportReceiver:
-    """Receives the reports of one family at a port; raises OSError where the port is taken."""
+    """Receives the reports of one family at a port; raises OSError if the port is taken."""
 
     def __init__(self, family: int, port: int) -> None:
         self._family = family
@@ -64,7 +64,7 @@ class ReportReceiver:
         return self._socket.fileno()
 
     def join(self, interface: int) -> None:
-        """Receive what is sent to all on an interface; harmless when repeated. Raises OSError."""
+        """Join the multicast group on an interface; harmless when repeated. Raises OSError."""
         if interface in self._joined:
             return
         group = socket.inet_pton(_FAMILIES[self._family], GROUPS[self._family])
@@ -77,7 +77,7 @@ class ReportReceiver:
         self._joined.add(interface)
 
     def receive(self) -> Iterator[Datagram]:
-        """Yield what has come, a bounded number in one turn."""
+        """Yield received datagrams, a limited number per turn."""
         for _ in range(_BUDGET):
             try:
                 data, extra, _flags, (host, *_) = self._socket.recvmsg(_MOST, _SPACE)
@@ -113,9 +113,9 @@ class ReportReceiver:
 
 
 class ReportSender:
-    """Sends one report to one address, or to all on an interface; `source` is where it comes from.
+    """Sends one report from `source` to one address, or to all on an interface.
 
-    Raises OSError where the address cannot be reached now.
+    Raises OSError if the address is unreachable now.
     """
 
     def __init__(self, family: int, port: int, *, interface: int, peer: str | None) -> None:

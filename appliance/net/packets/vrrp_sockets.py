@@ -1,7 +1,6 @@
-"""Raw sockets that send and receive VRRP on one interface, without ever waiting (raw(7), ip(7), ipv6(7)).
+"""Non-blocking raw sockets that send and receive VRRP on one interface (raw(7), ip(7), ipv6(7)).
 
-A socket stays with its interface: for one that was deleted and made again under the same name a new socket is
-needed.
+A socket stays with its interface: a recreated one of the same name needs a new socket.
 """
 
 import contextlib
@@ -25,10 +24,10 @@ _CONTROL_TRAFFIC: Final = 0xC0  # DSCP CS6, network control (RFC 4594 section 3.
 _RECEIVE_BUFFER: Final = 1 << 20
 _PACKET: Final = 65536
 _AT_ONCE: Final = 256
-_DRAINED: Final = 16  # times as many
+_DRAINED: Final = 16  # multiple
 _ANCILLARY: Final = 128
 
-# What the socket module does not name (linux/in.h, linux/in6.h).
+# Missing in the socket module (linux/in.h, linux/in6.h).
 _IP_PKTINFO: Final = 8
 _IP_TRANSPARENT: Final = 19
 _IP_MULTICAST_ALL: Final = 49
@@ -91,7 +90,7 @@ class VrrpSocket:
         return self._socket.fileno()
 
     def send(self, payload: bytes, destination: str) -> None:
-        """Send one packet with TTL 255, also from a source that the interface has lost meanwhile.
+        """Send one packet with TTL 255, even from a source that the interface has lost.
 
         Raises OSError: ENETDOWN, ENODEV or ENETUNREACH while the interface is away, EPERM for a packet
         filter's veto, BlockingIOError or ENOBUFS for a full queue.
@@ -123,7 +122,7 @@ class VrrpSocket:
         if group is not None:
             self._join(group)
         # Between socket(2) and SO_BINDTODEVICE packets of all interfaces may have arrived. The number of
-        # reads is bounded, because a flood would keep this going for ever.
+        # reads is limited, because in a flood this would never end.
         for _ in range(_DRAINED):
             if not self.receive():
                 break
@@ -151,7 +150,7 @@ class VrrpSocket:
 
 
 def _source(family: int, source: str, index: int) -> Ancillary:
-    """Return the ancillary data that gives a packet its interface and source, bound or not."""
+    """Return the ancillary data that sets a packet's interface and source, bound or not."""
     packed = literal.packed(source)
     if family == socket.AF_INET:
         return ((socket.IPPROTO_IP, _IP_PKTINFO, struct.pack("=i4s4x", index, packed)),)
@@ -165,9 +164,9 @@ def _set_4(raw: socket.socket) -> None:
         (socket.IP_MULTICAST_LOOP, 0),
         # Otherwise a socket gets packets of every group that any process of this machine has joined (ip(7)).
         (_IP_MULTICAST_ALL, 0),
-        # IP_TRANSPARENT lets us send from an address that the interface has lost: a router whose source
-        # address was removed still has to advertise priority 0. There is no route then either, and for a
-        # socket that is bound to an interface the kernel takes every destination for a neighbour on it.
+        # IP_TRANSPARENT allows sending from an address that the interface has lost: a router whose source
+        # address was removed must still advertise priority 0. There is no route then either, and for a socket
+        # bound to an interface the kernel treats every destination as a neighbour on it.
         (_IP_TRANSPARENT, 1),
         (socket.IP_TOS, _CONTROL_TRAFFIC),
     ):
@@ -181,7 +180,7 @@ def _set_6(raw: socket.socket, index: int) -> None:
         (socket.IPV6_MULTICAST_LOOP, 0),
         (socket.IPV6_MULTICAST_IF, index),
         (socket.IPV6_TCLASS, _CONTROL_TRAFFIC),
-        # -1: the kernel leaves the checksum alone. Our encoder has made it already, also over the HMAC
+        # -1: the kernel leaves the checksum alone. Our encoder has already computed it, including the HMAC
         # trailer.
         (socket.IPV6_CHECKSUM, -1),
         (socket.IPV6_RECVHOPLIMIT, 1),

@@ -1,1 +1,1 @@
-"""Users, capabilities, and directories that nobody else may write."""
+"""Users, capabilities, and directories that no other user may write."""

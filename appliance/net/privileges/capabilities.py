@@ -1,14 +1,14 @@
-"""Which program has which capability: each what it uses, its children nothing (capabilities(7)).
+"""Capabilities by program: each has those that it uses, its children none (capabilities(7)).
 
-The whole appliance runs as one user. supervisord has what this user was given (by podman, by systemd's
-AmbientCapabilities, or by `drop_privileges.become`) in its permitted set, without using it, and gives each
-program its share at the exec. That is done with the ambient set, the only one that an ordinary user's exec
-keeps: file capabilities are ignored with no-new-privileges, and make the exec fail where one of them is not
-permitted. A program does not pass its share on to its own children.
+The whole appliance runs as one user. supervisord has the user's capabilities (from podman, systemd's
+AmbientCapabilities, or `drop_privileges.become`) in its permitted set, without using them, and gives each
+program its share at the exec. This uses the ambient set, the only one that an ordinary user's exec keeps:
+file capabilities are ignored with no-new-privileges, and make the exec fail if one of them is not permitted.
+A program does not pass its share on to its own children.
 
-Root has all capabilities after every exec because of its number, until it has renounced that (SECBIT_NOROOT):
-from then on it is an ordinary user who owns root's files. Before that, and for a user who was given nothing,
-the functions here change nothing.
+Root has all capabilities after every exec because of its number, until it gives that up (SECBIT_NOROOT): from
+then on it is an ordinary user who owns root's files. Before that, and for a user without capabilities, the
+functions here change nothing.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ from appliance.net.process.prctl import ProcessOption, prctl
 
 _USED: Final = {each.module: each.capabilities for each in PROGRAMS}
 EVERYTHING: Final = frozenset().union(*_USED.values())
-"""What the programs use, together."""
+"""All capabilities that the programs use."""
 
 OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
-"""What root needs besides: vrrp's tracker runs a script as the `user` that the configuration names."""
+"""Further ones that root needs: vrrp's tracker runs a script as the configured `user`."""
 
 _VERSION_3: Final = 0x20080522  # linux/capability.h
 _AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE of linux/prctl.h
@@ -50,9 +50,9 @@ class _Sets(ctypes.Structure):
 
 
 def used_by(command: Sequence[str]) -> frozenset[Capability]:
-    """Return what a command of `python.command` uses; nothing for a program that is not ours.
+    """Return the capabilities of a command of `python.command`; none for a program that is not ours.
 
-    Nor for one that only looks like it: another interpreter, or other options, may run anything by that name.
+    A similar command has none either: another interpreter, or other options, may run anything by that name.
     """
     if not python.is_own_program(command):
         return frozenset()
@@ -66,9 +66,9 @@ def is_root() -> bool:
 
 
 def renounce() -> None:
-    """As root, have the capabilities that the programs use and no others, for good and over every exec.
+    """As root, keep only the capabilities that the programs use, permanently and across every exec.
 
-    Raises OSError (EPERM) where root may not change that, as in a container without CAP_SETPCAP.
+    Raises OSError (EPERM) if root may not change that, as in a container without CAP_SETPCAP.
     """
     kept = EVERYTHING | OTHER_USERS
     bound(kept)
@@ -77,7 +77,7 @@ def renounce() -> None:
 
 
 def bound(kept: Collection[Capability] = EVERYTHING) -> None:
-    """Take all others out of the bounding set, above which no exec goes, where we may (CAP_SETPCAP)."""
+    """Remove all others from the bounding set, which limits every exec, if permitted (CAP_SETPCAP)."""
     if not _effective() >> Capability.CAP_SETPCAP & 1:
         return
     number = 0
@@ -89,9 +89,9 @@ def bound(kept: Collection[Capability] = EVERYTHING) -> None:
 
 @contextlib.contextmanager
 def in_effect() -> Iterator[None]:
-    """Have all permitted capabilities in effect within the block.
+    """Put all permitted capabilities into effect within the block.
 
-    /proc shows the environment of a process only to those who have all its capabilities in effect
+    /proc shows the environment of a process only to processes with all its capabilities in effect
     (ptrace(2)).
     """
     held = _permitted()
@@ -106,7 +106,7 @@ def in_effect() -> Iterator[None]:
 
 
 def carry() -> None:
-    """Have no capability in effect, and keep all of them for the programs that are started."""
+    """Put all capabilities out of effect, but keep them for programs to be started."""
     if is_root():
         return
     held = _permitted()
@@ -114,7 +114,7 @@ def carry() -> None:
 
 
 def grant(wanted: Collection[Capability]) -> None:
-    """Have these capabilities, as far as they are permitted, and no others, also after the next exec.
+    """Keep only these capabilities, if permitted, also after the next exec.
 
     A capability can be ambient only while it is permitted and inheritable, so the sets are set first.
     """
@@ -133,16 +133,16 @@ def any_held() -> bool:
 
 
 def set_down(capability: Capability) -> None:
-    """Have a capability out of effect until it is `taken_up`; threads that are started later as well."""
+    """Put a capability out of effect until it is `taken_up`, also in threads started later."""
     if not is_root():
         _change_effective(0, 1 << capability)
 
 
 @contextlib.contextmanager
 def taken_up(capability: Capability) -> Iterator[None]:
-    """Have a capability in effect within the block, in this thread alone; where we have it not, do nothing.
+    """Put a capability into effect within the block, only in this thread; without it, do nothing.
 
-    A block may not switch greenlets: the others of this thread would have it too.
+    A block must not switch greenlets: the others of this thread would have it, too.
     """
     bit = 1 << capability
     if is_root() or _effective() & bit or not _permitted() & bit:
@@ -156,9 +156,9 @@ def taken_up(capability: Capability) -> Iterator[None]:
 
 
 def keep_from_children(*, but: Collection[Capability] = ()) -> None:
-    """Keep what we have, and give programs that we start nothing of it, `but` these.
+    """Keep our capabilities, but pass none to programs that we start, except `but`.
 
-    The kernel takes out of the ambient set what is not inheritable any more.
+    The kernel removes from the ambient set what is no longer inheritable.
     """
     held = _permitted()
     passed_on = held & _bits(but)

@@ -1,9 +1,9 @@
 """Becoming an ordinary user after a start as root, with the capabilities that the programs use.
 
-Podman and systemd start an ordinary user with capabilities; Docker and Kubernetes can give them to root only.
-There the image's APPLIANCE_USER says who to become: then every command of a container acts as this user,
-however it was started, and finds what the others have made. On a machine `appliance run` becomes `appliance`,
-where there is such a user; without it root stays root, and is nothing but an owner of files any more.
+Podman and systemd start an ordinary user with capabilities; Docker and Kubernetes can give them only to root.
+There the image's APPLIANCE_USER names the user to become: then every command of a container runs as this
+user, however started, and finds the files of the others. On a machine `appliance run` becomes `appliance`, if
+that user exists; without it root stays root, but only as an owner of files.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ _NOBODY_S: Final = frozenset({"lost+found"})  # of a file system that is a volum
 
 
 class CannotBecomeError(Exception):
-    """There is no such user, or no right to become it."""
+    """The user does not exist, or we may not become it."""
 
 
 def standard_user() -> str:
-    """Return the user that root becomes by default: `appliance` where there is one, else root itself."""
+    """Return the user that root becomes by default: `appliance` if it exists, else root itself."""
     with contextlib.suppress(KeyError):
         return pwd.getpwnam(USER).pw_name
     return ROOT
@@ -45,11 +45,11 @@ def become(
     before: Callable[[int], None] = lambda _: None,
     joined: Callable[[int], Iterable[int]] = lambda _: (),
 ) -> None:
-    """Become this user for good, after giving it the directories `owned`; does nothing for who is not root.
+    """Become this user permanently, after giving it the directories `owned`; does nothing unless root.
 
-    Where the user is root itself, the capabilities that no program needs are given up. `before` is called
-    with the user's number while we are still root, and so is `joined`, which returns groups to be a member
-    of besides the user's own. Raises CannotBecomeError.
+    If the user is root itself, the capabilities that no program needs are dropped. `before` is called with
+    the user's number while we are still root, and so is `joined`, which returns groups to join in addition to
+    the user's own. Raises CannotBecomeError.
     """
     if os.geteuid() != 0:
         return
@@ -60,7 +60,7 @@ def become(
         _renounce()
         return
     for path in owned:
-        with contextlib.suppress(OSError):  # whoever needs it says that it is not writable
+        with contextlib.suppress(OSError):  # its user reports that it is not writable
             _give(path, user)
     before(user.pw_uid)
     further = [*joined(user.pw_uid)]
@@ -83,7 +83,7 @@ def become(
 def gain_nothing() -> None:
     """Let no exec of ours, or of our descendants, add privileges: set-uid programs, file capabilities.
 
-    It is for good and inherited (PR_SET_NO_NEW_PRIVS of prctl(2)).
+    This is permanent and inherited (PR_SET_NO_NEW_PRIVS of prctl(2)).
     """
     prctl(ProcessOption.SET_NO_NEW_PRIVS, 1)
 
@@ -96,7 +96,7 @@ def _join(groups: Iterable[int], further: Iterable[int]) -> None:
 
 
 def _renounce() -> None:
-    with contextlib.suppress(PermissionError):  # a container without CAP_SETPCAP has little to give up
+    with contextlib.suppress(PermissionError):  # a container without CAP_SETPCAP has little to drop
         capabilities.renounce()
 
 
@@ -108,9 +108,9 @@ def _user(name: str) -> pwd.struct_passwd:
 
 
 def _give(path: Path, user: pwd.struct_passwd) -> None:
-    """Give the user a directory that is new or an appliance's, with the files that root has left in it."""
+    """Give the user a directory that is new or an appliance's, with root's files in it."""
     if private_directory.flaw(path, owner=user.pw_uid):
-        return  # somebody else can write there: it will be refused, and root must not change its owner
+        return  # other users can write there: it will be refused, and root must not change its owner
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.stat().st_uid != 0 or not _ours(path):
         return
@@ -126,7 +126,7 @@ def _ours(path: Path) -> bool:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """Yield what root owns there, but no file with a second name (hard link): that may be anywhere."""
+    """Yield root's files there, except those with a second name (hard link): that may be anywhere."""
     for each in path.rglob("*"):
         status = each.lstat()
         if status.st_uid == 0 and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):

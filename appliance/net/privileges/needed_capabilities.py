@@ -1,4 +1,4 @@
-"""Which of the kernel's privileges this process has (capabilities(7))."""
+"""The kernel's privileges of this process (capabilities(7))."""
 
 from pathlib import Path
 from typing import Final
@@ -9,11 +9,11 @@ _STATUS: Final = Path("/proc/thread-self/status")
 
 
 NEEDED: Final = (Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW)
-"""Without these there are no virtual addresses: they change interfaces and open raw sockets."""
+"""Required for virtual addresses: to change interfaces and open raw sockets."""
 
 
 def has(capability: Capability) -> bool:
-    """Return whether a capability is in effect for the thread that calls: capabilities belong to threads."""
+    """Return whether a capability is in effect for the calling thread: capabilities belong to threads."""
     return bool(_effective() >> capability & 1)
 
 

@@ -1,7 +1,7 @@
-"""Who is at the other end of a unix socket, as the kernel says (SO_PEERCRED of unix(7)).
+"""The process at the other end of a unix socket, from the kernel (SO_PEERCRED of unix(7)).
 
-The kernel notes process and user at connect(2), and for the side that listens at listen(2): no peer can claim
-to be somebody else, and a process that has given its socket away meanwhile is still named.
+The kernel records process and user at connect(2), and for the listening side at listen(2): no peer can forge
+them, and a process that has passed its socket on is still named.
 """
 
 import socket
@@ -30,7 +30,7 @@ class PeerCredentials:
 
 
 def peer_credentials(connection: SocketOptions) -> PeerCredentials:
-    """Return who is at the other end; raises OSError."""
+    """Return the process at the other end; raises OSError."""
     pid, user, _ = _UCRED.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     return PeerCredentials(pid=pid, user=user)
 

@@ -1,8 +1,8 @@
-"""Whether a directory is its owner's alone: nobody else can write into it, or put another one in its place.
+"""Whether a directory is private to its owner: no other user can write into it or replace it.
 
-What lies in the runtime and state directories is obeyed (configurations of supervisord among it), so whoever
-can write there runs commands as us. The whole way to the directory counts, as for sshd(8)'s StrictModes:
-who can rename a directory on the way, or owns a symbolic link there, chooses what is at its end.
+Files in the runtime and state directories are trusted (among them configurations of supervisord), so a user
+who can write there can run commands as us. The whole path counts, as for sshd(8)'s StrictModes: a user who
+can rename a directory on it, or owns a symbolic link there, can replace the directory.
 """
 
 import errno
@@ -24,11 +24,11 @@ _ALL: Final = 2**32 - 1
 
 
 def flaw(path: Path, *, owner: int) -> str | None:
-    """Return how somebody who is neither root nor the user `owner` can write there, None where nobody can.
+    """Return how a user other than root and `owner` can write there, None if none can.
 
-    A path that does not exist yet is judged by the directory in which it would be made. A volume of a
+    A path that does not exist yet is judged by the directory in which it would be created. A volume of a
     container (a mount that root owns and everybody may write to, as Kubernetes makes an emptyDir) is
-    accepted: only the containers that it was given to can reach it. Raises OSError.
+    accepted: only the containers that have it can reach it. Raises OSError.
     """
     trusted = {0, owner} | _unmapped()
     whole = path.absolute()
@@ -44,7 +44,7 @@ def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool)
         return f"{place} belongs to user {user_name(status.st_uid) or status.st_uid}"
     if stat.S_ISLNK(status.st_mode) or not _open_to_others(status):
         return None
-    # A sticky directory keeps what is in it from others (/tmp), but not others from adding to it.
+    # A sticky directory (/tmp) protects its entries from others, but others can add entries.
     if not last and (status.st_mode & stat.S_ISVTX or _harmless_group(status)):
         return None
     return f"{place} is writable by others (mode {stat.S_IMODE(status.st_mode):04o})"
@@ -53,7 +53,7 @@ def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool)
 def _way(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
     """Yield every directory and symbolic link from the root to the end of the path; True with the end.
 
-    Links are followed here and not by the kernel, as each one's owner could point it elsewhere.
+    Links are followed here rather than by the kernel, as a link's owner could point it elsewhere.
     """
     pending, reached, links = list(reversed(path.parts[1:])), Path("/"), 0
     yield reached, reached.lstat(), not pending
@@ -81,7 +81,7 @@ def _open_to_others(status: os.stat_result) -> bool:
 
 
 def _harmless_group(status: os.stat_result) -> bool:
-    """Return whether only a group may write that is root's, or has no member but the owner (user groups)."""
+    """Return whether only a group may write that is root's or has only the owner (user groups)."""
     if status.st_mode & stat.S_IWOTH:
         return False
     if status.st_gid == 0:
@@ -100,7 +100,7 @@ def _is_volume(place: Path, status: os.stat_result) -> bool:
 def _unmapped() -> set[int]:
     """Return the number shown for users outside of our user namespace, the machine's root among them.
 
-    The kernel shows all of them as one, overflowuid (user_namespaces(7)).
+    The kernel shows all of them as overflowuid (user_namespaces(7)).
     """
     try:
         ranges = [[int(word) for word in line.split()] for line in _UID_MAP.read_text().splitlines()]

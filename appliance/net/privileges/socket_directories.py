@@ -1,7 +1,7 @@
-"""Directories of other users in which a socket of ours is to be, such as /run/haproxy of the user `haproxy`.
+"""Other users' directories for our sockets, such as /run/haproxy of the user `haproxy`.
 
-Root writes everywhere, until it has given its privileges up. So before that it joins the group of such a
-directory, where that group may write; and where it may not, whose the directory is has to be said.
+Root can write everywhere until it drops its privileges. So before that it joins the group of such a directory
+if the group may write; if it may not, the error names the directory's owner.
 """
 
 import grp
@@ -19,15 +19,15 @@ _GROUP_WRITES: Final = stat.S_IWGRP | stat.S_IXGRP
 
 
 def groups_to_join(sockets: Iterable[Path], user: int) -> frozenset[int]:
-    """Return the groups by which a user could make these sockets, who may not do so as the owner; as root.
+    """Return the groups that would let a user create these sockets, unless it is the owner; as root.
 
-    Not root's group, nor one of a directory that somebody else than root could put there: it might be any.
+    Never root's group, nor that of a directory that another user could have put there: it might be any.
     """
     return frozenset(_groups(sockets, user))
 
 
 def objection(directory: Path) -> str | None:
-    """Return why we may not write into a directory and what helps, None where that is not the trouble."""
+    """Return why we may not write into a directory and the remedy, None if that is not the problem."""
     try:
         found = directory.stat()
     except OSError:
@@ -61,7 +61,7 @@ def _groups(sockets: Iterable[Path], user: int) -> Iterator[int]:
 
 
 def _is_opened(found: os.stat_result) -> bool:
-    """Return whether the group of a directory may make files there."""
+    """Return whether the group of a directory may create files there."""
     return found.st_mode & _GROUP_WRITES == _GROUP_WRITES
 
 

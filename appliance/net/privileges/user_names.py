@@ -1,4 +1,4 @@
-"""Names of users by their numbers."""
+"""User names by number."""
 
 import pwd
 

@@ -1,1 +1,1 @@
-"""Health checks of servers: one question to one server, and where its name leads."""
+"""Health checks of servers: one check of one server, and the resolution of its name."""

@@ -1,12 +1,11 @@
-"""What a check reads of a server's HTTP answer, and what it thinks of it.
+"""A server's HTTP answer to a check: how much is read, and the result.
 
-The order is that of HAProxy's rules `http-check expect status` and `http-check expect string`: a status that
-is not expected is L7STS, whatever the body says; a body without the text is L7RSP (configuration.txt,
-http-check expect, error-status). The text counts as soon as it has come, even if the rest of the body never
-does.
+The order is that of HAProxy's rules `http-check expect status` and `http-check expect string`: an unexpected
+status is L7STS, whatever the body; a body without the text is L7RSP (configuration.txt, http-check expect,
+error-status). The text counts as soon as it arrives, even if the rest of the body never does.
 
-Where the check keeps its connection (`reuse`), the answer is read no further either: what of it is still to
-come is looked at when the next check begins.
+This also holds if the check keeps its connection (`reuse`): the next check reads the rest of the answer when
+it begins.
 """
 
 from contextlib import suppress
@@ -21,25 +20,25 @@ from appliance.wire.http.http_response import ResponseError, StatusLine
 from appliance.wire.http.response_body import ResponseBody
 
 Judgement = tuple[CheckResult, int, str]
-"""The result, the status, and in words what the server said or what is missing."""
+"""The result, the status, and a text: what the server answered or what is missing."""
 
 
 def judged_answer(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
-    """Read the answer and return what it means to the check; raises ResponseError, FloodError and OSError.
+    """Read the answer and return the check's result; raises ResponseError, FloodError and OSError.
 
-    `answer` is a new one, which gets what is read of the body.
+    `answer` is a new one, to which the body is added.
     """
     if check.expect_body is None:
         line, received = status_line(stream)
         if check.reuse:
-            with suppress(ResponseError):  # what is wrong with the body matters to the next check
+            with suppress(ResponseError):  # an error in the body matters to the next check
                 answer.feed(received)
         return _with_failed_checks(_by_status(line, check), received, check)
     return _by_body(stream, check, answer, wanted=check.expect_body)
 
 
 def _with_failed_checks(judgement: Judgement, received: bytes, check: Check) -> Judgement:
-    """Add which of a server's own checks failed, where its bad answer says so; nothing is read for that."""
+    """Add which of a server's own checks failed, if its bad answer names them; reads nothing more."""
     result, status, reason = judgement
     names = failed_checks(received, check.method) if result is CheckResult.L7STS else ()
     return (result, status, f"{', '.join(names)} failed: {reason}") if names else judgement
@@ -67,7 +66,7 @@ def _by_body(stream: Stream, check: Check, answer: ResponseBody, *, wanted: str)
 
 
 def status_line(stream: Stream) -> tuple[StatusLine, bytes]:
-    """Read up to the status line; return it, and all that came until then.
+    """Read up to the status line; return it, and all bytes until then.
 
     Raises ResponseError, FloodError and OSError.
     """

@@ -1,8 +1,8 @@
-"""The socket on which workers tell `health` which servers clients could not connect to.
+"""The socket on which workers report to `health` the servers that clients could not connect to.
 
 When a server dies, all clients of all workers notice at once, and each failed connect may be a datagram. So
-only so many are read at a time, which leaves the loop to the checks; what does not fit into the socket's
-queue stays with the workers, which send it later. A socket that somebody removed is made again.
+the number read at a time is limited, which leaves the loop to the checks; workers keep what does not fit into
+the socket's queue, and send it later. A removed socket is created again.
 """
 
 import contextlib
@@ -17,20 +17,20 @@ from gevent import socket
 from appliance.wire.lines.connect_failure import SIZE_LIMIT, ConnectFailure, ConnectFailureError, decode
 
 _BURST: Final = 64
-"""Datagrams that are read in a row."""
+"""Datagrams read in a row."""
 
 _PAUSE: Final = 0.01
-"""Seconds between two bursts: 6,400 datagrams a second at the most."""
+"""Seconds between two bursts: at most 6,400 datagrams a second."""
 
 _LOOK: Final = 1.0
-"""Seconds after which it is looked whether the socket's name is still there."""
+"""Seconds between two checks that the socket's name still exists."""
 
 
 class ConnectFailureSocket:
     """The socket at `path`, of mode 0600, kept in place until `close`.
 
-    `on_failure` is called with every datagram of a worker. `on_trouble` is called once with the reason when
-    the socket cannot be made, and with "" when it is there again.
+    `on_failure` is called with every datagram of a worker. `on_trouble` is called once with the reason if the
+    socket cannot be created, and with "" once it exists again.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ConnectFailureSocket:
         self._loop = gevent.spawn(self._read_always)
 
     def close(self) -> None:
-        """Read nothing any more, and remove the socket."""
+        """Stop reading, and remove the socket."""
         self._loop.kill()
         if self._is_ours():
             self._path.unlink(missing_ok=True)
@@ -62,10 +62,9 @@ class ConnectFailureSocket:
     def _read_burst(self, bound: socket.socket) -> None:
         with contextlib.suppress(TimeoutError):
             for _ in range(_BURST):
-                # The kernel cuts off what is longer than the buffer: one byte more shows that a datagram is
-                # too long.
+                # The kernel truncates to the buffer: one extra byte shows that a datagram is too long.
                 datagram = bound.recv(SIZE_LIMIT + 1)
-                with contextlib.suppress(ConnectFailureError):  # no worker sends such: it is passed over
+                with contextlib.suppress(ConnectFailureError):  # no worker sends such: ignored
                     self._on_failure(decode(datagram))
             gevent.sleep(_PAUSE)
 
@@ -80,10 +79,10 @@ class ConnectFailureSocket:
             self._report(error.strerror or str(error))
 
     def _bound(self) -> socket.socket:
-        """Return a bound socket, in the place of one that a dead program has left.
+        """Return a bound socket, in place of one left by a dead program.
 
-        It is bound under another name and renamed: bind() fails where a name is taken (unix(7)), and workers
-        that send meanwhile find the old socket or the new one, but never a gap.
+        It is bound under another name and renamed: bind() fails if a name is taken (unix(7)), and workers
+        that send meanwhile find the old socket or the new one, never none.
         """
         scratch = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

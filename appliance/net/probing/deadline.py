@@ -1,8 +1,8 @@
-"""The time of one check: one moment by which all of it has to be over, and an earlier one for its connect.
+"""The time limits of one check: a deadline for all of it, and an earlier one for its connect.
 
-These are HAProxy's `timeout check` and `timeout connect`. A check blocks its greenlet only; when its time is
+These are HAProxy's `timeout check` and `timeout connect`. A check blocks only its greenlet; when its time is
 up, OutOfTime is thrown into that greenlet. A timer fires only when the loop runs, and a reader that always
-has more to read never yields: so reading a peer lets the loop run again and again (`net.probing.peer`).
+has more to read never yields: so reading from a peer regularly lets the loop run (`net.probing.peer`).
 """
 
 import time
@@ -12,17 +12,17 @@ from gevent import getcurrent
 from gevent.hub import get_hub
 
 _STALLED: Final = 0.1
-"""Seconds of delay of a timer from which on the whole process was not running, and not only busy."""
+"""Delay of a timer, in seconds, from which the process counts as not running, rather than busy."""
 
 
 class OutOfTime(BaseException):
-    """Thrown into the greenlet of a check whose time is up; no `except Exception` on the way may keep it."""
+    """Thrown into the greenlet of a check whose time is up; `except Exception` does not catch it."""
 
 
 class Deadline:
-    """The time of the check that the current greenlet makes: a context manager.
+    """The time limits of the current greenlet's check: a context manager.
 
-    `connect` is the seconds that may pass until `connected` is called, `whole` those of the whole check.
+    `connect` is the seconds until `connected` must be called, `whole` those of the whole check.
     """
 
     __slots__ = ("_checking", "_due", "_end", "_given", "_timer", "_whole")
@@ -44,23 +44,23 @@ class Deadline:
         self._timer.close()
 
     def connected(self) -> None:
-        """Give the rest of the check all the time that is left.
+        """Give the rest of the check all remaining time.
 
-        The timer is not started anew: when it fires early, `_expire` sees that and waits for the rest.
+        The timer is not restarted: if it fires early, `_expire` waits for the rest.
         """
         self._due = self._end
 
     def connecting(self, seconds: float) -> None:
-        """Give a connect so many seconds, of what is left of the check: `connected` was called before."""
+        """Limit another connect to these seconds of the remaining time: `connected` was called before."""
         now = time.monotonic()
         self._due = min(now + seconds, self._end)
         self._again(max(self._due - now, 0.0))
 
     def _expire(self) -> None:
-        """End the check, unless it is this process that was not running when the time was up.
+        """End the check, unless this process was not running when the time was up.
 
-        The answer may have come meanwhile: a machine that was busy must not take servers down. The time that
-        was lost is given back once, and at most the whole time again, so that the check does end.
+        The answer may have come meanwhile: a busy machine must not take servers down. The lost time is given
+        back once, at most the whole time again, so that the check ends.
         """
         now = time.monotonic()
         late = now - self._due

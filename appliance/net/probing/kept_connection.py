@@ -1,22 +1,21 @@
-"""A connection on which a server has answered a check, kept for the next ones (`check: {reuse: true}`).
+"""A connection on which a server answered a check, kept for the next ones (`check: {reuse: true}`).
 
-What a kept connection cannot see, and a new one does:
+A kept connection does not detect what a new one does:
 
-- that the server's listener is closed, or its queue of connections full, or that it has no descriptor left:
-  connections that are there go on;
-- that a packet filter or a route lets nobody new in;
-- that the certificate has expired or was replaced, or that the file of CA certificates was;
-- that another process, or after a failover another machine, has the address: this one may still be answered
-  by the former.
+- that the server's listener is closed, its accept queue full, or its descriptors used up: existing
+  connections continue;
+- that a packet filter or a route blocks new connections;
+- that the certificate has expired or was replaced, or that the CA file was replaced;
+- that another process, or after a failover another machine, has the address: the former one may still answer.
 
-So a connection is kept for REUSE_CHECKS checks and REUSE_SECONDS at the most, and never after a check that
-has failed: those are the bounds of how much later than without `reuse` such a server is found. A client that
-cannot connect shows it earlier (`error_limit`): the check that it leads to makes a new connection.
+So a connection is kept for at most REUSE_CHECKS checks and REUSE_SECONDS, and never after a failed check:
+these limit how much later than without `reuse` such a server is detected. A client that cannot connect
+reveals it earlier (`error_limit`): the check that follows opens a new connection.
 
-The other way round, a kept connection takes no server down. Whatever fails on it (closed meanwhile, forgotten
-by a packet filter, a bad answer of a process that is about to end) is asked again on a new connection in what
-is left of the check's time, and that is what counts. The one exception is a server whose kernel acknowledges
-the question, and which then says nothing for the whole of that time.
+Conversely, a kept connection takes no server down. After any failure on it (closed meanwhile, forgotten by a
+packet filter, a bad answer of a process about to exit) the request is repeated on a new connection in the
+rest of the check's time, and that result counts. The one exception is a server whose kernel acknowledges the
+request, and which then sends nothing for all of that time.
 """
 
 import socket
@@ -30,16 +29,16 @@ from appliance.wire.http.http_response import ResponseError
 from appliance.wire.http.response_body import ResponseBody
 
 _TO_ACKNOWLEDGE: Final = 0.25
-"""Part of the time for connecting in which a server's kernel has to acknowledge a question."""
+"""Part of the connect time-out within which a server's kernel must acknowledge a request."""
 
 
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Connection:
-    """A connection to a server that is asked by HTTP; `made_at` is monotonic seconds.
+    """A connection to a server for HTTP checks; `made_at` is monotonic seconds.
 
-    It has one owner, who closes it. That ends it by RST once a question has been judged.
+    Its one owner closes it, by RST once an answer was judged.
     """
 
     def __init__(self, connected: socket.socket, stream: Stream, check: Check, *, made_at: float) -> None:
@@ -51,7 +50,7 @@ class Connection:
         self._answer = ResponseBody(check.method)
 
     def ask(self, request: bytes) -> Judgement:
-        """Ask, and return what the answer means; raises ResponseError, FloodError and OSError."""
+        """Send the request, and return the result; raises ResponseError, FloodError and OSError."""
         self._checks += 1
         self._answer = ResponseBody(self._check.method)
         self._stream.send(request)
@@ -60,9 +59,9 @@ class Connection:
         return judgement
 
     def keep(self) -> None:
-        """Have the kernel give up a question that nobody acknowledges long before the check's time is over.
+        """Make the kernel give up an unacknowledged request long before the check's time is over.
 
-        A packet filter that has forgotten the connection drops its packets without a word (tcp(7),
+        A packet filter that has forgotten the connection drops its packets silently (tcp(7),
         TCP_USER_TIMEOUT).
         """
         seconds = min(self._check.timeout_connect, self._check.timeout) * _TO_ACKNOWLEDGE
@@ -70,9 +69,9 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, option)
 
     def fit(self, now: float) -> bool:
-        """Tell whether the next check may be made here; reads what has come since the last one.
+        """Return whether the next check may use the connection; reads what came since the last one.
 
-        That is the rest of the last answer, and maybe the server's end of the connection.
+        That is the rest of the last answer, and perhaps the server's FIN.
         """
         if self._checks >= REUSE_CHECKS or now - self._made_at >= REUSE_SECONDS:
             return False
@@ -92,5 +91,5 @@ class Connection:
 
 
 def reset_on_close(connection: socket.socket) -> None:
-    """Have a connection end by RST, whoever closes it (SO_LINGER with a time of zero, socket(7))."""
+    """Make any close of a connection an RST (SO_LINGER with a time of zero, socket(7))."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -1,8 +1,8 @@
-"""What a check reads from a server and writes to it, plain or by TLS, and how much of it at the most.
+"""Reads and writes of a check, plain or by TLS, and their limits.
 
-A server that always has more to send would keep the greenlet that reads it busy, and with it every other
-check of this one process. So a reader lets other greenlets run between its reads, and gives up after so many
-bytes. Messages of `notify` go the same way.
+A server that always has more to send would keep the reading greenlet busy, and so block every other check of
+the process. So a reader lets other greenlets run between its reads, and gives up after a number of bytes.
+Messages of `notify` use this, too.
 """
 
 import contextlib
@@ -16,42 +16,42 @@ from gevent.hub import get_hub
 READ: Final = 1  # libev's EV_READ and EV_WRITE, as gevent takes them
 WRITE: Final = 2
 MOST_BYTES: Final = 131_072
-"""Bytes that a check reads at the most: OpenSSL takes certificates of 102,400, and real ones have 5,000."""
+"""Most bytes that a check reads: OpenSSL accepts certificates of 102,400, and real ones have 5,000."""
 
 MOST_READS: Final = 512
-"""Reads of a check at the most: a read of one byte costs as much as one of a full segment."""
+"""Most reads of a check: a read of one byte costs as much as one of a full segment."""
 
 _CHUNK: Final = 4096
 _TURN: Final = 4
-"""Reads after which other greenlets run, even where there is more to read."""
+"""Reads after which other greenlets run, even if there is more to read."""
 
 
 class FloodError(Exception):
-    """The server sends more than a check reads, and still has not answered."""
+    """The server sent more than a check reads, without an answer."""
 
 
 class Stream(Protocol):
-    """Where a request goes and an answer comes from."""
+    """A stream for a request and its answer."""
 
     def send(self, data: bytes) -> None:
         """Write all of the data."""
         ...
 
     def receive(self) -> bytes:
-        """Return the next bytes, none at the end of the stream; raises FloodError."""
+        """Return the next bytes, empty at the end of the stream; raises FloodError."""
         ...
 
     def waiting(self) -> bytes | None:
-        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        """Return bytes already received, empty at the end of the stream, None if there are none."""
         ...
 
     def ask_again(self) -> None:
-        """Give the next check its own share of reads and bytes."""
+        """Reset the limits of reads and bytes for the next check."""
         ...
 
 
 class Plain:
-    """A connected, non-blocking socket. A wait for it has no end of its own: the check's deadline ends it."""
+    """A connected, non-blocking socket. Waits have no time-out: the check's deadline ends them."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -67,14 +67,14 @@ class Plain:
                 wait(self._connection, WRITE)
 
     def receive(self) -> bytes:
-        """Return the next bytes, none at the end of the stream; raises FloodError."""
+        """Return the next bytes, empty at the end of the stream; raises FloodError."""
         self._begin_read()
         data = self._read()
         self._bytes += len(data)
         return data
 
     def waiting(self) -> bytes | None:
-        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        """Return bytes already received, empty at the end of the stream, None if there are none."""
         self._begin_read()
         try:
             data = self._connection.recv(_CHUNK)
@@ -84,7 +84,7 @@ class Plain:
         return data
 
     def ask_again(self) -> None:
-        """Give the next check its own share of reads and bytes."""
+        """Reset the limits of reads and bytes for the next check."""
         self._reads = self._bytes = 0
 
     def _begin_read(self) -> None:
@@ -103,14 +103,14 @@ class Plain:
 
 
 class Tls:
-    """TLS over a plain stream; `name` is the server name to ask for (SNI, RFC 6066 s.3), None for none.
+    """TLS over a plain stream; `name` is the server name to send (SNI, RFC 6066 s.3), None for none.
 
     OpenSSL works on two buffers in memory, and this class moves bytes between them and the stream. So it
-    decides when something is sent: the client's last handshake message waits for the first request and
-    travels in one segment with it.
+    decides when to send: the client's last handshake message waits for the first request and shares a segment
+    with it.
 
-    Sessions are not resumed: OpenSSL needs 0.35 ms less for it, but Python copies the session by writing and
-    parsing it, twice for each connection, which takes 0.5 ms. So every check sees the certificate of today.
+    Sessions are not resumed: that saves OpenSSL 0.35 ms, but Python copies the session by writing and parsing
+    it, twice per connection, which takes 0.5 ms. So every check sees the current certificate.
     """
 
     def __init__(self, plain: Plain, context: ssl.SSLContext, *, name: str | None) -> None:
@@ -119,30 +119,30 @@ class Tls:
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=name)
 
     def handshake(self) -> None:
-        """Make the TLS handshake; raises FloodError, and ssl.SSLError where it fails."""
+        """Perform the TLS handshake; raises FloodError, and ssl.SSLError if it fails."""
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 self._fill()
             except ssl.SSLError:
-                # OpenSSL has written an alert: sent, it tells the server's log why the check was broken off.
+                # OpenSSL has written an alert: sent, it shows in the server's log why the check was aborted.
                 self._flush()
                 raise
             else:
                 return
 
     def finish(self) -> None:
-        """End the TLS connection in order: what is left of the handshake, and close_notify (RFC 8446 s.6.1).
+        """End the TLS connection properly: with the rest of the handshake, and close_notify (RFC 8446 s.6.1).
 
-        The server's own close_notify is not waited for.
+        Does not wait for the server's close_notify.
         """
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.unwrap()
         self._flush()
 
     def finish_both(self) -> None:
-        """End the TLS connection in order, and wait until the server has; raises FloodError, and OSError."""
+        """End the TLS connection properly, and wait until the server does; raises FloodError and OSError."""
         while True:
             try:
                 self._tls.unwrap()
@@ -158,7 +158,7 @@ class Tls:
         self._flush()
 
     def receive(self) -> bytes:
-        """Return the next bytes, none at the end of the stream; raises FloodError."""
+        """Return the next bytes, empty at the end of the stream; raises FloodError."""
         while True:
             try:
                 return self._tls.read(_CHUNK)
@@ -168,7 +168,7 @@ class Tls:
                 return b""
 
     def waiting(self) -> bytes | None:
-        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        """Return bytes already received, empty at the end of the stream, None if there are none."""
         while True:
             try:
                 return self._tls.read(_CHUNK)
@@ -181,7 +181,7 @@ class Tls:
             self._take(data)
 
     def ask_again(self) -> None:
-        """Give the next check its own share of reads and bytes."""
+        """Reset the limits of reads and bytes for the next check."""
         self._plain.ask_again()
 
     def _flush(self) -> None:

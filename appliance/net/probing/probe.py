@@ -1,18 +1,18 @@
-"""The health check of one server: connect, maybe a TLS handshake, maybe one HTTP request or a conversation.
+"""The health check of one server: connect, perhaps a TLS handshake, an HTTP request or a conversation.
 
-Source of the words for outcomes: HAProxy's management.txt, `check_status`. A probe blocks its greenlet only,
-and never longer than the check's timeout, whatever the server does. It works on non-blocking sockets of the
-standard library and watchers of gevent's hub, which costs half of what gevent's own sockets cost.
+The names of outcomes are those of HAProxy's management.txt, `check_status`. A probe blocks only its greenlet,
+and never longer than the check's timeout, whatever the server does. It uses non-blocking sockets of the
+standard library and watchers of gevent's hub, at half the cost of gevent's own sockets.
 
 Connections are closed by RST once the answer is known, as HAProxy does (SO_LINGER with a time of zero,
-socket(7)). Whoever closes first by FIN keeps the pair of ports in TIME_WAIT for a minute: a thousand servers
-checked each second would hold all ports of this machine. It is not done where the server may still have to
-read what was sent last: the server's kernel throws away what it has not delivered when a RST comes, and the
-server would log a broken handshake at every check.
+socket(7)). The side that closes first by FIN keeps the pair of ports in TIME_WAIT for a minute: a thousand
+servers checked each second would occupy all ports of this machine. RST is not used if the server may still
+have to read the last bytes: on RST the server's kernel discards undelivered bytes, and the server would log a
+broken handshake at every check.
 
-What the check should ask an OpenShift API server is GET /readyz over HTTPS: it turns to an error as soon as
-the server is told to end, while the server goes on accepting for a minute or so. /healthz and a bare TCP
-connect see only the end of that time, when clients are refused already.
+An OpenShift API server should be checked by GET /readyz over HTTPS: this fails as soon as the server begins
+to shut down, while the server still accepts connections for a minute or so. /healthz and a bare TCP connect
+detect only the end of that time, when clients are already refused.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ _PASSED: Final[Judgement] = (CheckResult.L7OK, 0, "")
 
 
 def talk(stream: Stream, conversation: Conversation) -> Judgement:
-    """Return what the conversation comes to; raises FloodError and OSError."""
+    """Return the outcome of the conversation; raises FloodError and OSError."""
     while True:
         match conversation.move():
             case Say(data):
@@ -54,7 +54,7 @@ def talk(stream: Stream, conversation: Conversation) -> Judgement:
 
 
 def _received(stream: Stream, conversation: Conversation) -> bytes:
-    """Return the next bytes; an error behind an answer is its end, as in HAProxy: often it is a reset."""
+    """Return the next bytes; an error after an answer is its end, as in HAProxy: often it is a reset."""
     try:
         return stream.receive()
     except (OSError, FloodError):
@@ -72,11 +72,11 @@ _SHORTAGES: Final = frozenset(
 
 
 class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not a mistake
-    """This machine could not make the check, for want of a port or memory: the server is not judged."""
+    """This machine could not make the check, for lack of a port or memory: the server is not judged."""
 
 
 class _CheckPhase(Enum):
-    """How far a check has come; its value is the results of a failure and of a time-out there."""
+    """The step of a check; its value is the results of a failure and of a time-out in it."""
 
     CONNECT = (CheckResult.L4CON, CheckResult.L4TOUT)
     HANDSHAKE = (CheckResult.L6RSP, CheckResult.L6TOUT)
@@ -84,9 +84,9 @@ class _CheckPhase(Enum):
 
 
 class Probe:
-    """The check of one server at one literal address; it may be run often, but not twice at a time.
+    """The check of one server at one literal address; may run repeatedly, but not concurrently.
 
-    With `reuse` it holds a connection from one check to the next, until `close`.
+    With `reuse` it keeps a connection between checks, until `close`.
     """
 
     def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
@@ -101,9 +101,9 @@ class Probe:
         self._conversation: Conversation | None = None
 
     def run(self, *, until: float | None = None) -> CheckOutcome:
-        """Make the check and return how it ended; raises ProbeImpossible.
+        """Make the check and return its outcome; raises ProbeImpossible.
 
-        It takes the check's timeout at the most; `until`, in monotonic seconds, may end it earlier.
+        It takes at most the check's timeout; `until`, in monotonic seconds, may end it earlier.
         """
         started = time.monotonic()
         whole = self._check.timeout if until is None else min(self._check.timeout, until - started)
@@ -122,7 +122,7 @@ class Probe:
         return CheckOutcome(result=result, status=status, duration=duration, detail=detail, reused=reused)
 
     def close(self) -> None:
-        """End the connection that is kept, if there is one."""
+        """Close the kept connection, if there is one."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
@@ -131,20 +131,20 @@ class Probe:
         return Deadline(connect=self._check.timeout_connect, whole=whole)
 
     def _unanswered(self, whole: float) -> Judgement:
-        """Return what it means that the time is up: who has said something else has answered all the same."""
+        """Return the result of a time-out: an unexpected answer is an answer nevertheless."""
         conversation = self._conversation
         if conversation is not None and conversation.heard:
             return CheckResult.L7RSP, 0, f"{conversation.lacks} within {round(whole, 2):g} s"
         return self._phase.value[1], 0, self._out_of_time(whole)
 
     def _out_of_time(self, whole: float) -> str:
-        """Say which time was not enough, rounded: `until` leaves a few microseconds less than the timeout."""
+        """Return a text with the exceeded time, rounded: `until` is microseconds short of the timeout."""
         connecting = self._phase is _CheckPhase.CONNECT
         seconds = min(self._check.timeout_connect, whole) if connecting else whole
         return f"no answer within {round(seconds, 2):g} s"
 
     def _ask_again(self, kept: Connection, deadline: Deadline) -> Judgement | None:
-        """Ask on the connection of earlier checks; None where that does not show that the server is fit."""
+        """Send the request on the kept connection; None if that does not show that the server is fit."""
         self._phase = _CheckPhase.ANSWER
         deadline.connected()
         with contextlib.ExitStack() as ending:
@@ -177,7 +177,7 @@ class Probe:
             raise ProbeImpossible(f"no socket: {error.strerror}") from error
 
     def _converse(self, connection: socket.socket, deadline: Deadline) -> tuple[Judgement, Connection | None]:
-        """Connect and do what the type wants; return the connection, too, if more can be asked on it."""
+        """Connect and do the check of the type; also return the connection if it can be reused."""
         kind = self._check.type
         _connect(connection, self._address)
         deadline.connected()
@@ -202,7 +202,7 @@ class Probe:
     def _talk(self, connection: socket.socket, stream: Plain | Tls) -> Judgement:
         self._conversation = conversation = Conversation(self._check.steps)
         judgement = talk(stream, conversation)
-        if not conversation.ends_by_saying:  # a RST would overtake the last word, such as QUIT
+        if not conversation.ends_by_saying:  # a RST would overtake the last bytes, such as QUIT
             reset_on_close(connection)
         return judgement
 
@@ -219,12 +219,12 @@ class Probe:
 
 
 def request(check: Check, address: tuple[str, int]) -> bytes:
-    """Return the HTTP request of a check; `address` is the one that it goes to.
+    """Return the HTTP request of a check; `address` is its destination.
 
     Without `host` it is what OpenShift's HAProxy sends (`httpchk GET /readyz HTTP/1.0`): with HTTP/1.0 the
     server closes the connection itself and never sends chunks. A `host` is for servers that choose a site by
-    its name; HTTP/1.1 is the first that has the field Host (RFC 9112 s.3.2), and Envoy refuses 1.0. With
-    `reuse` it is HTTP/1.1, which keeps connections (s.9.3) and where Host may not be missing.
+    its name; HTTP/1.1 is the first with the field Host (RFC 9112 s.3.2), and Envoy refuses 1.0. With `reuse`
+    it is HTTP/1.1, which keeps connections (s.9.3) and requires Host.
     """
     if check.reuse:
         host = check.host or _host(*address)
@@ -235,15 +235,15 @@ def request(check: Check, address: tuple[str, int]) -> bytes:
 
 
 def _host(address: str, port: int) -> str:
-    """Return a literal address as the field Host has it; a scope means nothing to others (RFC 6874 s.1)."""
+    """Return a literal address for the field Host; a scope means nothing to other machines (RFC 6874 s.1)."""
     return f"[{address.partition('%')[0]}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
     problem = connection.connect_ex(address)
-    # A non-blocking connect(2) answers EINPROGRESS even where the server is on this machine and has accepted
-    # by now. To ask again is cheaper than to wait for the poller: EISCONN says that it has, EALREADY that it
-    # has not yet.
+    # A non-blocking connect(2) returns EINPROGRESS even if the server is on this machine and has already
+    # accepted. A second call is cheaper than waiting for the poller: EISCONN if accepted, EALREADY if not
+    # yet.
     if problem == errno.EINPROGRESS:
         problem = connection.connect_ex(address)
     if problem == errno.EALREADY:

@@ -1,11 +1,11 @@
-"""Servers' names to literal addresses: asked again from time to time, and soon when a server's check fails.
+"""Servers' names resolved to addresses: periodically, and soon after a server's check fails.
 
-The last good address is kept: a name server that is down for a while must not take servers down. A name that
-stands for several addresses gives the same one as long as it is among them, so that a name server that
-rotates its answers (round robin DNS) does not move a server about.
+The last good address is kept: a name server that is down for a while must not take servers down. A name with
+several addresses keeps the same one as long as it is among them, so a name server that rotates its answers
+(round robin DNS) does not move a server.
 
-getaddrinfo(3) blocks its thread, for seconds where a name server does not answer. gevent's resolver calls it
-in a pool of threads, so that only the greenlet that asks waits, and checks go on.
+getaddrinfo(3) blocks its thread, for seconds if a name server does not answer. gevent's resolver calls it in
+a thread pool, so only the calling greenlet waits, and checks continue.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -19,13 +19,13 @@ from gevent.event import Event
 from appliance.wire.literal import is_literal
 
 REFRESH: Final = 30.0
-"""Seconds from one question for a name to the next."""
+"""Seconds between two queries for a name."""
 
 RETRY: Final = 5.0
-"""Seconds to the next question where there was no answer, or where a check of the name's server fails."""
+"""Seconds to the next query if there was no answer, or if a check of the name's server fails."""
 
 Lookup = Callable[[str], list[str]]
-"""Returns the addresses of a name, best first; raises OSError. It may block its greenlet."""
+"""Returns the addresses of a name, best first; raises OSError. May block its greenlet."""
 
 
 def lookup(name: str) -> list[str]:
@@ -35,9 +35,9 @@ def lookup(name: str) -> list[str]:
 
 
 class Resolver:
-    """The names that are wanted, each with a greenlet that asks for its address again and again.
+    """The names to resolve, each with a greenlet that queries its address periodically.
 
-    `on_change` is called with a name and its address whenever that has become another one.
+    `on_change` is called with a name and its address whenever that changes.
     """
 
     def __init__(
@@ -56,10 +56,9 @@ class Resolver:
         self._loops: dict[str, gevent.Greenlet] = {}
 
     def want(self, hosts: Iterable[str], *, known: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Ask for exactly the names among these hosts from now on; literal addresses need no question.
+        """Resolve exactly the names among these hosts from now on; literal addresses need no query.
 
-        `known` are addresses that new names begin with. Such an address holds until an answer comes in which
-        it is missing.
+        `known` are first addresses of new names. Each is used until an answer lacks it.
         """
         wanted = {host for host in hosts if not is_literal(host)}
         for name in self._names.keys() - wanted:
@@ -70,9 +69,9 @@ class Resolver:
             self._loops[name] = gevent.spawn(self._follow, name, self._names[name])
 
     def address(self, host: str, *, timeout: float) -> str:
-        """Return the literal address of a wanted host, "" where it has none.
+        """Return the literal address of a host, "" if it has none.
 
-        Waits for the first answer at most `timeout` seconds, and only where no address is known yet.
+        Waits for the first answer at most `timeout` seconds, and only if no address is known yet.
         """
         name = self._names.get(host)
         if name is None:
@@ -85,22 +84,22 @@ class Resolver:
         return {host: name.address for host, name in self._names.items() if name.address}
 
     def problem(self, host: str) -> str:
-        """Return why the last question for a name had no answer, "" when it had one."""
+        """Return why the last query for a name had no answer, "" if it had one."""
         name = self._names.get(host)
         return name.problem if name else ""
 
     def ask_soon(self, host: str) -> None:
-        """Ask for a name again soon, because its server fails its check: it may have moved."""
+        """Query a name again soon, because its server fails its check: it may have moved."""
         name = self._names.get(host)
         if name:
             name.ask_now.set()
 
     def unresolved(self) -> dict[str, str]:
-        """Return the names whose last question had no answer, with the reasons."""
+        """Return the names whose last query had no answer, with the reasons."""
         return {host: name.problem for host, name in sorted(self._names.items()) if name.problem}
 
     def close(self) -> None:
-        """Ask for no name any more."""
+        """Stop all queries."""
         self.want(())
 
     def _follow(self, host: str, name: "_Name") -> None:

@@ -1,4 +1,4 @@
-"""Checks of one server at the address that its name stands for at the moment."""
+"""Checks of one server at the current address of its name."""
 
 import time
 
@@ -11,7 +11,7 @@ from appliance.net.probing.tls_contexts import TlsContexts
 
 
 class ServerProbe:
-    """The check of one server, at the check's own address and port where it has some (HAProxy's `addr`)."""
+    """The check of one server, at the check's own address and port if it has any (HAProxy's `addr`)."""
 
     def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
         self._check = check
@@ -23,9 +23,9 @@ class ServerProbe:
         self._probe: Probe | None = None
 
     def run(self) -> CheckOutcome:
-        """Make one check and return how it ended; raises ProbeImpossible.
+        """Make one check and return its outcome; raises ProbeImpossible.
 
-        The check's time-out bounds all of it, the wait for a name's first address as well.
+        The check's time-out includes the wait for a name's first address.
         """
         until = time.monotonic() + self._check.timeout
         host = self._resolver.address(self._name, timeout=self._check.timeout)
@@ -38,7 +38,7 @@ class ServerProbe:
         return outcome
 
     def close(self) -> None:
-        """End the connection that is kept between checks, if there is one."""
+        """Close the connection kept between checks, if there is one."""
         if self._probe is not None:
             self._probe.close()
 

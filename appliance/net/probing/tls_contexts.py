@@ -1,12 +1,11 @@
-"""TLS client contexts for health checks: one for each CA file, shared by every server that names it.
+"""TLS client contexts for health checks: one per CA file, shared by every server that uses it.
 
-A context costs a millisecond to make and holds the whole CA bundle in memory. A file that has changed is read
-again, so a renewed CA needs no reload. While a file cannot be used (it is being replaced, or this machine has
-no descriptor left) what was read last goes on being used: that is no reason to take servers down.
+A context takes a millisecond to create and holds the whole CA bundle in memory. A changed file is read again,
+so a renewed CA needs no reload. While a file cannot be used (it is being replaced, or this machine has no
+descriptor left), the last version read stays in use: that is no reason to take servers down.
 
-Without a CA file any certificate will do (HAProxy's `verify none`, which is what OpenShift's HAProxy uses).
-With one, the certificate must be signed by it; where the check names the server (`sni`), it must be for that
-name as well.
+Without a CA file any certificate is accepted (HAProxy's `verify none`, as in OpenShift's HAProxy). With one,
+the certificate must be signed by it; if the check names the server (`sni`), it must also be for that name.
 """
 
 import os
@@ -27,8 +26,8 @@ class AuthorityError(Exception):
 class TlsContexts:
     """Contexts by CA file.
 
-    `on_trouble` is called once with a CA file and the reason when what was read of it last is used on, and
-    with "" for a reason when the file can be used again.
+    `on_trouble` is called once with a CA file and the reason when its last version stays in use, and with ""
+    as the reason when the file can be used again.
     """
 
     def __init__(self, on_trouble: Callable[[str, str], None] | None = None) -> None:
@@ -38,10 +37,10 @@ class TlsContexts:
         self._troubled: set[str] = set()
 
     def context(self, *, verify: str | None, named: bool) -> ssl.SSLContext:
-        """Return the context for a CA file; `verify` None is for any certificate.
+        """Return the context for a CA file; with `verify` None, any certificate is accepted.
 
-        `named` is whether the certificate has to be for the name that the check asks for. Raises
-        AuthorityError where the file could never be used.
+        `named` is whether the certificate must be for the name that the check sends. Raises AuthorityError if
+        the file could never be used.
         """
         if verify is None:
             return self._anything
@@ -57,7 +56,7 @@ class TlsContexts:
         return context
 
     def inspect(self, verify: str) -> None:
-        """Read a CA file as it is now, so that a reload can refuse a bad one; raises AuthorityError."""
+        """Read a CA file, so that a reload can refuse a bad one; raises AuthorityError."""
         _Authority(verify, named=False).refreshed()
 
     def _report(self, verify: str, reason: str) -> None:
@@ -84,7 +83,7 @@ class _Authority:
         self.context: ssl.SSLContext | None = None
 
     def refreshed(self) -> ssl.SSLContext:
-        """Return the context of the file as it is now; raises AuthorityError."""
+        """Return the context of the file's current content; raises AuthorityError."""
         try:
             version = _version(Path(self._path).stat())
             if version != self._version:
@@ -98,7 +97,7 @@ class _Authority:
     def _load(self, version: Version) -> None:
         try:
             self.context = _verifying(self._path, named=self._named)
-        except ssl.SSLError as error:  # no certificate in it: this version need not be read again
+        except ssl.SSLError as error:  # no certificate: do not read this version again
             self._refused = error.strerror or str(error)
         else:
             self._refused = ""
@@ -118,8 +117,8 @@ def _context() -> ssl.SSLContext:
 
 def _client() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # A check makes one handshake. A server of TLS 1.2 may ask for more of them on the same connection
-    # (HelloRequest, RFC 5246 s.7.4.1.1) and have us compute for it again and again.
+    # A check makes one handshake. A TLS 1.2 server may request more on the same connection (HelloRequest, RFC
+    # 5246 s.7.4.1.1), each of which costs processor time.
     context.options |= ssl.OP_NO_RENEGOTIATION
     return context
 

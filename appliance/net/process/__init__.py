@@ -1,1 +1,1 @@
-"""What a process is: its capabilities, its scheduling, its output, its orphans."""
+"""Properties of processes: capabilities, scheduling, output, orphans."""

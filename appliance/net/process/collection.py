@@ -1,4 +1,4 @@
-"""Python's collector of reference cycles, which stands still while much is made that stays."""
+"""Python's garbage collector, paused while many permanent objects are created."""
 
 import gc
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Collect nothing meanwhile: each collection looks through all that was made by then, and finds nothing.
+    """Pause collection: each one would scan all objects created so far, and find nothing.
 
-    Of 40,000 servers that is half of the time that it takes to read them.
+    With 40,000 servers that is half of the time to read them.
     """
     was_on = gc.isenabled()
     gc.disable()

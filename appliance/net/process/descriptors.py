@@ -1,4 +1,4 @@
-"""How many descriptors another process has open, and may have (proc(5): /proc/PID/fd, /proc/PID/limits)."""
+"""The open descriptors of another process, and its limit (proc(5): /proc/PID/fd, /proc/PID/limits)."""
 
 from pathlib import Path
 from typing import Final
@@ -7,10 +7,10 @@ _LIMIT: Final = "Max open files"
 
 
 def open_of(pid: int, *, proc: Path = Path("/proc")) -> tuple[int, int] | None:
-    """Return how many are open and how many may be; None for a process that is gone or somebody else's."""
+    """Return the number of open descriptors and the limit; None if the process is gone or another user's."""
     directory = proc / str(pid) / "fd"
     try:
-        # The size of the directory is their number since Linux 6.2, and 0 before: then they are counted.
+        # Since Linux 6.2 the size of the directory is their number; before it is 0, and they are counted.
         count = directory.stat().st_size or sum(1 for _ in directory.iterdir())
         lines = (proc / str(pid) / "limits").read_text().splitlines()
     except OSError:

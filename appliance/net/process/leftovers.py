@@ -1,7 +1,7 @@
-"""What runs in a runtime directory without a supervisord: found, told to end, and killed.
+"""Processes of a runtime directory without a supervisord: found, terminated, and killed.
 
-A supervisord that was killed leaves its programs, and a master its workers. They are nobody's children that
-we could wait for, so they are looked for in /proc, and on their control sockets.
+A supervisord that was killed leaves its programs, and a master its workers. They are not our children, so
+they are searched in /proc, and on their control sockets.
 """
 
 import os
@@ -26,13 +26,13 @@ _CHILDREN: Final = [each for program in PROGRAMS for each in program.children]
 _OUTLIVING: Final = frozenset(each.module for each in _CHILDREN if each.outlives)
 _MODULES: Final = frozenset(each.module for each in PROGRAMS) | _OUTLIVING
 OF_VRRP: Final = (_VRRP, f"{VRRP}.control")
-"""The program of the virtual IPs by its module, and by its socket where its process cannot be looked at."""
+"""The program of the virtual IPs by its module, and by its socket if its process is not visible."""
 
 _PATIENCE: Final = 0.5  # seconds for a worker to take an order; one that hangs is killed at the deadline
 
 
 class Leftovers:
-    """The programs of one runtime directory that we have not started, or no longer supervise."""
+    """The programs of one runtime directory that we did not start, or no longer supervise."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self._paths = paths
@@ -40,9 +40,9 @@ class Leftovers:
         self._told: set[int | tuple[Path, float]] = set()
 
     def find(self) -> dict[int, str]:
-        """Return the module or socket of every program by process id, those that we started too.
+        """Return the module or socket of every program by process id, including those that we started.
 
-        With our capabilities in effect: /proc shows the environment of a program to those only who have its
+        Our capabilities must be in effect: /proc shows a program's environment only to processes with its
         rights.
         """
         with capabilities.in_effect():
@@ -51,7 +51,7 @@ class Leftovers:
     def end_programs(self, *, spared: Collection[str] = (), but: Collection[int] = ()) -> None:
         """Send TERM to every program but the workers, once: a second TERM makes a master cut connections.
 
-        Those `spared` go on: their successors take over from them. So do the processes `but`: they are ours.
+        The `spared` continue: their successors take over from them. So do the processes `but`: they are ours.
         """
         for pid, name in self.find().items():
             if pid not in self._told and pid not in but and name not in _OUTLIVING and name not in spared:
@@ -64,7 +64,7 @@ class Leftovers:
         return [pid for pid, name in _running(self._paths.runtime).items() if name == _VRRP]
 
     def kill_vrrps(self, *, but: int) -> None:
-        """Kill every `vrrp` of this runtime directory, all `but` one: no lock or socket led to them."""
+        """Kill every `vrrp` of this runtime directory except `but`: no lock or socket led to them."""
         for pid in self.vrrps():
             if pid != but:
                 self._log.warning("leftover-killed", program=_VRRP, pid=pid)
@@ -84,7 +84,7 @@ class Leftovers:
             self._send(name, pid, signal.SIGKILL)
 
     def _send(self, name: str, pid: int, number: signal.Signals) -> None:
-        """Signal a program; log one of another user (root's, of a start before the user was changed)."""
+        """Signal a program; log one of another user (root's, from a start before the user was changed)."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -93,7 +93,7 @@ class Leftovers:
             self._log.error("leftover-of-another-user", program=name, pid=pid, signal=number.name)
 
     def _listening(self) -> dict[int, str]:
-        """Return who listens on the control sockets of programs, also where /proc does not show it."""
+        """Return the processes that listen on control sockets, even if /proc does not show them."""
         sockets = (each for each in self._paths.runtime.glob("*.control") if not each.match("worker-*"))
         found = {listening_process(path): path.name for path in sockets}
         return {pid: name for pid, name in found.items() if pid and pid != os.getpid()}

@@ -1,4 +1,4 @@
-"""What the machine allows this process: open files and processors."""
+"""This process's limits of open files and processors."""
 
 import math
 import os
@@ -18,7 +18,7 @@ def raise_open_files() -> int:
 
 
 def most_open_files() -> int:
-    """Return the hard limit of open files: what a program may have that calls `raise_open_files`."""
+    """Return the hard limit of open files, which applies after `raise_open_files`."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 

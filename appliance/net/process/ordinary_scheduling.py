@@ -1,4 +1,4 @@
-"""What a child of a real-time program gives up: scheduling, blocked signals, safety from the OOM killer."""
+"""The reset of a real-time program's child: scheduling, blocked signals, protection from the OOM killer."""
 
 import contextlib
 import os
@@ -11,15 +11,15 @@ _SCORE: Final = Path("/proc/self/oom_score_adj")
 
 
 def be_ordinary() -> None:
-    """Be scheduled as others are, block no signal, be no safer from the OOM killer; children inherit this.
+    """Use ordinary scheduling, block no signal, drop protection from the OOM killer; children inherit this.
 
-    None of it needs a capability: only the other direction does.
+    Only the other direction needs a capability.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     resource.setrlimit(resource.RLIMIT_RTTIME, (hard, hard))
-    with contextlib.suppress(OSError, ValueError):  # no /proc: nobody has changed it there either
+    with contextlib.suppress(OSError, ValueError):  # without /proc it was not changed either
         if int(_SCORE.read_text()) < 0:
             _SCORE.write_text("0")

@@ -1,4 +1,4 @@
-"""The programs of one runtime directory, as /proc shows them: also those that no socket leads to any more."""
+"""The programs of one runtime directory in /proc, including those without a socket."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import Final
 from appliance.model.paths import RUNTIME_VARIABLE
 
 _MOST_OPTIONS: Final = 4
-"""Options of the interpreter that may stand before `-m`."""
+"""Options of the interpreter that may precede `-m`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class OwnProcess:
 
 
 def own_processes(runtime: Path) -> Iterator[OwnProcess]:
-    """Yield every Python program that was started for this runtime directory, but this one."""
+    """Yield every Python program started for this runtime directory except this one."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # another user's, or gone by now
             found = _read(process)

@@ -1,7 +1,7 @@
-"""The end of processes, ours or anybody's, noticed at once.
+"""The exits of processes, ours or others', noticed at once.
 
-Each process is watched by a pidfd (pidfd_open(2)), which can be read from the moment of its end, and which
-stays with that process even if the kernel gives its number to another one.
+Each process is watched by a pidfd (pidfd_open(2)), which becomes readable at its exit, and which refers to
+that process even if its number is reused.
 """
 
 import os
@@ -12,14 +12,14 @@ from gevent.event import Event
 
 
 class ProcessExits:
-    """Those of the watched processes that live."""
+    """The watched processes that are alive."""
 
     def __init__(self) -> None:
         self._watched: dict[int, _ExitWatcher] = {}
         self._died = Event()
 
     def watch(self, pids: Iterable[int]) -> None:
-        """Watch exactly these, as far as they live; raises OSError where there is no descriptor left."""
+        """Watch exactly these, if alive; raises OSError if no descriptor is left."""
         wanted = frozenset(pids)
         for pid in self._watched.keys() - wanted:
             self._watched.pop(pid).close()
@@ -30,18 +30,18 @@ class ProcessExits:
                 continue
 
     def living(self) -> tuple[int, ...]:
-        """Return the process ids of those that live, in order."""
+        """Return the process ids of the live ones, in order."""
         for pid in [pid for pid, process in self._watched.items() if process.over]:
             self._watched.pop(pid).close()
         return tuple(sorted(self._watched))
 
     def wait(self, seconds: float) -> None:
-        """Return after so many seconds, or as soon as one of them dies."""
+        """Return after this many seconds, or as soon as one of them exits."""
         self._died.wait(seconds)
         self._died.clear()
 
     def close(self) -> None:
-        """Watch nobody any more."""
+        """Stop watching."""
         self.watch(())
 
 

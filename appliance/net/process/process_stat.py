@@ -1,7 +1,7 @@
-"""What /proc/PID/stat says of a process (proc_pid_stat(5)).
+"""Process data from /proc/PID/stat (proc_pid_stat(5)).
 
-The second field is the name of the command in parentheses. It may hold any byte, parentheses and blanks too,
-so the others are counted from the last closing one.
+The second field is the name of the command in parentheses. It may contain any byte, even parentheses and
+blanks, so the others are counted from the last closing one.
 """
 
 import errno
@@ -14,7 +14,7 @@ _PROC: Final = Path("/proc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStat:
-    """Command name, state (`Z` and `X` have ended), parent, and start in the kernel's ticks since boot."""
+    """Command name, state (`Z` and `X`: exited), parent, and start in the kernel's ticks since boot."""
 
     name: bytes
     state: str
@@ -23,7 +23,7 @@ class ProcessStat:
 
 
 def process_stat(pid: int) -> ProcessStat:
-    """Return what the kernel says of a process; raises OSError where there is none."""
+    """Return the kernel's data of a process; raises OSError if it does not exist."""
     before, _, after = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")
     fields = after.split(maxsplit=20)
     try:

@@ -1,9 +1,9 @@
 """Command lines of our own programs: `python -Ps -m MODULE ...`.
 
-With -P the working directory is no place for modules: root may stand in a directory of somebody else's. With
--s neither is the user's own (~/.local): whatever runs as our user can write there, and a program with
-capabilities would import it. These are options and no settings of the environment, because commands of the
-operator (scripts, notify) inherit that, and may well import what lies there.
+With -P no modules are imported from the working directory: root's may belong to another user. With -s none
+are imported from the user's own (~/.local): any process of our user can write there, and a program with
+capabilities would import it. These are options rather than environment variables, because the operator's
+commands (scripts, notify) inherit the environment, and may need such modules.
 """
 
 import os
@@ -17,7 +17,7 @@ SAFE_PATH: Final = "-Ps"
 
 
 NO_USER_SITE: Final = "PYTHONNOUSERSITE"
-"""The variable that is -s for `appliance run` itself, which others start; its programs do not inherit it."""
+"""The variable equivalent to -s, for `appliance run` itself; its programs do not inherit it."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -28,16 +28,15 @@ def command(module: str, *arguments: str) -> list[str]:
 def is_own_program(words: Sequence[str]) -> bool:
     """Return whether a command line runs a module by this interpreter as `command` does.
 
-    The interpreter is compared by its name: beside a link to it somebody could put a pyvenv.cfg, which says
-    where modules are.
+    The interpreter is compared by name: next to a link to it, a pyvenv.cfg could redirect imports.
     """
     return list(words[:3]) == [sys.executable, SAFE_PATH, "-m"]
 
 
 def own_command() -> list[str]:
-    """Return the command that starts `appliance` as this process was started, whatever the directory is.
+    """Return the command that starts `appliance` as this process was started, from any directory.
 
-    Symbolic links are kept: what they lead to is another release after an update.
+    Symbolic links are kept: after an update they lead to another release.
     """
     script = sys.argv[0]
     if Path(script).name == "__main__.py":

@@ -1,7 +1,7 @@
-"""What lets this process run when its time has come, each part as far as it is permitted.
+"""Settings that let this process run on time, each if permitted.
 
-Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and they give
-up the rest themselves (net/process/ordinary_scheduling).
+Its children are ordinary: scheduling is reset on fork, locked memory is not inherited, and they reset the
+rest themselves (net/process/ordinary_scheduling).
 """
 
 import ctypes
@@ -24,13 +24,13 @@ PRIORITY: Final = 50
 """Priority of SCHED_RR (sched(7)): that of the kernel's threaded interrupts, above every ordinary process."""
 
 OOM_SCORE: Final = -900
-"""Nearly last to be killed for memory; never (-1000) would make a leak of ours everybody else's end."""
+"""Nearly last to be killed for memory; with never (-1000), a leak of ours would kill all others."""
 
 REST_WITHIN: Final = 2.0
-"""Seconds without a wait after which real-time scheduling is given up: a bug or a flood keeps us busy."""
+"""Seconds without a wait after which real-time scheduling is dropped: a bug or a flood keeps us busy."""
 
 TRY_AGAIN: Final = 10.0
-"""Seconds after which real-time scheduling is tried again then."""
+"""Seconds until real-time scheduling is then tried again."""
 
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
@@ -40,7 +40,7 @@ _COLLECT_AFTER: Final = (10_000, 50, 100)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Realtime:
-    """What was permitted; `refused` says what was not and why, in words."""
+    """The permitted settings; `refused` lists the others with reasons, as text."""
 
     scheduler: bool
     memory: bool
@@ -49,7 +49,7 @@ class Realtime:
 
 
 def apply() -> Realtime:
-    """Be scheduled in real time, lock the memory, be spared by the OOM killer; called once, at the start."""
+    """Get real-time scheduling, lock the memory, get OOM protection; called once, at the start."""
     refused: list[str] = []
     _be_punctual()
     applied = Realtime(
@@ -63,10 +63,10 @@ def apply() -> Realtime:
 
 
 def settle() -> None:
-    """Collect garbage now, and never look again at what is left; called after the start and after a reload.
+    """Collect garbage now, and freeze the remaining objects; called after the start and after a reload.
 
-    A full collection takes milliseconds, in which no advertisement is sent. What is frozen is not looked at
-    by later ones, which then have little to do.
+    A full collection takes milliseconds, in which no advertisement is sent. Later ones skip frozen objects,
+    and so are short.
     """
     gc.collect()
     gc.freeze()
@@ -74,10 +74,10 @@ def settle() -> None:
 
 
 class Punctuality:
-    """Gives real-time scheduling up when this process never waits, and tries it again after TRY_AGAIN.
+    """Drops real-time scheduling if this process never waits, and tries it again after TRY_AGAIN.
 
-    The reason may be a bug, or a flood of packets that ends. `on_change` is called with what holds from then
-    on; `deadline` and `tick` are called by the loop (`net.loop.schedule.Timed`).
+    The reason may be a bug, or a flood of packets that ends. `on_change` is called with the new settings; the
+    loop calls `deadline` and `tick` (`net.loop.schedule.Timed`).
     """
 
     def __init__(self, applied: Realtime, on_change: Callable[[Realtime], None]) -> None:
@@ -123,7 +123,7 @@ def _schedule() -> None:
 
 
 def _give_up(_: int, __: FrameType | None) -> None:
-    """Be ordinary at once, in the handler: a program that never waits would not come to read a note."""
+    """Switch to ordinary scheduling in the handler: a program that never waits would not read a note."""
     os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
 
@@ -144,5 +144,5 @@ def _spare() -> None:
 
 
 def _be_punctual() -> None:
-    """Have timers run out to the nanosecond. Real-time scheduling has no timer slack, ordinary 50 us."""
+    """Make timers exact to the nanosecond. Real-time scheduling has no timer slack, ordinary 50 us."""
     prctl(ProcessOption.SET_TIMERSLACK, 1)

@@ -1,7 +1,7 @@
-"""Programs tried before anything depends on them: each module is imported once, in a process of its own.
+"""A trial of programs before anything depends on them: each module is imported once, in its own process.
 
-A release that is not whole (a library that is missing, another interpreter, a compiled module of another
-machine) fails here, while the former one still does everything.
+A broken release (a missing library, another interpreter, a compiled module of another machine) fails here,
+while the former one still does all the work.
 """
 
 import subprocess
@@ -13,18 +13,18 @@ from typing import Final
 from appliance.net.process.python import SAFE_PATH
 
 _LAST: Final = 2000
-"""Bytes of a complaint of which the last line is the reason."""
+"""Most bytes of error output, whose last line is the reason."""
 
 _IMPORT: Final = """
 import importlib, importlib.util, sys
 is_package = importlib.util.find_spec(sys.argv[1]).submodule_search_locations
 importlib.import_module(sys.argv[1] + (".__main__" if is_package else ""))
 """
-"""What `python -m` runs of a module is imported: of a package that is another one."""
+"""The module that `python -m` runs is imported: for a package that is another one."""
 
 
 def failures(modules: Iterable[str], *, patience: float) -> Iterator[str]:
-    """Yield why a module cannot be imported, for each that cannot; `patience` is seconds for all of them."""
+    """Yield why modules cannot be imported, for each that cannot; `patience` is seconds for all of them."""
     started = {module: _start(module) for module in modules}
     until = time.monotonic() + patience
     for module, process in started.items():

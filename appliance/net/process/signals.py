@@ -4,7 +4,7 @@ import signal
 
 
 def survive(*numbers: signal.Signals) -> None:
-    """Do nothing at these signals, whose default would end us; programs that we start have the default.
+    """Do nothing at these signals, whose default would kill us; programs that we start have the default.
 
     An ignored signal stays ignored over exec, a handler does not: a script of an operator may want the
     signal.

@@ -1,4 +1,4 @@
-"""Processes whose parent died: they become our children, and end when we do."""
+"""Processes whose parent died: they become our children, and are terminated with us."""
 
 import contextlib
 import os
@@ -14,23 +14,23 @@ _POLL: Final = 0.01
 
 
 def become_subreaper() -> None:
-    """Make descendants whose parent dies our children, and not those of process 1.
+    """Make orphaned descendants our children rather than those of process 1.
 
-    Without it what a killed supervisord leaves would be nobody's to end (PR_SET_CHILD_SUBREAPER of prctl(2)).
+    Otherwise no process could end the programs of a killed supervisord (PR_SET_CHILD_SUBREAPER of prctl(2)).
     """
     prctl(ProcessOption.SET_CHILD_SUBREAPER, 1)
 
 
 def end_children(*, patience: float, last_patience: float) -> bool:
-    """End every child, and what becomes one meanwhile, with TERM and after `patience` seconds with KILL.
+    """Terminate every child, and any new ones, with TERM and after `patience` seconds with KILL.
 
-    Return whether all have ended within `last_patience` seconds of the KILL.
+    Return whether all exited within `last_patience` seconds of the KILL.
     """
     return _end(signal.SIGTERM, patience) or _end(signal.SIGKILL, last_patience)
 
 
 def parent(pid: int) -> int:
-    """Return the parent of a process, 0 when it is gone."""
+    """Return the parent of a process, 0 if it is gone."""
     try:
         return process_stat(pid).parent
     except OSError:
@@ -52,7 +52,7 @@ def _end(number: signal.Signals, patience: float) -> bool:
 
 
 def children() -> set[int]:
-    """Return the process ids of our children, those included that became it when their parents died."""
+    """Return the process ids of our children, including adopted orphans."""
     everybody = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
     return {pid for pid in everybody if parent(pid) == os.getpid()}
 

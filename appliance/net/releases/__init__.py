@@ -1,1 +1,1 @@
-"""Releases of the appliance that are installed beside each other."""
+"""Releases of the appliance, installed next to each other."""

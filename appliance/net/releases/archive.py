@@ -1,7 +1,7 @@
 """An archive of `make dist`, lb-appliance-VERSION.tar.gz: compared with a checksum, and unpacked.
 
 It has one folder of that name, and in it plain files: wheels, the hashes of all of them, units. Anything else
-is refused before it is written, and so is one that is larger than any of ours.
+is refused before it is written, as is an oversized archive.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import IO, Final, Protocol
 
 MOST_BYTES: Final = 128 << 20
-"""Bytes of an archive; ours have about 10 MB."""
+"""Most bytes of an archive; ours have about 10 MB."""
 
 MOST_UNPACKED: Final = 256 << 20
-"""Bytes of all that is in it."""
+"""Most bytes of its unpacked content."""
 
 _MOST_FILES: Final = 500
 _CHUNK: Final = 1 << 16
@@ -30,13 +30,13 @@ _CHECKSUM: Final = re.compile(r"[0-9a-f]{64}")
 _LONGEST_CHECKSUM: Final = 4096  # bytes of a file that holds one, with the archive's name behind it
 
 _UNREADABLE: Final = (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError)
-"""What reading of a damaged archive may raise; its files are in memory or on a disk that was read before."""
+"""Exceptions of a damaged archive; its files are in memory or on a disk that was read before."""
 
 _NO_ARCHIVE: Final = "it is damaged, or no archive"
 
 
 class ArchiveRefused(Exception):  # noqa: N818  # what was found, not a mistake of ours
-    """It is not an archive of ours, or not the one that was meant."""
+    """The file is not an archive of ours, or not the intended one."""
 
 
 def open_archive(path: Path) -> IO[bytes]:
@@ -65,14 +65,14 @@ def expected_checksum(path: Path) -> str | None:
 
 
 def checksum(text: str, *, where: str) -> str:
-    """Return what was given as a SHA-256 checksum; raises ArchiveRefused, which names `where`."""
+    """Return a SHA-256 checksum from text; raises ArchiveRefused, which names `where`."""
     if not _CHECKSUM.fullmatch(text.lower()):
         raise ArchiveRefused(f"{where}: not a SHA-256 checksum of 64 hexadecimal digits")
     return text.lower()
 
 
 def compare(file: IO[bytes], wanted: str) -> None:
-    """Raise ArchiveRefused where an open archive has another checksum; it is at its beginning after that."""
+    """Raise ArchiveRefused if an open archive has another checksum; rewinds it."""
     found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # typeshed wants readinto
     file.seek(0)
     if found != wanted:
@@ -84,7 +84,7 @@ def compare(file: IO[bytes], wanted: str) -> None:
 def unpack(file: IO[bytes], folder: Path) -> str:
     """Write the files of an archive into an empty folder, and return the name of the release.
 
-    Raises ArchiveRefused, and OSError where they cannot be written.
+    Raises ArchiveRefused, and OSError if they cannot be written.
     """
     stream = _Bounded(gzip.GzipFile(fileobj=file))
     with _opened(stream) as archive:
@@ -104,11 +104,11 @@ def _opened(stream: "_Bounded") -> tarfile.TarFile:
 
 
 def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> str:
-    """Write one file, and return the folder that it has in the archive; the folder itself is no file."""
+    """Write one file, and return its folder in the archive; skips the folder itself."""
     name, _, short = member.name.partition("/")
     if member.isdir() and not short:
         return name
-    # A sparse one may claim any size, of which the archive has nothing.
+    # A sparse file may claim any size without content in the archive.
     if not member.isfile() or member.issparse() or not _FILE.fullmatch(short):
         raise ArchiveRefused(f"it has an entry that is no plain file of its folder: {member.name!r}")
     if (folder / short).exists():
@@ -122,7 +122,7 @@ def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have an OSError name a path where it names none: what a write raises does not."""
+    """Add a path to an OSError without one: an error of write has none."""
     try:
         yield
     except OSError as error:
@@ -142,13 +142,13 @@ class _Readable(Protocol):
 
 
 class _Bounded:
-    """What is unpacked, up to a limit."""
+    """The unpacked bytes, up to a limit."""
 
     def __init__(self, source: _Readable) -> None:
         self._source, self._left = source, MOST_UNPACKED
 
     def read(self, size: int = -1) -> bytes:
-        """Return bytes; raises ArchiveRefused when there were too many."""
+        """Return bytes; raises ArchiveRefused if there are too many."""
         chunk = self._source.read(size if size >= 0 else self._left + 1)
         self._left -= len(chunk)
         if self._left < 0:

@@ -1,7 +1,7 @@
-"""A release installed from its archive into a folder of its own: whole, or nothing of it is there.
+"""A release installed from its archive into its own folder, completely or not at all.
 
-It gets a virtual environment of the Python that runs this, without a package registry. Every part is compared
-with the hash that the archive has for it, and the command has to say the version of the archive's name.
+It gets a virtual environment of the running Python, without a package registry. Every part is compared with
+its hash in the archive, and the command must print the version in the archive's name.
 """
 
 import errno
@@ -18,18 +18,18 @@ from appliance.net.releases.archive import ArchiveRefused, compare, naming, open
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 
 _PATIENCE: Final = 300.0  # seconds for each command
-_ROOM: Final = 12  # times the archive's size: its parts, what they unpack to, and pip's own copies
+_ROOM: Final = 12  # multiple of the archive's size: its parts, their unpacked files, and pip's own copies
 _BARE: Final = 32 << 20  # bytes of a virtual environment with pip, and nothing else
 _FILES: Final = 10_000  # of a release, with pip's, and some to spare
-_SCRATCH: Final = f"{PREFIX}unpacked-"  # one that a power cut has left goes with the next release
-_SAMPLE: Final = 1 << 20  # bytes that a full disk has not
+_SCRATCH: Final = f"{PREFIX}unpacked-"  # one left by a power cut is removed with the next release
+_SAMPLE: Final = 1 << 20  # bytes that a full disk lacks
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _READABLE: Final = 0o022  # umask: the programs' user reads it
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
 class InstallationFailed(Exception):  # noqa: N818  # what has happened, not a mistake of ours
-    """The release is not installed, and nothing of it is left; `step` is what to do."""
+    """The release is not installed, and nothing of it remains; `step` is what to do."""
 
     def __init__(self, message: str, *, step: str = "copy or make the archive again") -> None:
         super().__init__(message)
@@ -39,8 +39,8 @@ class InstallationFailed(Exception):  # noqa: N818  # what has happened, not a m
 def install(path: Path, folders: ReleaseFolders, *, checksum: str | None) -> str:
     """Install the release of an archive and return its name; raises InstallationFailed.
 
-    One that is chosen, or is the way back, is left as it is. So is one that runs all the same: the command
-    that had it take over was killed before it was chosen.
+    The current and the former release are left as they are. So is any other that runs: the command that made
+    it take over was killed before choosing it.
     """
     try:
         with open_archive(path) as file:
@@ -70,7 +70,7 @@ def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
 
 
 def remove(folders: ReleaseFolders, name: str) -> None:
-    """Remove a release that nobody wants to start."""
+    """Remove a release that will not be started."""
     shutil.rmtree(folders.place / name, ignore_errors=True)
 
 
@@ -82,7 +82,7 @@ def _look_for_room(path: Path, folders: ReleaseFolders) -> None:
             step=_more_room(folders),
         )
     files = os.statvfs(folders.place)
-    if files.f_files and files.f_favail < _FILES:  # some file systems have no limit, and say 0
+    if files.f_files and files.f_favail < _FILES:  # some file systems have no limit, and report 0
         raise InstallationFailed(
             f"{folders.place} has room for {files.f_favail} more files, and {_FILES} are needed",
             step=_more_room(folders),
@@ -94,7 +94,7 @@ def _more_room(folders: ReleaseFolders) -> str:
 
 
 def _look_for_full_disk(folder: Path) -> None:
-    """Raise OSError where a disk is full: a command that failed for that may not say it, as venv does not."""
+    """Raise OSError if a disk is full: a command that failed for that may not report it, as venv does not."""
     with naming(folder), tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(_SAMPLE))
         file.flush()
@@ -127,7 +127,7 @@ def _compare_version(name: str, said: str) -> None:
 
 
 def _run(command: Sequence[str], parts: Path) -> str:
-    """Run a command whose temporary files lie beside the parts: that room was looked for, and is removed."""
+    """Run a command with temporary files next to the parts: that room was checked, and is freed."""
     try:
         done = subprocess.run(  # noqa: S603  # by argument list
             list(command),

@@ -1,4 +1,4 @@
-"""The folders of releases, below /opt, and the links that say which one runs and which one ran before.
+"""The folders of releases, below /opt, and the links to the one that runs and the one before.
 
 /opt/lb-appliance-0.1.0  /opt/lb-appliance-0.2.0
 /opt/appliance -> lb-appliance-0.2.0            what the command and the service are
@@ -12,7 +12,7 @@ from typing import Final
 
 PLACE: Final = Path("/opt")
 PREFIX: Final = "lb-appliance-"
-"""What stands before the version in the name of a release."""
+"""The part before the version in the name of a release."""
 
 _CURRENT: Final = "appliance"
 _FORMER: Final = "appliance.former"
@@ -26,12 +26,12 @@ class ReleaseFolders:
 
     @property
     def current(self) -> str | None:
-        """The name of the release that starts, None where it is none of these folders."""
+        """The name of the release that starts, None if it is not in these folders."""
         return self._linked(_CURRENT)
 
     @property
     def former(self) -> str | None:
-        """The name of the one before it, None where there is none any more."""
+        """The name of the one before it, None if there is none."""
         found = self._linked(_FORMER)
         return found if found and self.command(found).exists() else None
 
@@ -49,15 +49,15 @@ class ReleaseFolders:
         return False
 
     def prepare(self, name: str) -> None:
-        """Make what `choose` renames, beside what counts: that needs no room then. Raises OSError."""
+        """Create the links that `choose` renames, so that it needs no room on the disk. Raises OSError."""
         if current := self.current:
             self._prepare(_FORMER, current)
         self._prepare(_CURRENT, name)
 
     def choose(self, name: str) -> None:
-        """Make a release the one that starts from now on; the current one is the former then. Raises OSError.
+        """Make a release the one that starts from now on; the current one becomes the former. Raises OSError.
 
-        A link is renamed into its place, so that at no moment there is no appliance to start.
+        A link is renamed into its place, so there is always an appliance to start.
         """
         self.prepare(name)
         for link in (_FORMER, _CURRENT):
@@ -65,7 +65,7 @@ class ReleaseFolders:
                 self._scratch(link).replace(self.place / link)
 
     def by_hand(self, name: str) -> str:
-        """Return the command for what `choose` does, but for the way back."""
+        """Return the shell command for the work of `choose`, except the link to the former release."""
         link = self.place / _CURRENT
         return f"ln -sfn {name} {link}, if `appliance status` says that its version is in charge"
 
@@ -75,7 +75,7 @@ class ReleaseFolders:
             self._scratch(link).unlink(missing_ok=True)
 
     def remove_others(self) -> tuple[str, ...]:
-        """Remove all but the current and the former one, and return their names; raises OSError."""
+        """Remove all except the current and the former one, and return their names; raises OSError."""
         kept = {self.current, self.former}
         others = tuple(sorted(each.name for each in self.place.glob(f"{PREFIX}*") if each.name not in kept))
         for name in others:

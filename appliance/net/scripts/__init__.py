@@ -1,1 +1,1 @@
-"""Commands of the operator: scripts that are tracked, and notify commands."""
+"""Commands of the operator: tracked scripts and notify commands."""

@@ -1,4 +1,4 @@
-"""Users that commands run as, with all their groups: looked up in a thread, as LDAP may be slow."""
+"""The users of commands, with all their groups: looked up in a thread, as LDAP may be slow."""
 
 import os
 import pwd
@@ -10,7 +10,7 @@ from appliance.net.loop import thread_pool
 
 
 class UnknownUserError(Exception):
-    """There is no such user, or the look-up takes too long."""
+    """The user does not exist, or the look-up takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class Account:
 
 
 def account(user: str | None, *, timeout: float) -> Account:
-    """Return a user by name, for None the one that we run as. Takes up to `timeout` seconds.
+    """Return a user by name, or our own for None. Takes up to `timeout` seconds.
 
-    Raises UnknownUserError, and OSError when this machine can start no thread.
+    Raises UnknownUserError, and OSError if no thread can be started.
     """
     asking = thread_pool.begin(_look_up, user)
     try:
@@ -40,7 +40,7 @@ def account(user: str | None, *, timeout: float) -> Account:
 
 
 def _look_up(user: str | None) -> Account | UnknownUserError:
-    """Return the user or the error: gevent would print what is raised in a thread."""
+    """Return the user or the error: gevent would print an exception raised in a thread."""
     try:
         return _own() if user is None else _named(user)
     except KeyError:

@@ -1,6 +1,6 @@
-"""Commands of the operator that run: waited for, ended in time, with the last of their output.
+"""Running commands of the operator: awaited, terminated on time-out, with the end of their output.
 
-A command has no shell and a session of its own (setsid(2)), so that all it started can be signalled at once.
+A command has no shell and its own session (setsid(2)), so that all its processes can be signalled at once.
 """
 
 import contextlib
@@ -21,10 +21,10 @@ from appliance.net.scripts.account import Account
 from appliance.net.scripts.start_command import start_command
 
 GRACE: Final = 0.5
-"""Seconds between TERM and KILL for a command whose time is up."""
+"""Seconds between TERM and KILL for a command that exceeds its time-out."""
 
 _UNPRINTABLE: Final = "\ufffd"  # U+FFFD, the replacement character, as for bytes that are not UTF-8
-_CHUNK: Final = 65536  # as much as a pipe holds
+_CHUNK: Final = 65536  # the capacity of a pipe
 _KEPT: Final = 2048
 _SHOWN: Final = 200
 
@@ -38,11 +38,11 @@ class Ending:
 
 
 class Command:
-    """One running command; raises OSError when this machine cannot start any.
+    """One running command; raises OSError if it cannot be started.
 
-    With `sweep` the processes that it leaves in its process group are killed when it ends by itself. With
-    `runtime`, the runtime directory, its processes are marked for `script_leftovers`. What is secret in URLs
-    among the words is hidden in its output: curl repeats the address of a webhook that answers 404.
+    With `sweep` the remaining processes of its process group are killed when it exits. With `runtime`, the
+    runtime directory, its processes are marked for `script_leftovers`. Secrets in URLs among the words are
+    hidden in its output: curl repeats the address of a webhook that answers 404.
     """
 
     def __init__(
@@ -68,14 +68,14 @@ class Command:
             self._sweep = True
             self._signal(signal.SIGTERM)
             self.ended.wait(GRACE)
-        except BaseException:  # also GreenletExit: the greenlet that waits was killed
+        except BaseException:  # also GreenletExit: the waiting greenlet was killed
             self.kill()
             raise
         self._signal(signal.SIGKILL)
         return Ending(passed=False, detail=f"no end within {timeout:g} s{self._said()}")
 
     def _ended_unnoticed(self) -> bool:
-        """Return whether it ended in time, and it is this process that was not running and comes late."""
+        """Return whether it ended in time, and only this process was late because it was not running."""
         if self.ended.is_set():
             return True
         now = select.poll()
@@ -83,15 +83,15 @@ class Command:
         return bool(now.poll(0) and self.ended.wait(GRACE))
 
     def kill(self) -> None:
-        """Kill it and all that is in its process group."""
+        """Kill the command and its process group."""
         self._sweep = True
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
         """Send a signal to the leader and its process group.
 
-        The number of the group is not used again before its leader is reaped (credentials(7)). To the leader
-        itself as well, by its pidfd: it may not have called setsid yet. Or it runs with rights that we lack.
+        The group's number is not reused before its leader is reaped (credentials(7)). The leader is also
+        signalled by its pidfd: it may not have called setsid yet, or may run with rights that we lack.
         """
         if self.ended.is_set():
             return
@@ -138,7 +138,7 @@ class Command:
         return Ending(passed=False, detail=how + self._said())
 
     def _said(self) -> str:
-        """Return the end of the output after a colon, as one line that can be shown on a terminal."""
+        """Return a colon and the end of the output, as one line that is safe on a terminal."""
         lines = (" ".join(line.split()) for line in self._tail.decode(errors="replace").splitlines())
         addresses = [word for word in self._words if "://" in word]
         text = scrubbed("; ".join(filter(None, lines)), redacted({"webhook": addresses}).secrets)

@@ -1,4 +1,4 @@
-"""Where commands of the operator are looked for, whatever the environment of the appliance says."""
+"""The search path of the operator's commands, whatever the environment of the appliance."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Whether this machine has what virtual routers need of it. May wait for a file system."""
+"""Whether this machine meets the needs of virtual routers. May wait for a file system."""
 
 import errno
 import shutil
@@ -14,7 +14,7 @@ _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 def objection(need: MachineNeed) -> str | None:
-    """Return what this machine lacks for a need, None for nothing."""
+    """Return what this machine lacks for a need, None if nothing."""
     return _no_interface(need.name) if need.kind is MachineNeedKind.INTERFACE else _no_command(need.name)
 
 
@@ -30,9 +30,9 @@ def _no_command(name: str) -> str | None:
     try:
         mode = Path(name).stat().st_mode
     except PermissionError:
-        return None  # the script's `user` is often another one, who may look there
+        return None  # the script's `user` is often another, with access
     except OSError as error:
         missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
         return f"`{name}` does not exist here" if missing else f"`{name}`: {error.strerror}"
-    # Executable for anybody, for the same reason.
+    # Executable for any user, for the same reason.
     return None if stat.S_ISREG(mode) and mode & _EXECUTABLE else f"`{name}` is no executable file"

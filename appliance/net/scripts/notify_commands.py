@@ -1,7 +1,7 @@
-"""Notify commands (keepalived's `notify`): one after the other for each virtual router, routers side by side.
+"""Notify commands (keepalived's `notify`): in order per virtual router, routers in parallel.
 
-In order, because a script for BACKUP that overtakes the one for MASTER leaves the wrong state behind. What a
-command leaves in the background lives on; it needs an output of its own.
+In order, because a script for BACKUP that overtakes the one for MASTER leaves the wrong state. Background
+processes of a command survive it; they need their own output.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from appliance.net.scripts.command import Command
 from appliance.wire.lines.tracker_lines import CommandEnded, RunCommand
 
 MOST_WAITING: Final = 64
-"""Most commands of one router that wait; above it the oldest is dropped, whose state is the most outdated."""
+"""Most queued commands of one router; beyond that the oldest is dropped, as its state is most outdated."""
 
 _USER_TIMEOUT: Final = 5.0
 
@@ -30,7 +30,7 @@ class NotifyCommands:
         self._running: dict[str, Command] = {}
 
     def run(self, order: RunCommand) -> None:
-        """Run a command after those of its router that were ordered before."""
+        """Run a command after the earlier ones of its router."""
         waiting = self._waiting.setdefault(order.router, deque())
         if len(waiting) >= MOST_WAITING:
             self._report_end(waiting.popleft(), "not run: too many are waiting")
@@ -39,12 +39,12 @@ class NotifyCommands:
             self._turns[order.router] = gevent.spawn(self._take_turns, order.router, waiting)
 
     def finish(self) -> None:
-        """Wait until every command that was ordered has ended; each has its timeout."""
+        """Wait until all ordered commands have ended; each has its timeout."""
         while self._turns:
             gevent.joinall(list(self._turns.values()))
 
     def close(self) -> None:
-        """Kill the commands that run, drop those that wait."""
+        """Kill running commands, drop queued ones."""
         for turn in self._turns.values():
             turn.kill(block=False)
         for command in self._running.values():
@@ -57,7 +57,7 @@ class NotifyCommands:
             while waiting:
                 order = waiting.popleft()
                 self._report_end(order, self._outcome(order))
-        finally:  # whatever it was, the next order gets a turn of its own
+        finally:  # whatever happened, the next order is still run
             if self._turns.get(router) is gevent.getcurrent():
                 del self._waiting[router], self._turns[router]
 

@@ -1,7 +1,7 @@
-"""FIFOs that get a line of each transition (keepalived's `notify_fifo`): made where missing, kept open.
+"""FIFOs that get a line per transition (keepalived's `notify_fifo`): created if missing, kept open.
 
-A FIFO is open for reading too, so that its lines wait for a reader that comes later. One that is full loses
-what comes then: nobody here waits for a reader.
+A FIFO is also open for reading, so that its lines are kept for a later reader. A full one loses new lines: we
+never wait for a reader.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _MODE: Final = 0o600
 
 
 class NotifyFifos:
-    """The FIFOs by their paths; `report` is called with what could not be written."""
+    """The FIFOs by path; `report` is called with failed writes."""
 
     def __init__(self, report: Callable[[CommandEnded], None]) -> None:
         self._report = report
@@ -33,7 +33,7 @@ class NotifyFifos:
             self._failed(order, error.strerror or str(error))
 
     def close(self) -> None:
-        """Close them; lines that nobody has read are gone then."""
+        """Close the FIFOs; unread lines are lost."""
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
@@ -42,7 +42,7 @@ class NotifyFifos:
         self._report(CommandEnded(router=order.router, words=(order.path,), outcome=f"not written: {why}"))
 
     def _descriptor(self, path: str) -> int:
-        """Return the FIFO that is at a path now; raises OSError."""
+        """Return the present FIFO at a path; raises OSError."""
         known = self._open.get(path)
         if known is not None:
             if _is_at(known, path):
@@ -59,7 +59,7 @@ class NotifyFifos:
 
 
 def _is_at(descriptor: int, path: str) -> bool:
-    """Tell whether a descriptor is of the file at a path: somebody may have made it anew."""
+    """Return whether a descriptor is of the file at a path, which may have been recreated."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Ends what the scripts of a killed tracker have left: only their first process dies with it.
+"""Kills the leftover processes of a killed tracker's scripts: only their first process dies with it.
 
 Scripts have a mark in their environment: the runtime directory, and the leader of their process group. A
-process with the mark that is still in that group is killed. A daemon that a script started in a group of its
-own lives on.
+process with the mark that is still in that group is killed. A daemon that a script started in another group
+survives.
 """
 
 import contextlib
@@ -15,17 +15,17 @@ MARK: Final = "APPLIANCE_SCRIPT"
 
 
 def mark(runtime: Path, leader: int) -> dict[str, str]:
-    """Return the environment variable that the processes of a script have."""
+    """Return the environment variable that marks the processes of a script."""
     return {MARK: f"{runtime}:{leader}"}
 
 
 def end_leftovers(runtime: Path) -> int:
-    """Kill what scripts of an earlier tracker of this runtime directory have left; return how many."""
+    """Kill leftover processes of an earlier tracker's scripts in this runtime directory; return how many."""
     return sum(_end(int(each.name), runtime) for each in Path("/proc").iterdir() if each.name.isdigit())
 
 
 def _end(pid: int, runtime: Path) -> bool:
-    with contextlib.suppress(OSError, ValueError):  # it has ended, or is none of ours
+    with contextlib.suppress(OSError, ValueError):  # it has exited, or is not ours
         pidfd = os.pidfd_open(pid)
         try:
             leader = _leader(pid, runtime)

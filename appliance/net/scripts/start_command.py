@@ -1,8 +1,8 @@
 """The start of a command of the operator: fork, become its user, exec.
 
 A command is forked and exec'd here rather than by `subprocess`, whose Popen waits for the exec: a program on
-a file system that hangs would hang us. The child has an environment with nothing of ours in it, no
-descriptor but the three standard ones, and dies with this process, whatever happens to it.
+a hanging file system would block us. The child has none of our environment, only the three standard
+descriptors, and dies with this process, however that ends.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ _UNCATCHABLE: Final = frozenset({signal.SIGKILL, signal.SIGSTOP})
 def start_command(words: Sequence[str], account: Account, runtime: Path | None) -> tuple[int, int, int, int]:
     """Start a command; return the reading ends of its output and its error, its process id and pidfd.
 
-    What the second pipe has at its end is why the command could not be run: exec(2) closes the writing end
-    (O_CLOEXEC), so an empty pipe is a successful start. Raises OSError where this machine cannot fork.
+    The second pipe ends with the reason why the command could not be run: exec(2) closes the writing end
+    (O_CLOEXEC), so an empty pipe is a successful start. Raises OSError if this machine cannot fork.
     """
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
         output, their_output = os.pipe2(os.O_CLOEXEC)
@@ -48,7 +48,7 @@ def start_command(words: Sequence[str], account: Account, runtime: Path | None) 
 
 
 def _hold(pid: int) -> int:
-    """Return the pidfd of our child, which is killed where there is none to be had; raises OSError."""
+    """Return the pidfd of our child, which is killed if there is none to be had; raises OSError."""
     try:
         return os.pidfd_open(pid)
     except OSError:
@@ -65,7 +65,7 @@ def _run(
     failure: int,
     parent: int,
 ) -> NoReturn:
-    """Become the command; this is the child, and it must not return."""
+    """Become the command; runs in the child, and must not return."""
     try:
         os.setsid()
         _ordinary_signals()
@@ -104,7 +104,7 @@ def _redirect(output: int) -> None:
 
 
 def _become(account: Account) -> None:
-    # Groups first, then the group, then the user: after setuid(2) there is no right to change the others.
+    # Groups first, then the group, then the user: after setuid(2) the others cannot be changed.
     wanted = (account.uid, account.gid, set(account.groups))
     if wanted == (os.geteuid(), os.getegid(), set(os.getgroups())):
         return

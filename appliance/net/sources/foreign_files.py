@@ -1,4 +1,4 @@
-"""haproxy.cfg and keepalived.conf, read and translated: which ones, and what of them could not be read."""
+"""haproxy.cfg and keepalived.conf, read and translated: which files, and which could not be read."""
 
 import glob
 import os
@@ -24,9 +24,9 @@ GROUPS: Final = ("api", "ingress")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignFiles:
-    """The files beside our YAML; those of HAProxy may be directories, as its `-f` takes them.
+    """The files used with our YAML; those of HAProxy may be directories, as for its `-f`.
 
-    `http` is what becomes of HAProxy's sections that read HTTP.
+    `http` is the treatment of HAProxy's sections that read HTTP.
     """
 
     haproxy: tuple[Path, ...] = ()
@@ -35,23 +35,23 @@ class ForeignFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Those that there are."""
+        """The existing files."""
         return (*self.haproxy, *([self.keepalived] if self.keepalived else []))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translated:
-    """What became of the files; `problems` are of those that hold nothing, or could not be read."""
+    """The result of the files; `problems` are of empty or unreadable ones."""
 
     translations: tuple[Translation, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str] = ()) -> Translated:
-    """Return what the files say in our words.
+    """Return the files translated to our configuration.
 
-    `groups` are those that our own YAML has: a check in keepalived.conf for a process of HAProxy's asks for
-    the programs of all groups.
+    `groups` are those of our own YAML: a check in keepalived.conf for an HAProxy process checks the programs
+    of all groups.
     """
     haproxy = _haproxy(foreign, files) if foreign.haproxy else Translated()
     named = {*groups, *(name for each in haproxy.translations for name in _keys(each.root))}
@@ -64,7 +64,7 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
 
 
 def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:
-    """Read the files one behind the other, as HAProxy does: only together they have to say something."""
+    """Read the files in order, as HAProxy does: single files may be empty, but not all."""
     contents = {part: content for each in foreign.haproxy for part, content in _contents(each, files)}
     read = [
         ConfigurationFile(source=str(path), text=content)
@@ -79,7 +79,7 @@ def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:
 
 
 def _contents(path: Path, files: ReadFiles) -> Sequence[tuple[Path, Content]]:
-    """Return a file, or those that HAProxy takes of a directory: `.cfg` and not hidden, in their order."""
+    """Return a file, or those that HAProxy reads in a directory: `.cfg` and not hidden, in order."""
     try:
         if not path.is_dir():
             return [(path, files.content(path))]
@@ -108,7 +108,7 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
 
 
 def _environment() -> dict[str, str]:
-    """Return the variables that files may name, with U+FFFD for bytes that are no UTF-8: all else here is."""
+    """Return the variables that files may name, with U+FFFD for bytes that are not UTF-8, as all else is."""
     return {name: os.fsencode(value).decode(errors="replace") for name, value in os.environ.items()}
 
 

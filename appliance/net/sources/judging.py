@@ -1,4 +1,4 @@
-"""The operator's files, read and checked together, with their problems in the form of answers."""
+"""The operator's files, read and checked together, with their problems as answers."""
 
 import os
 import socket
@@ -26,10 +26,10 @@ from appliance.wire.lines.control import AnswerProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorsFiles:
-    """What the operator's files hold, before it is checked.
+    """The contents of the operator's files, not yet checked.
 
-    `config` is the name of our YAML, `document` what it says: None where it is not there or says nothing,
-    which is no error where there are `foreign` files. `problems` are of files that could not be read.
+    `config` is the name of our YAML, `document` its content: None if it is missing or empty, which is not an
+    error if there are `foreign` files. `problems` are of unreadable files.
     """
 
     config: Path
@@ -40,12 +40,12 @@ class OperatorsFiles:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Our YAML, unless it is only not there, and the foreign files."""
+        """Our YAML, unless it is just missing, and the foreign files."""
         return (*(() if self.is_foreign_alone else (self.config,)), *self.foreign.paths)
 
     @property
     def is_foreign_alone(self) -> bool:
-        """Whether there is no YAML, and none is needed."""
+        """Whether there is no YAML and none is needed."""
         return self.document is None and bool(self.foreign.paths)
 
 
@@ -60,7 +60,7 @@ class Judged:
 
 @no_collection()
 def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
-    """Return what the operator's files hold; what cannot be read is a problem."""
+    """Return the contents of the operator's files; an unreadable one is a problem."""
     own = _own(paths.config, files)
     foreign = _foreign(paths, own.document)
     others = translated(foreign, files, groups=own.document.value if own.document else ())
@@ -77,7 +77,7 @@ def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
 def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
     """Return the snapshot of all files together, or every problem. `number` is the snapshot's.
 
-    Without `here` they are judged for no node in particular, unless NODE_VARIABLE names one.
+    Without `here` they are checked for no particular node, unless NODE_VARIABLE names one.
     """
     loaded = load_together(
         found.document,
@@ -96,7 +96,7 @@ def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
 
 
 def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judged:
-    """Read and check the operator's files; `files` is what was read of them already."""
+    """Read and check the operator's files; `files` are those already read."""
     loaded = load(collect(paths, files or ReadFiles()), number=number)
     return Judged(
         snapshot=loaded.snapshot,
@@ -106,16 +106,16 @@ def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judge
 
 
 def document(paths: Paths, files: ReadFiles) -> Document:
-    """Return what the operator's files say as one document, for the places of keys."""
+    """Return the operator's files as one document, for the places of keys."""
     found = collect(paths, files)
     return together(found.document, found.translations, source=str(paths.config))[0]
 
 
 def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:
-    """Return what is obeyed while the first configuration is still to come; None where nobody writes it.
+    """Return the snapshot to use until the first configuration exists; None if no program writes one.
 
-    Somebody does who asks for reloads from the first moment on, and whoever writes haproxy.cfg for HAProxy:
-    OpenShift's monitor renders it only when it has found the reload socket.
+    A program that requests reloads from the start writes one, and so does one that writes haproxy.cfg for
+    HAProxy: OpenShift's monitor renders it only after it has found the reload socket.
     """
     document = _own(paths.config, ReadFiles()).document
     if not paths.reload_sockets and not _foreign(paths, document).paths:
@@ -125,7 +125,7 @@ def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OwnFile:
-    """Our YAML; `says_nothing` is of one that is missing or empty."""
+    """Our YAML; `says_nothing` if it is missing or empty."""
 
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
@@ -145,7 +145,7 @@ def _own(path: Path, files: ReadFiles) -> _OwnFile:
 
 
 def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
-    """Return the foreign files: those that were set outside, else those of `source`, where it is right."""
+    """Return the foreign files: those set from outside, else those of `source` if valid."""
     source = document.value.get("source") if document else None
     said = source if isinstance(source, dict) else {}
     return ForeignFiles(
@@ -160,7 +160,7 @@ def _path(value: Plain) -> Path | None:
 
 
 def _as_answer(found: Iterable[Problem], config: Path) -> tuple[AnswerProblem, ...]:
-    """Return problems as answers; those of our YAML do not name it, for who reads them knows it."""
+    """Return problems as answers; those of our YAML do not name it, as their reader knows it."""
     return tuple(_answer_problem(each, str(config)) for each in found)
 
 

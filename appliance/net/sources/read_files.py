@@ -1,8 +1,8 @@
-"""What was read of files at one moment, so that all that is made of them is of that moment.
+"""The contents of files at one moment, so that everything derived from them is of that moment.
 
-Which files there are to read is only known from what others hold (`include` of keepalived), so each is read
-when it is first asked for, and remembered. They are the operator's, who may keep them from everybody: the one
-thing for which `reload` may read what its user may not.
+The files to read depend on the content of others (`include` of keepalived), so each is read on first use, and
+remembered. They are the operator's, who may make them unreadable for all: only for them may `reload` read
+what its user may not.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import capabilities
 
 MOST_NAMES: Final = 20_000
-"""Most names that the patterns of one configuration may have us look at, in all folders together."""
+"""Most names that the patterns of one configuration may match against, in all folders together."""
 
 
 class TooManyNamesError(Exception):
-    """A pattern asks for more than is left of that; nothing of it is used."""
+    """A pattern exceeds the rest of this limit; none of its names is used."""
 
 
 class BoundedGlob:
@@ -35,14 +35,14 @@ class BoundedGlob:
         self._left = MOST_NAMES
 
     def matching(self, pattern: str) -> tuple[str, ...]:
-        """Return the paths that a pattern stands for, in alphabetical order; raises TooManyNamesError."""
+        """Return the paths that match a pattern, in alphabetical order; raises TooManyNamesError."""
         found = ["/" if pattern.startswith("/") else ""]
         for part in filter(None, pattern.split("/")):
             found = [path for folder in found for path in self._matches(folder, part)]
         return tuple(sorted(found))
 
     def _matches(self, folder: str, part: str) -> Iterator[str]:
-        """Yield the paths in a folder that a part of a pattern stands for, none where it cannot be read."""
+        """Yield the paths in a folder that match a part of a pattern, none if it cannot be read."""
         self._spend()
         if not has_magic(part):
             path = os.path.join(folder, part)  # noqa: PTH118  # a text, as patterns are
@@ -53,7 +53,7 @@ class BoundedGlob:
             with os.scandir(folder or ".") as entries:
                 for each in entries:
                     self._spend()
-                    # glob(3): a leading dot has to be said.
+                    # glob(3): a leading dot must be matched explicitly.
                     if fnmatchcase(each.name, part) and (part[0] == "." or each.name[0] != "."):
                         yield os.path.join(folder, each.name)  # noqa: PTH118  # as above
         except OSError:
@@ -69,18 +69,18 @@ MOST_FILES: Final = 500
 """Most files and patterns that one configuration may consist of."""
 
 Content = bytes | FileUnusable
-"""What a file holds, or why it cannot be read."""
+"""The content of a file, or why it cannot be read."""
 
 
 _TOO_MANY: Final = f"is one of more than {MOST_FILES} files"
 
 
 class FileMissing(FileUnusable):
-    """There is nothing at the path."""
+    """The path does not exist."""
 
 
 class ReadFiles:
-    """Files by their paths, each read once; `given` are contents that come from elsewhere."""
+    """Files by path, each read once; `given` are contents from elsewhere."""
 
     def __init__(self, given: Mapping[str, Content] | None = None) -> None:
         self._contents: dict[str, Content] = dict(given or {})
@@ -89,7 +89,7 @@ class ReadFiles:
         self._size = 0
 
     def content(self, path: Path | str) -> Content:
-        """Return what a file held when it was first asked for."""
+        """Return the content of a file as of its first use."""
         name = str(path)
         if name in self._contents:
             return self._contents[name]
@@ -104,14 +104,14 @@ class ReadFiles:
         return tuple(Path(name) for name, found in self._contents.items() if isinstance(found, bytes))
 
     def read(self, path: str) -> bytes:
-        """Return what a file held, as `content`; raises OSError."""
+        """Return the same content as `content`; raises OSError."""
         found = self.content(path)
         if isinstance(found, bytes):
             return found
         raise OSError(errno.ENOENT if isinstance(found, FileMissing) else errno.EIO, str(found), path)
 
     def matching(self, pattern: str) -> tuple[str, ...]:
-        """Return the paths that a glob pattern stood for, in alphabetical order; raises OSError."""
+        """Return the paths that matched a glob pattern, in alphabetical order; raises OSError."""
         if pattern not in self._matches:
             if self._is_full():
                 raise OSError(errno.EMFILE, _TOO_MANY, pattern)
@@ -123,17 +123,17 @@ class ReadFiles:
         return self._matches[pattern]
 
     def again(self, paths: Iterable[Path]) -> "ReadFiles":
-        """Return what the same files and patterns hold now, and those of `paths`."""
+        """Read the same files and patterns again, and `paths`; return the result."""
         fresh = ReadFiles()
         for path in (*map(str, paths), *self._contents):
             fresh.content(path)
         for pattern in self._matches:
-            with contextlib.suppress(OSError):  # it stands for too much now: that is a change
+            with contextlib.suppress(OSError):  # it matches too much now: that is a change
                 fresh.matching(pattern)
         return fresh
 
     def digest(self) -> str:
-        """Return a text that differs where any of it does."""
+        """Return a text that differs if any content does."""
         found = hashlib.sha256()
         for path, content in sorted(self._contents.items()):
             said = content if isinstance(content, bytes) else str(content).encode()

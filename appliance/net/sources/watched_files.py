@@ -1,4 +1,4 @@
-"""The operator's files, as the reload program looks at them: when it is asked to, and now and then."""
+"""The operator's files, as the reload program reads them: on request, and periodically."""
 
 from appliance.core.rollout.unasked_reload import UnaskedReload
 from appliance.model.paths import Paths
@@ -6,27 +6,27 @@ from appliance.net.sources.read_files import ReadFiles
 
 
 class WatchedFiles:
-    """All files that the configuration is made of, and what of them was judged already."""
+    """All files of the configuration, and which of their contents were already judged."""
 
     def __init__(self, paths: Paths) -> None:
         self._known = paths.operators_files
         self.judged = ReadFiles()
-        """What was read for the last judgement."""
+        """The files read for the last judgement."""
         self._watch = UnaskedReload()
 
     def read(self) -> ReadFiles:
-        """Return what they hold, which is judged now."""
+        """Return the contents, which are to be judged now."""
         self.judged = self.judged.again(self._known)
         return self.judged
 
     def are_as_judged(self) -> bool:
-        """Say whether they hold what was judged last."""
+        """Return whether the contents are those judged last."""
         return self.judged.again(self._known).digest() == self.judged.digest()
 
     def unasked(self) -> ReadFiles | None:
-        """Return what they hold where that has not changed since the last look, and was never judged.
+        """Return the contents if unchanged since the last read, and never judged.
 
-        Looked at is what the last judgement has read: it knows which files the others include.
+        It reads the files of the last judgement, which include those included by others.
         """
         self._watch.judged(self.judged.digest())
         seen = self.judged.again(self._known)

@@ -1,7 +1,7 @@
-"""Logging as the accepted configuration wants it.
+"""Logging as configured by the accepted snapshot.
 
-For the start of every program, and for those that `reload` does not tell of a new configuration: supervisord
-and the tracker look for themselves.
+For the start of every program, and for those that `reload` does not notify of a new configuration:
+supervisord and the tracker check on their own.
 """
 
 from typing import Final
@@ -11,11 +11,11 @@ from appliance.net.files import snapshots
 from appliance.net.logging import log
 
 PAUSE: Final = 1.0
-"""Seconds between two looks whether another configuration was accepted."""
+"""Seconds between two checks for a newly accepted configuration."""
 
 
 class AcceptedLog:
-    """The logging of one program; `logger` is set up at once, and anew by `follow`."""
+    """The logging of one program; `logger` is set up at once, and again by `follow`."""
 
     def __init__(self, program: str, paths: Paths) -> None:
         self._program, self._path = program, paths.accepted
@@ -23,9 +23,9 @@ class AcceptedLog:
         self.logger = self._configured()
 
     def follow(self) -> None:
-        """Log as the configuration wants that was accepted since, if there is one.
+        """Use the log settings of a configuration accepted since, if there is one.
 
-        Loggers that were made before follow too: structlog's configuration is one for the whole process.
+        Existing loggers follow, too: structlog has one configuration per process.
         """
         stamp = self._stamp()
         if stamp not in (None, self._seen):
@@ -33,9 +33,7 @@ class AcceptedLog:
             self.logger = self._configured()
 
     def _configured(self) -> log.Logger:
-        accepted = snapshots.readable(
-            self._path
-        )  # that it is damaged is logged where it is read to be obeyed
+        accepted = snapshots.readable(self._path)  # damage is logged where the file is read to be applied
         if accepted is None:
             return log.configure(self._program, level="info", form="json")
         return log.obey(self._program, accepted.log)

@@ -1,4 +1,4 @@
-"""How a program starts that works in gevent's hub: its log, signals, lock, heartbeat and control socket."""
+"""The start of a program on gevent's hub: its log, signals, lock, heartbeat and control socket."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from appliance.net.starting.accepted_log import AcceptedLog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubStart:
-    """What a started program has. `stop` is set by TERM and INT."""
+    """The resources of a started program. `stop` is set by TERM and INT."""
 
     program: str
     paths: Paths
@@ -40,7 +40,7 @@ class HubStart:
 
 
 def begin(program: str) -> HubStart | None:
-    """Return it once this process is the only one of `program` in the runtime directory; else log why not.
+    """Return the resources if this process is the only `program` in the runtime directory; else log why not.
 
     The lock is held until the process ends.
     """

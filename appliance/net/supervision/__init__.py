@@ -1,1 +1,1 @@
-"""supervisord in the form in which the appliance uses it, and what systemd is told."""
+"""The appliance's use of supervisord, and notifications to systemd."""

@@ -1,4 +1,4 @@
-"""Whether a program that is told to end goes alone, or with the whole appliance."""
+"""Whether a program ends alone, or with the whole appliance."""
 
 import contextlib
 from pathlib import Path
@@ -11,16 +11,16 @@ from appliance.model.paths import Paths
 from appliance.net.supervision.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 
 _PATIENCE: Final = 20.0
-"""Seconds for one of two supervisords to be in charge: one of them may just have died."""
+"""Seconds until one of two supervisords must be in charge: one of them may just have died."""
 
 _PAUSE: Final = 0.05
 
 
 def everything_ends(paths: Paths, *, without_supervisord: bool = True) -> bool:
-    """Say whether supervisord stops everything; `without_supervisord` is the answer where there is none.
+    """Return whether supervisord stops everything; `without_supervisord` is the answer without one.
 
-    While one appliance takes over from another one there are two. Neither may answer for a moment, and that
-    is not the end: the one that stands by listens on its other socket.
+    During a take-over there are two. Briefly, neither may answer, which is not the end: the standby one
+    listens on its other socket.
     """
     with gevent.Timeout(_PATIENCE, False):  # noqa: FBT003  # its way to say: raise nothing
         while True:

@@ -1,7 +1,7 @@
-"""Questions to supervisord over its unix socket: is it going down, what runs, start and stop a program.
+"""Calls to supervisord over its unix socket: its state, its programs, start and stop of a program.
 
-XML-RPC as supervisord speaks it, on gevent sockets, so that a program asks without holding up its others.
-A supervisord that is on its way down answers every call with the fault SHUTDOWN_STATE.
+XML-RPC as supervisord implements it, on gevent sockets, so that a call does not block the program. A
+supervisord that is shutting down answers every call with the fault SHUTDOWN_STATE.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ _NO_WAIT: Final = False  # the last parameter of startProcess and stopProcess
 
 
 class SupervisorUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
-    """Nothing answers at supervisord's socket, or it refuses what was asked."""
+    """supervisord does not answer on its socket, or refuses the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessInfo:
-    """A program as supervisord sees it.
+    """A program as supervisord reports it.
 
     `state` is one of STOPPED, STARTING, RUNNING, BACKOFF, STOPPING, EXITED, FATAL, UNKNOWN. `pid` is None
     while none runs; `started_at` is unix seconds of the last start, None before the first. `exit_status` is
-    that of the last end, 0 while running. `spawn_error` says why it is not running, "" when it is.
+    that of the last exit, 0 while running. `spawn_error` is why it is not running, "" if it is.
     """
 
     name: str
@@ -43,14 +43,14 @@ class ProcessInfo:
 
 
 class SupervisorClient:
-    """The supervisord whose socket is at `path`; each call is a connection of its own, with a timeout."""
+    """The supervisord whose socket is at `path`; each call opens a connection, with a timeout."""
 
     def __init__(self, path: Path, *, timeout: float = 5.0) -> None:
         self._path = path
         self._timeout = timeout
 
     def shutting_down(self) -> bool:
-        """Say whether it is stopping everything; raises SupervisorUnavailable where none answers."""
+        """Return whether it is stopping everything; raises SupervisorUnavailable without an answer."""
         try:
             self._call("supervisor.getState")
         except Fault as fault:
@@ -68,11 +68,11 @@ class SupervisorClient:
             raise SupervisorUnavailable(f"{self._path}: {error}") from error
 
     def start(self, name: str) -> None:
-        """Start a program, without waiting for it; one that runs is left alone."""
+        """Start a program, without waiting for it; a running one stays."""
         self._ask("supervisor.startProcess", name, _NO_WAIT, harmless=_ALREADY_STARTED)
 
     def stop(self, name: str) -> None:
-        """Stop a program, without waiting for its end; one that is down is left alone."""
+        """Stop a program, without waiting for its exit; a stopped one stays."""
         self._ask("supervisor.stopProcess", name, _NO_WAIT, harmless=_NOT_RUNNING)
 
     def _ask(self, method: str, *parameters: str | bool, harmless: int | None = None) -> object:
@@ -125,7 +125,7 @@ class _UnixTransport(Transport):
 
 
 class _ProcessReply(msgspec.Struct):
-    """What supervisord's getProcessInfo says, as far as it is used."""
+    """The fields used of supervisord's getProcessInfo."""
 
     name: str
     statename: str

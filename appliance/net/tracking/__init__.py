@@ -1,1 +1,1 @@
-"""Checks that more than one program makes: of a pool, of a program that listens."""
+"""Checks shared by several programs: of a pool, of a listening program."""

@@ -1,4 +1,4 @@
-"""Tracks a pool of this appliance: up while the health board has a server of it that is up."""
+"""Tracks a pool of this appliance: up while the health board shows a server of it as up."""
 
 import time
 from pathlib import Path
@@ -13,11 +13,11 @@ from appliance.net.tracking.track_check import LookResult, TrackCheck
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
 _GLANCE: Final = 0.05
-"""Seconds between looks at the board's count of changes, as in workers."""
+"""Seconds between reads of the board's count of changes, as in workers."""
 
 
 class PoolTrack(TrackCheck):
-    """The check of one pool. Each look opens the board again: it may be another file by now."""
+    """The check of one pool. Each check opens the board again: it may be another file by now."""
 
     def __init__(self, pool: str, board: Path) -> None:
         self._pool = pool
@@ -41,10 +41,10 @@ class PoolTrack(TrackCheck):
         return _judge([each for each in servers if each.pool == self._pool])
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds, or until the board has changed, appeared or disappeared."""
+        """Wait this many seconds, or until the board has changed, appeared or disappeared."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
-            gevent.sleep(min(left, _GLANCE))  # first of all, so that others get their turn in any case
+            gevent.sleep(min(left, _GLANCE))  # first, so that others always get their turn
             if self._moved():
                 return
 

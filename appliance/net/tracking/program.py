@@ -16,10 +16,10 @@ from appliance.wire.boards import worker_board
 from appliance.wire.lines.control import Question
 
 STARTING: Final = 4.0
-"""Seconds that a program may take until it answers for the first time: it starts beside the tracker.
+"""Seconds until a program's first answer: it starts together with the tracker.
 
-A virtual router waits longer than this for its first verdicts (core/tracking/first_verdicts), and one that
-was taken over while it was active keeps its addresses meanwhile.
+A virtual router waits longer than this for its first verdicts (core/tracking/first_verdicts), and one taken
+over while active keeps its addresses meanwhile.
 """
 
 _AGAIN: Final = 0.1
@@ -34,7 +34,7 @@ def program_track(program: str, paths: Paths, *, timeout: float) -> TrackCheck:
 
 
 class ProxyTrack(TrackCheck):
-    """The check of a proxy, by its workers' boards (shared memory): they serve also without their master."""
+    """The check of a proxy, by its workers' boards (shared memory): they also serve without their master."""
 
     def __init__(self, program: str, paths: Paths) -> None:
         self._program = program
@@ -58,7 +58,7 @@ class ProxyTrack(TrackCheck):
         )
 
     def wait(self, seconds: float) -> None:
-        """Wait so many seconds, or until a worker ends."""
+        """Wait this many seconds, or until a worker exits."""
         self._exits.wait(seconds)
 
     def close(self) -> None:
@@ -72,8 +72,8 @@ class ProxyTrack(TrackCheck):
 class AnsweringTrack(TrackCheck):
     """The check of any other program: it is asked for its status.
 
-    The first look waits for a program that starts, as the first result alone decides, whatever `fall` says:
-    else an appliance that is started anew would give away the addresses that it has kept.
+    The first check waits for a starting program, as the first result alone decides, whatever `fall`:
+    otherwise a restarted appliance would give away the addresses that it kept.
     """
 
     def __init__(self, program: str, paths: Paths, *, timeout: float) -> None:
@@ -82,7 +82,7 @@ class AnsweringTrack(TrackCheck):
         self._starts_until = time.monotonic() + STARTING
 
     def look(self) -> LookResult:
-        """Return whether it answers in time, and tells of no trouble; raises TrackUnknown."""
+        """Return whether it answers in time and reports no trouble; raises TrackUnknown."""
         while not (seen := self._ask()).up and time.monotonic() < self._starts_until:
             gevent.sleep(_AGAIN)
         self._starts_until = 0.0
@@ -108,7 +108,7 @@ class AnsweringTrack(TrackCheck):
 
 
 def _is_worker(pid: int) -> bool:
-    """Return whether a process is a worker: a killed one leaves its board, and its number is used again."""
+    """Return whether a process is a worker: a killed one leaves its board, and its number is reused."""
     try:
         return _WORKER in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:

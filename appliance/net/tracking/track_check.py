@@ -1,6 +1,6 @@
-"""What the checks of all kinds of tracks have in common: they look, return a result, and wait.
+"""The common parts of the checks of all kinds of tracks: check, result, wait.
 
-A look blocks only its greenlet, for about the track's timeout at most.
+A check blocks only its greenlet, for at most about the track's timeout.
 """
 
 import time
@@ -11,12 +11,12 @@ from typing import Final
 import gevent
 
 _STALLED: Final = 0.1
-"""Seconds by which a timeout is late only when the whole process was not running."""
+"""Seconds by which a timeout is late only if the whole process was not running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookResult:
-    """The result of one look. `value` is the number in a file, else 0; `detail` is for operators."""
+    """The result of one check. `value` is the number in a file, else 0; `detail` is for operators."""
 
     up: bool
     detail: str
@@ -24,11 +24,11 @@ class LookResult:
 
 
 class TrackUnknown(Exception):  # noqa: N818  # a state of this machine, not a mistake
-    """This machine could not look, out of descriptors say: the state of the track stays as it was."""
+    """This machine could not check, for example without descriptors: the state of the track stays."""
 
 
 def raise_if_stalled(started: float, timeout: float) -> None:
-    """Raise TrackUnknown where this process was not running when the timeout was up.
+    """Raise TrackUnknown if this process was not running when the timeout was up.
 
     The answer may have come meanwhile, and a busy machine must not give up its addresses for that.
     """
@@ -37,16 +37,16 @@ def raise_if_stalled(started: float, timeout: float) -> None:
 
 
 class TrackCheck(ABC):
-    """The check of one track. `close` may be called at any moment by another greenlet, and ends a look."""
+    """The check of one track. Another greenlet may call `close` at any moment, which ends a running check."""
 
     @abstractmethod
     def look(self) -> LookResult:
-        """Look now, and return the result; raises TrackUnknown."""
+        """Check now, and return the result; raises TrackUnknown."""
 
     def wait(self, seconds: float) -> None:
-        """Return after so many seconds, or before when a look may have another result."""
+        """Return after this many seconds, or earlier if the result may have changed."""
         gevent.sleep(seconds)
 
     def close(self) -> None:
-        """Free everything; processes of the check are killed. Mostly nothing is kept."""
+        """Free everything; processes of the check are killed. Most checks keep nothing."""
         return
