@@ -137,7 +137,7 @@ def test_who_is_to_leave_waits_on(setup: Setup, leaves: bool):  # noqa: FBT001  
     """News of servers wake the queue, but for sessions that move: those before them left no real room."""
     worker, (ours, theirs) = setup.worker, socket.socketpair()
     frontend, backend = worker.settings.frontends["first"], worker.settings.backends["first"]
-    session = Session(worker.traffic, frontend, backend, ours.detach(), "")
+    session = Session(worker.traffic, frontend, backend, ours.detach(), b"")
     frontend.current += 1
     session.phase = QUEUED
     backend.pool.wait(session, b"")
