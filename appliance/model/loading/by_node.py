@@ -13,6 +13,7 @@ from appliance.model.document.document import Document
 from appliance.model.document.tree import Entry, Node
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import key_error
+from appliance.model.rules.node_rules import own_name
 from appliance.model.validation.known_keys import field_at, is_mapping
 
 _NODES = "nodes"
@@ -36,9 +37,12 @@ class ByNode:
         """Return whether a value is given by node."""
         return bool(self._given)
 
-    def of(self, node: str) -> Document:
-        """Return the document as it is for one node."""
-        return Document(root=self._chosen(self._document.root, (), node)) if self._given else self._document
+    def of(self, node: str | None) -> Document:
+        """Return the document for the node with this host name, or if none has it, for the first."""
+        if not self._given:
+            return self._document
+        own = own_name(self.nodes, node) if node else None
+        return Document(root=self._chosen(self._document.root, (), own or self.nodes[0]))
 
     def findings(self) -> Iterator[Finding]:
         """Yield the names that are no nodes."""

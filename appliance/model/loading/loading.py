@@ -28,7 +28,7 @@ from appliance.model.messages.problems import (
 )
 from appliance.model.messages.quoting import printable, shown
 from appliance.model.rules import cross_references, node_rules
-from appliance.model.rules.node_rules import at_node, own_name
+from appliance.model.rules.node_rules import at_node
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
 
@@ -108,8 +108,7 @@ def load_document(
 
 def _judged(by_node: ByNode, node: str | None, source: str) -> tuple[Config | None, tuple[Problem, ...]]:
     """Return what the document means at one node, and its problems; for None what it means at the first."""
-    own = own_name(by_node.nodes, node) if node else None
-    document, config, found = _validated(by_node.of(own or next(iter(by_node.nodes), "")), node)
+    document, config, found = _validated(by_node.of(node), node)
     problems = tuple(document.problem(each, source=source) for each in found)
     return config and at_node(config, node), problems
 

@@ -10,6 +10,7 @@ from appliance.model.document.document import Document, read
 from appliance.model.document.tree import DocumentError, EmptyDocumentError, Plain
 from appliance.model.loading import loading
 from appliance.model.loading.awaiting import awaiting
+from appliance.model.loading.by_node import ByNode
 from appliance.model.loading.loading import Loaded, unreadable
 from appliance.model.messages.problems import Problem
 from appliance.model.messages.quoting import printable
@@ -62,7 +63,7 @@ class Judged:
 def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
     """Return the contents of the operator's files; an unreadable one is a problem."""
     own = _own(paths.config, files)
-    foreign = _foreign(paths, own.document)
+    foreign = _foreign(paths, _at_this_node(own.document))
     others = translated(foreign, files, groups=own.document.value if own.document else ())
     return OperatorsFiles(
         config=paths.config,
@@ -85,7 +86,7 @@ def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
         source=str(found.config),
         number=number,
         drain=os.environ.get(loading.DRAIN_VARIABLE),
-        node=os.environ.get(loading.NODE_VARIABLE) or (socket.gethostname() if here else None),
+        node=_this_node() if here else os.environ.get(loading.NODE_VARIABLE),
         unread=found.problems,
     )
     if loaded.snapshot is None:
@@ -117,7 +118,7 @@ def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:
     A program that requests reloads from the start writes one, and so does one that writes haproxy.cfg for
     HAProxy: OpenShift's monitor renders it only after it has found the reload socket.
     """
-    document = _own(paths.config, ReadFiles()).document
+    document = _at_this_node(_own(paths.config, ReadFiles()).document)
     if not paths.reload_sockets and not _foreign(paths, document).paths:
         return None
     return awaiting(document, source=printable(str(paths.config)), number=number)
@@ -142,6 +143,14 @@ def _own(path: Path, files: ReadFiles) -> _OwnFile:
     except DocumentError as error:
         problem = unreadable(error, source=str(path))
         return _OwnFile(problems=(problem,), says_nothing=isinstance(error, EmptyDocumentError))
+
+
+def _this_node() -> str:
+    return os.environ.get(loading.NODE_VARIABLE) or socket.gethostname()
+
+
+def _at_this_node(document: Document | None) -> Document | None:
+    return ByNode(document).of(_this_node()) if document else None
 
 
 def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:

@@ -141,3 +141,26 @@ def test_bombs_are_refused(tmp_path: Path, content: bytes, said: str):
     assert time.process_time() - begun < _GENEROUS
     assert said in error.message
     assert error.line is not None
+
+
+def test_files_and_sockets_may_differ_by_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What is used before the file is judged as a whole: foreign files, sockets until the first reload."""
+    config, foreign = tmp_path / "c.yaml", tmp_path / "keepalived.conf"
+    foreign.write_text(_ROUTER)
+    config.write_text(
+        f"nodes: {{ lb-0: {{}}, lb-1: {{}} }}\nsource: {{ keepalived: {{ lb-1: {foreign} }} }}\n"
+        "reload: { sockets: { lb-1: [/run/a.sock] } }\n"
+    )
+    paths = Paths(config=config)
+
+    monkeypatch.setenv("APPLIANCE_NODE", "lb-1")
+    used, awaited = judging.judge(paths, number=1).snapshot, judging.first_to_come(paths, number=1)
+    assert used is not None
+    assert awaited is not None
+    assert [each.name for each in used.virtual_routers] == ["v"]
+    assert used.reload.sockets == awaited.reload.sockets == ("/run/a.sock",)
+    monkeypatch.setenv("APPLIANCE_NODE", "lb-0")
+    other = judging.judge(paths, number=1).snapshot
+    assert other is not None
+    assert (other.virtual_routers, other.reload.sockets) == ((), ())
+    assert judging.first_to_come(paths, number=1) is None
