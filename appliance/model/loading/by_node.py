@@ -32,17 +32,18 @@ class ByNode:
         """Return the values by node, with their paths."""
         return dict(self._below(self._document.root, ())) if self.nodes else {}
 
-    @property
-    def differs(self) -> bool:
-        """Return whether a value is given by node."""
-        return bool(self._given)
-
     def of(self, node: str | None) -> Document:
         """Return the document for the node with this host name, or if none has it, for the first."""
         if not self._given:
             return self._document
-        own = own_name(self.nodes, node) if node else None
-        return Document(root=self._chosen(self._document.root, (), own or self.nodes[0]))
+        return Document(root=self._chosen(self._document.root, (), self._own(node)))
+
+    def others(self, node: str | None) -> tuple[str, ...]:
+        """Return the nodes for which the document may differ from that for `node`."""
+        return tuple(each for each in self.nodes if each != self._own(node)) if self._given else ()
+
+    def _own(self, node: str | None) -> str:
+        return (own_name(self.nodes, node) if node else None) or self.nodes[0]
 
     def findings(self) -> Iterator[Finding]:
         """Yield the names that are no nodes."""
@@ -55,10 +56,10 @@ class ByNode:
             path, values = (*at, key), _entries(entry.node)
             if not values or path == (_NODES,):
                 continue
-            if is_mapping(path):
-                yield from self._below(entry.node, path)
-            elif field_at(path) is not None and not values.keys().isdisjoint(self.nodes):
+            if not values.keys().isdisjoint(self.nodes) and _is_value(path):
                 yield path, values
+            else:
+                yield from self._below(entry.node, path)
 
     def _chosen(self, node: Node, at: Path, name: str) -> Node:
         entries: dict[str, Entry] = {}
@@ -72,6 +73,12 @@ class ByNode:
             else:
                 entries[key] = entry
         return Node(place=node.place, value=entries)
+
+
+def _is_value(path: Path) -> bool:
+    """Return whether the configuration has a key at a path, whose value is not a mapping."""
+    above = all(is_mapping(path[:depth]) for depth in range(1, len(path)))
+    return above and field_at(path) is not None and not is_mapping(path)
 
 
 def _entries(node: Node) -> dict[str, Entry]:

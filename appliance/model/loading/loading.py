@@ -93,11 +93,10 @@ def load_document(
     if document is None:
         return Loaded(snapshot=None, problems=ordered((*outside, *known)))
     by_node = ByNode(document)
-    others = by_node.nodes if by_node.differs else ()
     found = tuple(document.problem(each, source=source) for each in by_node.findings())
     config, own = _judged(by_node, node, source)
     # All nodes are to accept the file, so it is refused for what is wrong at another one.
-    elsewhere = (each for name in others for each in _judged(by_node, name, source)[1])
+    elsewhere = (each for name in by_node.others(node) for each in _judged(by_node, name, source)[1])
     every = dict.fromkeys((*outside, *known, *found, *own, *elsewhere))
     problems = shortened(ordered(every), source=source)
     if config is None or any(each.severity is Severity.ERROR for each in problems):
