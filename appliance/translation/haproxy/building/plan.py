@@ -276,7 +276,7 @@ class _Planner:
             for target in targets or (None,):
                 access(section, target, self._networks, self._report)
             name = self._report.line_name(unguarded[0].settings.unguarded or 0)
-            return f"{name} is refused and may be an access rule: the section is left out"
+            return f"{name} is refused and may restrict who connects: the section is left out"
         if self._mode(section) == "http":
             return None
         if not targets:

@@ -28,7 +28,7 @@ _LOG: Final = (Outcome.IGNORED, "logging is configured in the section `log` of o
 
 OTHERS: Final[Mapping[str, tuple[Outcome, str]]] = {
     "peers": (Outcome.IGNORED, "there are no tables to share: lines that use them are judged separately"),
-    "resolvers": (Outcome.IGNORED, "this machine's own resolver resolves names (/etc/resolv.conf)"),
+    "resolvers": (Outcome.IGNORED, "this machine's own resolver (/etc/resolv.conf) resolves names"),
     "userlist": (Outcome.IGNORED, "users are for HTTP; lines that use them are judged separately"),
     "mailers": (
         Outcome.IGNORED,

@@ -141,7 +141,7 @@ _TLS: Final = (
     "connections to servers add no TLS: clients' own TLS passes through (`check-ssl` is TLS for the "
     "check only)"
 )
-_WITH_TLS: Final = "a TLS setting: checks use the system's"
+_WITH_TLS: Final = "checks use the system's TLS settings"
 _HTTP: Final = "is for HTTP, which is not read here"
 _RESOLVED: Final = (
     "this machine's own resolver resolves names repeatedly, and an unknown name does not prevent the start"
@@ -267,6 +267,6 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
             "no-send-proxy-v2-ssl-cn",
         )
     },
-    **{name: keywords.ignored("connections are opened as usual") for name in ("tfo", "no-tfo")},
+    **{name: keywords.ignored("TCP Fast Open is not used") for name in ("tfo", "no-tfo")},
 }
 """The keywords of a server, by name."""

@@ -36,7 +36,7 @@ _GUARD: Final = re.compile(
 )
 """Beginnings of lines that may keep clients out, also if misspelt or impossible to split into words."""
 
-_UNUSED: Final = "no section uses it: every section that could sets its own, or none exists"
+_UNUSED: Final = "unused: every section that could use it sets its own, or none exists"
 
 MOST_ADDRESSES: Final = 10_000
 """Addresses that a file may listen on: each is a socket in every worker."""
