@@ -113,7 +113,7 @@ def _without_secrets(text: str) -> str:
 def _clash(clash: Clash, whole: Document, *, source: str) -> Problem:
     """Return the problem of a key that two files set, at its place in the later one."""
     below, above = clash.below, clash.above
-    message = f"{below.source or source} says this too, on line {below.line}: leave it out of one of them"
+    message = f"{below.source or source} sets this too, on line {below.line}: remove it from one of them"
     finding = Finding(path=clash.path, message=message, spot=FindingTarget.KEY)
     path = whole.problem(finding, source=source).path  # without secrets
     return Problem(

@@ -88,7 +88,7 @@ def _counts(result: ImportResult) -> Iterator[str]:
 def _left(result: ImportResult) -> Iterator[str]:
     if result.left:
         yield ""
-        yield "Left to HAProxy, which may go on with these sections alone (`--rest FILE` writes its file):"
+        yield "Left to HAProxy, which can continue with only these sections (`--rest FILE` writes its file):"
     for each in result.left:
         said = f": {each.unserved}" if each.unserved else ""
         yield f"  {where(each.place)}: {each.kind} {printable(each.name)}{said}"
@@ -100,7 +100,7 @@ def _problem(problem: Problem) -> Iterator[str]:
 
 def _proposals(proposals: tuple[Proposal, ...]) -> Iterator[Iterator[str]]:
     if proposals:
-        yield iter(("", "Proposals, of which the YAML has nothing:"))
+        yield iter(("", "Proposals, not applied in the YAML:"))
     for each in proposals:
         yield _proposal(each)
 

@@ -62,7 +62,7 @@ def _head(lines: Sequence[LineOutcome]) -> Iterator[str]:
     if not refused:
         return
     yield ""
-    yield "These lines were refused, and nothing below stands for them:"
+    yield "These lines were refused, and nothing below replaces them:"
     for each in refused:
         yield f"  {where(each.place)}: {_quoted(each.text)}"
         yield f"    {printable(each.reason or '')}"

@@ -36,7 +36,7 @@ class TreeBuilder:
         if isinstance(entry.node.value, list):
             entry.node.value.append(_node(value, place))
         else:
-            raise TypeError(f"{path} is no list")
+            raise TypeError(f"{path} is not a list")
 
     def has(self, path: tuple[str, ...]) -> bool:
         """Return whether anything was put at a path."""
@@ -57,7 +57,7 @@ class TreeBuilder:
     @staticmethod
     def _entries(node: Node) -> dict[str, Entry]:
         if not isinstance(node.value, dict):
-            raise TypeError(f"the value on line {node.place.line} is no mapping")
+            raise TypeError(f"the value on line {node.place.line} is not a mapping")
         return node.value
 
 

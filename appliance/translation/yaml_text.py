@@ -34,7 +34,7 @@ def write_yaml(root: Node, comment: Comment) -> str:
     Sections are separated by an empty line.
     """
     if not isinstance(root.value, dict):
-        raise TypeError("a configuration is a mapping")
+        raise TypeError("a configuration must be a mapping")
     if not root.value:
         return "{}\n"
     sections = (_entry(key, entry.node, entry.place, comment, "") for key, entry in root.value.items())

@@ -230,7 +230,7 @@ def test_what_two_files_say_is_an_error_with_both_places(run: Run, file: Path, t
 
     assert result.exit_code == 1
     assert (
-        f"{file}:4:13: pools.masters.servers.m0.address: {haproxy} says this too, on line 12" in result.stdout
+        f"{file}:4:13: pools.masters.servers.m0.address: {haproxy} sets this too, on line 12" in result.stdout
     )
 
 

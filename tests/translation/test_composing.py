@@ -81,7 +81,7 @@ def test_a_key_that_two_files_say_names_both_places():
     assert [str(each) for each in loaded.problems] == [
         (
             "appliance.yaml:4:19: pools.masters.servers.master-0.address: "
-            "/etc/haproxy/haproxy.cfg says this too, on line 6: leave it out of one of them"
+            "/etc/haproxy/haproxy.cfg sets this too, on line 6: remove it from one of them"
         )
     ]
     assert loaded.snapshot is None
@@ -98,7 +98,7 @@ def test_a_key_that_both_foreign_files_say_points_into_the_second():
     assert [str(each) for each in loaded.problems] == [
         (
             "/etc/keepalived/keepalived.conf:4:5: virtual_ips.api.router_id: "
-            "/etc/haproxy/haproxy.cfg says this too, on line 8: leave it out of one of them"
+            "/etc/haproxy/haproxy.cfg sets this too, on line 8: remove it from one of them"
         )
     ]
 

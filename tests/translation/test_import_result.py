@@ -107,7 +107,7 @@ def test_the_report_has_every_line_and_proposals_apart():
         "                            supervisord does that",
         "4 kept, 1 changed, 1 ignored, 0 refused",
         "",
-        "Proposals, of which the YAML has nothing:",
+        "Proposals, not applied in the YAML:",
         "  readyz: haproxy.cfg:5:5: ask for /readyz",
         "      check:",
         "        type: https",
@@ -172,7 +172,7 @@ def test_refused_lines_stand_above_the_configuration():
     assert result.yaml.splitlines()[:6] == [
         "# Made by `appliance import` from haproxy.cfg.",
         "#",
-        "# These lines were refused, and nothing below stands for them:",
+        "# These lines were refused, and nothing below replaces them:",
         f"#   haproxy.cfg:4:5: stick-table {'x' * 48}...",
         "#     there are none",
         "",
@@ -186,7 +186,7 @@ def test_two_files_that_say_the_same_clash():
 
     assert not result.ok
     assert len(result.problems) == 3
-    assert "keepalived.conf says this too, on line 4" in str(result.problems[-1])
+    assert "keepalived.conf sets this too, on line 4" in str(result.problems[-1])
 
 
 def test_a_line_is_quoted_once_for_the_entries_that_follow_each_other():

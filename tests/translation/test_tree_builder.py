@@ -39,9 +39,9 @@ def test_a_key_that_is_something_else():
     """A reader that contradicts itself is a bug, and is told so."""
     builder = TreeBuilder(at(1))
     builder.put(("log", "level"), "info", at(2))
-    with pytest.raises(TypeError, match="line 2 is no mapping"):
+    with pytest.raises(TypeError, match="line 2 is not a mapping"):
         builder.put(("log", "level", "x"), 1, at(3))
-    with pytest.raises(TypeError, match="no list"):
+    with pytest.raises(TypeError, match="not a list"):
         builder.append(("log", "level"), 1, at(3))
 
 

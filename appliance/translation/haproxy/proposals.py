@@ -71,12 +71,12 @@ def _readyz(pool: _Pool) -> Iterator[Proposal]:
     asks = check.kind is not None and check.kind.value is CheckKind.HTTP
     path = check.path.value if asks and check.path else ""
     if pool.is_api and path != "/readyz":
-        now = f"asks {shown(path)}" if path else "does not ask the API server"
+        now = f"requests {shown(path)}" if path else "does not query the API server"
         yield Proposal(
             name="readyz",
             message=(
-                f"the check of {shown(pool.name)} {now}: `/readyz` alone turns red when an API server is "
-                "about to leave, so that no client meets a closed port"
+                f"the check of {shown(pool.name)} {now}: only `/readyz` fails when an API server is "
+                "about to stop, so no client reaches a closed port"
             ),
             place=check.path.place if path and check.path else pool.place,
             example=pool.example("check: {type: https, path: /readyz, interval: 5s, fall: 3, rise: 1}"),
@@ -91,8 +91,8 @@ def _machine_config(pool: _Pool) -> Iterator[Proposal]:
             yield Proposal(
                 name="machine-config-allow",
                 message=(
-                    f"port {MACHINE_CONFIG_PORT} hands secrets of the cluster to everybody who can connect: "
-                    "allow the networks of the nodes alone"
+                    f"port {MACHINE_CONFIG_PORT} gives cluster secrets to everybody who can connect: "
+                    "allow only the networks of the nodes"
                 ),
                 place=front.section.binds[0].place,
                 example=f"api:\n  frontends:\n    {front.name}:\n      allow: [10.0.0.0/24]",
@@ -107,8 +107,8 @@ def _routers(pool: _Pool) -> Iterator[Proposal]:
     yield Proposal(
         name="router-ready",
         message=(
-            f"the check of {shown(pool.name)} sees that a router listens, not that it serves: its port "
-            "1936 tells that it is ready, and 45 seconds before it ends that it is not any more"
+            f"the check of {shown(pool.name)} shows that a router listens, not that it serves: its "
+            "port 1936 reports that it is ready, and 45 seconds before it stops that it no longer is"
         ),
         place=pool.place,
         example=pool.example(
@@ -122,7 +122,7 @@ def _bootstrap(pool: _Pool) -> Iterator[Proposal]:
         if "bootstrap" in server.name.lower():
             yield Proposal(
                 name="bootstrap-server",
-                message=f"{shown(server.name)} is of use until the cluster is installed: take it out then",
+                message=f"{shown(server.name)} is needed only until the cluster is installed: remove it then",
                 place=server.line.place,
             )
 
@@ -134,8 +134,9 @@ def _limits(pool: _Pool) -> Iterator[Proposal]:
         yield Proposal(
             name="copied-limit",
             message=(
-                f"`maxconn {said.value}` bounds each server of {shown(pool.name)}: more connections wait, "
-                "and nodes and operators keep hundreds of watches open; leave it out, or make it thousands"
+                f"`maxconn {said.value}` limits each server of {shown(pool.name)}: further connections "
+                "wait, and nodes and operators keep hundreds of watches open; remove it, or allow "
+                "thousands"
             ),
             place=said.place,
             example=pool.example("servers:", f"  {limited.name}: {{max_connections: 0}}"),
@@ -154,7 +155,7 @@ def _timeouts(pool: _Pool) -> Iterator[Proposal]:
         yield Proposal(
             name="short-timeouts",
             message=(
-                f"after {duration(said.value)} of silence sessions of {shown(pool.name)} are ended: "
+                f"sessions of {shown(pool.name)} are closed after {duration(said.value)} of silence: "
                 "`oc logs -f`, `oc exec` and watches are silent for longer"
             ),
             place=said.place,
@@ -168,8 +169,8 @@ def _on_down(pool: _Pool) -> Iterator[Proposal]:
         yield Proposal(
             name="on-down",
             message=(
-                f"sessions at a server of {shown(pool.name)} that cannot be reached any more hang until "
-                "their timeout: `auto` ends them, and keeps those at a server that only answers badly"
+                f"sessions on an unreachable server of {shown(pool.name)} hang until their timeout: "
+                "`auto` closes them, and keeps those on a server that only answers badly"
             ),
             place=pool.place,
             example=pool.example("on_down: auto"),

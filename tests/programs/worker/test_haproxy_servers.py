@@ -184,4 +184,4 @@ def test_an_address_that_two_sections_bind():
 
         wait_until(both, what="both sections serve", timeout=20)
     read = translate(_BEFORE + text, source="haproxy.cfg", environment={}, read=NO_FILES)
-    assert ["bound by line" in str(each.reason) for each in read.refused] == [True]
+    assert [f"binds `127.0.0.1:{port}` already" in str(each.reason) for each in read.refused] == [True]

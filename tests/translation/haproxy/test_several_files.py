@@ -40,18 +40,18 @@ def test_defaults_and_variables_go_on():
         b=f'{TIMES}  retries 1\nfrontend f\n  bind ":$PORT"\n  default_backend b\n',
         c=f'backend b\n  description "$.FILE:$.LINE"\n{SERVER}',
     )
-    assert refused(found) == ["a.cfg:7:1: the last line has no line break: the file may be cut short"]
+    assert refused(found) == ["a.cfg:7:1: the last line has no line break: the file may be truncated"]
     assert config(found).defaults.retries == 1
     assert config(found).api is not None
     assert found.lines[-2].text == 'description "$.FILE:$.LINE"'
 
 
 def test_a_section_ends_with_its_file():
-    """What stands before the first section of the next one belongs to none; neither does an open `.if`."""
+    """What comes before the first section of the next one belongs to none; neither does an open `.if`."""
     found = read(a=f"{TIMES}backend b\n{SERVER}.if 1\n", b="  server t 10.0.0.2:6443\n.endif\n")
     assert refused(found) == [
         "a.cfg:7:1: this `.if` has no `.endif`",
-        "b.cfg:1:3: `server` stands before the first section",
+        "b.cfg:1:3: `server` comes before the first section",
         "b.cfg:2:1: `.endif` without an `.if` before it",
     ]
 
@@ -65,8 +65,8 @@ def test_places_are_in_their_own_files():
         d="listen l\n  mode http\n  bind :2\n  http-request deny\ndefaults\n  mode http\n",
         e=f"listen m\n  bind :3\n{SERVER}",
     )
-    assert refused(found)[0] == "c.cfg:1:9: line 3 of b.cfg has servers of this name already"
-    assert any("by line 6 of d.cfg" in each for each in refused(found))
+    assert refused(found)[0] == "c.cfg:1:9: line 3 of b.cfg already defines servers under this name"
+    assert any("(line 6 of d.cfg)" in each for each in refused(found))
     assert [each.place.source for each in found.lines if each.text == SERVER.strip()] == [
         "b.cfg",
         "c.cfg",
@@ -104,8 +104,8 @@ def test_all_files_together_have_a_limit():
     half = f"#{'x' * (LARGEST_FILE // 2)}\n"
     found = read(a=half, b=half, c="backend b\n")
     assert refused(found) == [
-        "b.cfg:1:1: the file is larger than 1 MiB, with those before it",
-        "c.cfg:1:1: the file is larger than 1 MiB, with those before it",
+        "b.cfg:1:1: the file is larger than 1 MiB, with the files before it",
+        "c.cfg:1:1: the file is larger than 1 MiB, with the files before it",
     ]
 
 

@@ -27,11 +27,11 @@ from appliance.translation.translation import Outcome
 
 _OF_TCP: Final = (Level.CONNECTION, Level.SESSION, Level.CONTENT)
 _OF_PAGE: Final = (Level.REQUEST, Level.STATS)
-_WAITS: Final = "it accepts what would be accepted anyway: nobody is rejected behind it"
-_CHANGES_NOTHING: Final = "no rule behind it rejects anybody whom it accepts: it changes nothing"
+_WAITS: Final = "it accepts clients that are accepted anyway: no later rule rejects any"
+_CHANGES_NOTHING: Final = "it has no effect: no later rule rejects a client that it accepts"
 _SILENT: Final = "silent-drop"
-_NOT_SILENT: Final = "the connection is closed, so that a client does not wait for an answer"
-_SAY_WHO_IS_REJECTED: Final = "write who is rejected: `tcp-request connection reject if ...`"
+_NOT_SILENT: Final = "the connection is closed, so the client does not wait for an answer"
+_SAY_WHO_IS_REJECTED: Final = "write the clients to reject: `tcp-request connection reject if ...`"
 _WHEN: Final = (("if",), ("unless",))
 _ASKING: Final = frozenset({"auth", "redirect"})
 
@@ -79,7 +79,7 @@ def both(one: Access, other: Access, report: Report) -> Access | None:
     """Return the clients that pass both; None, with a reported reason, if nobody does."""
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
-        reason = "nobody could connect: what is accepted here is rejected by other rules"
+        reason = "nobody could connect: other rules reject the clients accepted here"
         report.say(Outcome.REFUSED, other.allow[0].place, reason)
         return None
     return Access(allow=allow, deny=one.deny + other.deny)
@@ -182,15 +182,15 @@ class _Lists:
     def add(self, rule: Rule, condition: Condition) -> None:
         found = [Placed(value=each, place=rule.line.place) for each in condition.networks]
         if not self._open:
-            raise ConditionError("no connection comes to this rule: leave it out")
+            raise ConditionError("no connection reaches this rule: remove it")
         if rule.verb in ACCEPTING:
             self._accept(rule, condition, found)
         elif rule.verb in _ASKING:
-            raise ConditionError("who may look is asked for here by `stats auth USER:PASSWORD`")
+            raise ConditionError("here `stats auth USER:PASSWORD` restricts who sees the page")
         elif self._unknown:
             before = self._unknown[0].line.texts
             raise ConditionError(
-                f"this rejects whom {shown(' '.join(before))} accepts, which cannot be asked"
+                f"this rejects clients that {shown(' '.join(before))} accepts, a rule that is not supported"
             )
         elif self._rest is not None:
             self._deny_rest(self._rest, found)
@@ -231,9 +231,9 @@ class _Lists:
     def _allow(self, found: list[Placed[str]]) -> None:
         """Reject all clients but those accepted so far, and the networks that later rules decide on."""
         if self.access.allow:
-            raise ConditionError("a rule before it says who may connect: write one `acl` with all networks")
+            raise ConditionError("an earlier rule sets who may connect: write one `acl` with all networks")
         if not self._accepted and not found:
-            raise ConditionError("nobody could connect: leave the frontend out, or say who may")
+            raise ConditionError("nobody could connect: remove the frontend, or allow some clients")
         self.access.allow = self._accepted + found
         self._matters = True
         self._open = bool(found)
@@ -250,8 +250,8 @@ class _Lists:
         for each in found:
             if self._overlaps(_network(each)):
                 raise ConditionError(
-                    f"{shown(each.value)} overlaps with what was accepted before: write the rejecting "
-                    "rules first, without what is accepted"
+                    f"{shown(each.value)} overlaps with networks accepted before: write the rejecting "
+                    "rules first, without the accepted networks"
                 )
         self.access.deny += found
 

@@ -20,7 +20,7 @@ ReadFile = Callable[[str], bytes]
 """Returns the content of the file at a path; raises OSError."""
 
 _ORS: Final = frozenset({"or", "||"})
-_ASKED: Final = "networks of clients are (`src 10.0.0.0/24`)"
+_ASKED: Final = "write client networks (`src 10.0.0.0/24`)"
 
 
 class ConditionError(Exception):
@@ -54,7 +54,7 @@ class ClientNetworks:
             return Condition(networks=(), negated=False)
         word, *rest = rule.condition
         if word not in {"if", "unless"} or not rest:
-            raise ConditionError(f"{shown(word)}: `if` or `unless` and a condition are needed")
+            raise ConditionError(f"{shown(word)}: expected `if` or `unless` and a condition")
         terms, negated = _terms(rest)
         found = tuple(each for term in terms for each in self._networks(term, acls))
         return Condition(networks=found, negated=negated is not (word == "unless"))
@@ -70,7 +70,7 @@ class ClientNetworks:
     def _of_source(self, words: Sequence[str]) -> Sequence[str]:
         """Return the networks of `src 10.0.0.0/8 192.0.2.1`, `src -f FILE`."""
         if not words or words[0] != "src":
-            raise ConditionError(f"{shown(' '.join(words))} is not asked: {_ASKED}")
+            raise ConditionError(f"{shown(' '.join(words))} is not supported: {_ASKED}")
         if self._left < 0:
             raise ConditionError(f"the rules of the file name more than {MOST_NETWORKS} networks")
         files, values = _options(words[1:])
@@ -103,9 +103,9 @@ def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:
     negated = {sign for sign, _, _ in found}
     joins = {join for _, join, _ in found[1:]}
     if len(negated) > 1 or len(joins) > 1 or (negated == {True} and joins == {"or"}):
-        raise ConditionError("write one `acl` with all networks, and ask for that one alone")
+        raise ConditionError("write one `acl` with all networks, and use only that one")
     if negated == {False} and joins == {"and"}:
-        raise ConditionError("conditions that must all hold are not understood: write one `acl` of networks")
+        raise ConditionError("a rule cannot require several conditions: write one `acl` of networks")
     if not found:
         raise ConditionError("a condition is missing")
     return [term for _, _, term in found], negated == {True}
@@ -141,7 +141,7 @@ def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
         if option == "-f":
             files.append(value)
         elif option not in {"-n", "-i"} and (option, value) != ("-m", "ip"):
-            raise ConditionError(f"{shown(option)} is not understood: {_ASKED}")
+            raise ConditionError(f"{shown(option)} is not supported: {_ASKED}")
         at += option in {"-f", "-m"}
     return files, list(words[at:])
 
@@ -151,7 +151,7 @@ def _network(text: str) -> str:
     _, _, mask = text.partition("/")
     first = mask.partition(".")[0]
     if "." in mask and mask != "0.0.0.0" and first.isdecimal() and int(first[:4]) < 128:  # noqa: S104
-        raise ConditionError(f"{shown(text)}: the mask is not one of a network")
+        raise ConditionError(f"{shown(text)}: the mask is not a network mask")
     try:
         return network(str(ip_network(text, strict=False)))
     except ValueError:
@@ -164,7 +164,7 @@ def _network(text: str) -> str:
 
 def _listed(path: str, read: ReadFile) -> Iterator[str]:
     if not path.startswith("/"):
-        raise ListError(f"the file {shown(path)}: write its whole path, from `/` on")
+        raise ListError(f"the file {shown(path)}: write its absolute path")
     try:
         text = read(path).decode()
     except OSError as error:

@@ -116,17 +116,17 @@ def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Bui
     if found:
         build.put(path, found, said.place)
     if len(found) < len(_IDLE):
-        build.report.say(Outcome.CHANGED, said.place, "what is not said of it is 60s idle, 3 probes each 10s")
+        build.report.say(Outcome.CHANGED, said.place, "unset values are 60s idle and 3 probes, 10s apart")
 
 
 def _limit(section: Section, found: Global, build: Build) -> Placed[int] | None:
     """Return the limit of a frontend: in HAProxy the lower of its own and the whole process's."""
     own, whole = section.settings.numbers.get("maxconn"), found.max_connections
     if whole and whole.value:
-        reason = "it bounds each frontend by itself, not all of them together"
+        reason = "it limits each frontend separately, not all of them together"
         build.report.say(Outcome.CHANGED, whole.place, reason)
     if own and build.take(own) and not (whole and whole.value and whole.value < own.value):
         return Placed(value=own.value, place=own.place)
     if own and own.value:
-        build.report.say(Outcome.CHANGED, own.place, "the lower one of `global` holds")
+        build.report.say(Outcome.CHANGED, own.place, "the lower limit in `global` applies")
     return Placed(value=whole.value, place=whole.place) if whole and whole.value else None

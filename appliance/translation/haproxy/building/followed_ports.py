@@ -98,8 +98,9 @@ class _Spreading:
 
     def _tell(self, section: Section, pools: Sequence[Section]) -> None:
         reason = (
-            f"connections go to the port that clients came to: each of the {len(pools)} ports has a "
-            f"frontend and a pool, `{pools[0].name}` to `{pools[-1].name}`, with limits and checks of its own"
+            f"connections go to the port that the client used: each of the {len(pools)} ports gets a "
+            f"frontend and a pool, `{pools[0].name}` to `{pools[-1].name}`, with separate limits and "
+            "checks"
         )
         for name, server in section.servers.items():
             if server.target.port is None and all(each.servers[name].target.port for each in pools):

@@ -84,7 +84,7 @@ def _put_routes(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -
 
 
 def _tell_unanswered(section: Section, build: Build) -> None:
-    reason = "HAProxy answers this in `mode http` alone, and this section is in `mode tcp`"
+    reason = "HAProxy answers this only in `mode http`, and this section is in `mode tcp`"
     uri = section.settings.texts.get("monitor-uri")
     if uri:
         build.take(uri)
@@ -102,7 +102,7 @@ def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
     place = front.section.binds[0].place
     lists.allow = [Placed(value=each, place=place) for each in EVERYBODY]
     reason = (
-        f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: that everybody may "
-        "connect has to be said here (`allow`)"
+        f"port {MACHINE_CONFIG_PORT} serves machine configuration, which contains secrets: here access "
+        "for everybody must be explicit (`allow`)"
     )
     build.report.say(Outcome.CHANGED, place, reason)

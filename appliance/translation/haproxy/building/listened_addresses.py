@@ -10,7 +10,7 @@ from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.endpoints import ANY_IPV4, ANY_IPV6
 from appliance.translation.translation import Outcome
 
-_BOTH_FAMILIES: Final = "`::` takes IPv4 too: name the IPv6 address itself, such as `2001:db8::1:443`"
+_BOTH_FAMILIES: Final = "`::` accepts IPv4 too: write the IPv6 address itself, such as `2001:db8::1:443`"
 
 
 def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tuple[Placed[Endpoint], ...]:
@@ -26,14 +26,14 @@ def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tu
             if bind.ipv6_only and endpoint.host == ANY_IPV6 and endpoint.port not in ports.both:
                 report.say(Outcome.REFUSED, place, _BOTH_FAMILIES)
             elif endpoint.host == ANY_IPV4 and wider:
-                reason = f"`{wider}` takes IPv4 too: it stands for both"
+                reason = f"`{wider}` accepts IPv4 too: it covers both"
                 report.say(Outcome.CHANGED, place, reason)
             elif wider:
-                report.say(Outcome.CHANGED, place, f"`{wider}` of this section takes its connections too")
+                report.say(Outcome.CHANGED, place, f"`{wider}` of this section accepts its connections too")
             elif endpoint in taken:
                 reason = (
-                    f"`{endpoint}` is bound by {report.line_name(taken[endpoint])} already, and HAProxy lets "
-                    "chance decide which section gets a connection: leave one of them out"
+                    f"{report.line_name(taken[endpoint])} binds `{endpoint}` already, and in HAProxy "
+                    "chance decides which section gets a connection: remove one of them"
                 )
                 report.say(Outcome.REFUSED, place, reason)
             else:

@@ -14,7 +14,7 @@ from appliance.translation.translation import Outcome
 _COUNT: Final = re.compile(r"nbsrv(?:\(([^()]*)\))?")
 _NONE_UP: Final = frozenset({("lt", "1"), ("le", "0"), ("eq", "0")})
 _SOME_UP: Final = frozenset({("ge", "1"), ("gt", "0")})
-_RIGHT: Final = "`monitor fail if { nbsrv(BACKEND) lt 1 }` is what can be said"
+_RIGHT: Final = "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"
 
 
 def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | None:
@@ -32,7 +32,9 @@ def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | Non
                 Outcome.REFUSED, rule.line.place, f"there is no backend {shown(name)} with servers"
             )
         elif needed is not None and needed.value != pool:
-            reason = f"an answer needs one pool, here {shown(needed.value)}: give this one a port of its own"
+            reason = (
+                f"an answer depends on one pool, here {shown(needed.value)}: give this rule a separate port"
+            )
             build.report.say(Outcome.REFUSED, rule.line.place, reason)
         else:
             needed = Placed(value=pool, place=rule.line.place)

@@ -20,19 +20,17 @@ from appliance.translation.haproxy.values.names import Names
 from appliance.translation.translation import INGRESS_PORTS, Outcome
 
 _KEEPING_OUT: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop"})
-_NO_BIND: Final = "no `bind` that holds: nobody can connect, and the section is left out"
-_NOT_SAID: Final = "who may connect cannot be said as strictly: the section is left out"
-_ROUTE_REFUSED: Final = "a rule of it that leads clients is refused: the section is left out"
-_ROUTED_BY_HTTP: Final = "what is asked in HTTP is not read here: write `mode tcp`, and `req.ssl_sni`"
+_NO_BIND: Final = "no valid `bind`: nobody can connect, and the section is left out"
+_NOT_SAID: Final = "its access rules cannot be translated as strictly: the section is left out"
+_ROUTE_REFUSED: Final = "one of its routing rules is refused: the section is left out"
+_ROUTED_BY_HTTP: Final = "HTTP requests are not read here: write `mode tcp`, and `req.ssl_sni`"
 _DIFFERENT_CLIENTS: Final = (
-    "its backends have rules of their own who may connect: here a frontend says that, the same for all; give "
-    "them frontends of their own"
+    "its backends have different access rules: here a frontend has one set of rules for all its "
+    "backends; give them separate frontends"
 )
-_NOWHERE: Final = (
-    "no rule may fit, and there is no `default_backend`: such connections are closed (`nowhere`)"
-)
+_NOWHERE: Final = "there is no `default_backend`: connections that match no rule are closed (`nowhere`)"
 _CLOSED: Final = "such connections are closed, as this pool has no servers"
-_NOT_SHOWN: Final = "who may look cannot be said as strictly: the statistics are left out"
+_NOT_SHOWN: Final = "the page's access rules cannot be translated as strictly: the statistics are left out"
 
 
 class Role(StrEnum):
@@ -188,7 +186,9 @@ class _Planner:
         for each in found[1:]:
             port = each.binds[0].value.port
             own = names.ours(f"{section.name}-{port}")
-            reason = f"port {port} has rules of its own: it is a frontend, {shown(own)}, with its own limit"
+            reason = (
+                f"port {port} has different rules: it becomes a frontend, {shown(own)}, with a separate limit"
+            )
             self._report.say(Outcome.CHANGED, each.binds[0].place, reason)
             made.append(self._routed(section, own, each))
         if any(each.role is Role.NOTHING for each in made):
@@ -276,7 +276,7 @@ class _Planner:
             for target in targets or (None,):
                 access(section, target, self._networks, self._report)
             name = self._report.line_name(unguarded[0].settings.unguarded or 0)
-            return f"{name}, which is refused, may say who may connect: the section is left out"
+            return f"{name} is refused and may restrict who connects: the section is left out"
         if self._mode(section) == "http":
             return None
         if not targets:
@@ -291,8 +291,8 @@ class _Planner:
         keeping_out = [rule for rule in rules if rule.verb in _KEEPING_OUT]
         for rule in keeping_out:
             reason = (
-                f"in `mode tcp` HAProxy does not do it, with a warning: nobody is kept out; write "
-                f"`{Level.CONNECTION} reject` by `src`, or leave it out"
+                "in `mode tcp` HAProxy ignores it with a warning and rejects nobody; write "
+                f"`{Level.CONNECTION} reject` by `src`, or remove it"
             )
             self._report.say(Outcome.REFUSED, rule.line.place, reason)
         if keeping_out:
@@ -348,7 +348,9 @@ class _Planner:
         """Return whether a page shows all sections to every client that may see it."""
         scopes = [each.settings.stats.scope for each in pages]
         for said in filter(None, scopes):
-            self._report.say(Outcome.CHANGED, said.place, "no part of the sections is shown: " + _NOT_SHOWN)
+            self._report.say(
+                Outcome.CHANGED, said.place, "the page cannot show only some sections: " + _NOT_SHOWN
+            )
         return bool(pages) and not any(scopes)
 
     def _page_access(self, section: Section, target: Section | None, lists: Access) -> Access | None:
@@ -367,7 +369,7 @@ class _Planner:
         pools = [each for each in self._plan.pools.items() if " " not in each[1].name]
         for name, section in (*reversed(named.values()), *pools):
             if name != section.name:
-                reason = f"the name is {shown(name)} with us, where each is there once, without colons"
+                reason = f"the name is {shown(name)} here: names are unique and have no colons"
                 self._report.say(Outcome.CHANGED, section.header.at(1), reason)
 
     def _unused(self) -> None:
@@ -375,7 +377,7 @@ class _Planner:
         for section in self._backends.values():
             used = self._plan.pool_name(section.name) is not None or section.name in self._shown
             if section.kind is Kind.BACKEND and not used and not section.servers and not section.template:
-                self._leave_out(section, "this backend has no servers, and no statistics that are shown")
+                self._leave_out(section, "this backend has no servers, and no page shows its statistics")
 
 
 def _nothing(section: Section, name: str) -> Front:

@@ -22,8 +22,8 @@ _NEVER: Final = False
 """`check: false`."""
 
 _STICKS: Final = (
-    "`balance: source`: a client's server follows from its address and is not remembered; the client has "
-    "another one only while its own is down, or as servers are added or taken away"
+    "`balance: source`: a client's address determines its server, and no table stores it; the client "
+    "gets another one only while its own is down, or as servers are added or removed"
 )
 _OF_TLS: Final = frozenset({"sni", "verify"})
 
@@ -53,7 +53,7 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
         build.put((*path, "all_backups"), together.value, together.place)
     retries = settings.numbers.get("retries")
     if retries and retries.value and "redispatch" not in settings.flags:
-        reason = "each further try goes to another server if there is one, as with `option redispatch`"
+        reason = "every retry goes to another server if there is one, as with `option redispatch`"
         build.report.say(Outcome.CHANGED, retries.place, reason)
     common.put_keepalive((*path, "keepalive"), section, "srvtcpka", build)
 
@@ -69,7 +69,9 @@ def _balance(section: Section, build: Build) -> Said[str] | None:
     verb, stick = next(iter(sticks.items()))
     if said and said.value != stick.value and said.place.line > section.header.number:
         build.take(said)
-        reason = f"`{stick.value}`, by `stick {verb} src` in {build.report.line_name(stick.place.line)}"
+        reason = (
+            f"`{stick.value}`, because of `stick {verb} src` on {build.report.line_name(stick.place.line)}"
+        )
         build.report.say(Outcome.CHANGED, said.place, reason)
     return stick
 
@@ -77,13 +79,13 @@ def _balance(section: Section, build: Build) -> Said[str] | None:
 def _sticking(section: Section) -> tuple[Outcome, str]:
     """Return the outcome of the lines `stick`: one half without the other has no effect on clients."""
     if section.table not in {"ip", "ipv6"}:
-        reason = "needs a `stick-table type ip` in its own section: clients are told apart by their address"
+        reason = "the section needs its own `stick-table type ip`: clients are distinguished by address"
         return Outcome.REFUSED, reason
     if section.sticks.keys() in ({"match"}, {"store-request"}):
         missing = "store-request" if "match" in section.sticks else "match"
         return (
             Outcome.IGNORED,
-            f"without `stick {missing} src` no client stays at a server, in HAProxy neither",
+            f"without `stick {missing} src` no client stays on a server, not in HAProxy either",
         )
     return Outcome.CHANGED, _STICKS
 
@@ -113,7 +115,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
     for server in _in_order(section, build):
         disabled = server.options.flags.get("disabled")
         if disabled and build.take(disabled):
-            reason = "the server is left out: put it back, and use `appliance maint` instead of `disabled`"
+            reason = "the server is left out: add it again, and use `appliance maint` instead of `disabled`"
             build.report.say(Outcome.CHANGED, disabled.place, reason)
             continue
         port = _port(server, section, plan, build)
@@ -121,7 +123,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
             continue
         name = names.ours(server.name)
         if name != server.name:
-            reason = f"the name is {shown(name)} with us, where names are short and have no colons"
+            reason = f"the name is {shown(name)} here: names are short and have no colons"
             build.report.say(Outcome.CHANGED, server.line.at(1), reason)
         served.append((name, server, Endpoint(host=server.target.host, port=port)))
     return served
@@ -147,7 +149,7 @@ def _in_order(section: Section, build: Build) -> list[Server]:
         ids.append(each.value if each else position)
     ordered = [server for _, server in sorted(zip(ids, servers, strict=True), key=lambda each: each[0])]
     if ordered != servers:
-        reason = "servers are filled in the order of their `id`: ours stand in that order"
+        reason = "HAProxy fills servers in the order of their `id`: ours are listed in that order"
         build.report.say(Outcome.CHANGED, balance.place, reason)
     return ordered
 
@@ -159,10 +161,10 @@ def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | N
     ports = {port for front in plan.fronts_of(section) for port in front.ports}
     port = next(iter(ports)) + server.target.offset if len(ports) == 1 else 0
     if 1 <= port <= 65535:
-        reason = f"the port is {port}: it does not follow the port that a client came to"
+        reason = f"the port is {port}: it does not follow the port that the client used"
         build.report.say(Outcome.CHANGED, server.line.at(2), reason)
         return port
-    reason = "a server has one port, whatever port a client came to: write `ADDRESS:PORT`"
+    reason = "a server has one port, whichever port the client used: write `ADDRESS:PORT`"
     build.report.say(Outcome.REFUSED, server.line.at(2), reason)
     return None
 
@@ -183,14 +185,14 @@ def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Sect
         build.put((*path, "send_proxy"), build.take(said), said.place)
         for server, other in zip(servers, headers, strict=True):
             if other is None or other.value != said.value:
-                reason = "all servers of a pool get the same PROXY header, or none does: write it for all"
+                reason = "all servers of a pool get the same PROXY header or none: write it for all of them"
                 build.report.say(Outcome.REFUSED, server.line.place, reason)
     queues = [each.options.numbers.get("maxqueue") for each in servers]
     bounded = [each for each in queues if each and build.take(each)]
     if len(bounded) == len(servers):
         build.put((*path, "max_queue"), sum(each.value for each in bounded), bounded[0].place)
     for each in bounded:
-        reason = "servers share one queue, whose bound is the sum of theirs, if all have one"
+        reason = "servers share one queue; its limit is the sum of theirs, if all have one"
         build.report.say(Outcome.CHANGED, each.place, reason)
 
 
@@ -203,7 +205,7 @@ def _put_time_of_pool(path: tuple[str, ...], name: str, servers: Sequence[Server
     _tell_partial([each for each in said if each.value == most.value], servers, name, build)
     for each in said:
         if each.value != most.value:
-            reason = f"{duration(most.value)}: it is one for all servers of a pool"
+            reason = f"{duration(most.value)}: all servers of a pool share one value"
             build.report.say(Outcome.CHANGED, each.place, reason)
 
 
@@ -211,7 +213,7 @@ def _tell_partial(
     said: Sequence[Said[int]] | Sequence[Said[str]], servers: Sequence[Server], name: str, build: Build
 ) -> None:
     if said and len(said) < len(servers):
-        reason = f"{name} holds for all servers of a pool, also for those that do not say it"
+        reason = f"{name} applies to all servers of a pool, including those that do not set it"
         build.report.say(Outcome.CHANGED, said[0].place, reason)
 
 

@@ -11,10 +11,10 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building.client_networks import ConditionError, signed_terms
 from appliance.translation.haproxy.text.line import Line
 
-_ASKED: Final = "server names (`req.ssl_sni`) and ports (`dst_port`) are"
+_ASKED: Final = "use server names (`req.ssl_sni`) or ports (`dst_port`)"
 _SOURCE: Final = (
-    "connections are not routed by the address that they come from: give these clients a frontend with an "
-    "address or port of its own, and `allow`"
+    "connections are not routed by source address: give these clients a frontend with a separate "
+    "address or port, and `allow`"
 )
 _NAMES: Final = frozenset({"req.ssl_sni", "req_ssl_sni"})
 _HELLO: Final = frozenset({"req.ssl_hello_type", "req_ssl_hello_type"})
@@ -83,7 +83,7 @@ def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> Rou
     word, *rest = words
     terms = list(signed_terms(rest))
     if word not in {"if", "unless"} or not terms:
-        raise ConditionError(f"{shown(word)}: `if` or `unless` and a condition are needed")
+        raise ConditionError(f"{shown(word)}: expected `if` or `unless` and a condition")
     branches: list[list[tuple[bool, tuple[str, ...]]]] = [[]]
     for negated, join, term in terms:
         if join == "or":
@@ -91,7 +91,7 @@ def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> Rou
         branches[-1].append((negated, term))
     found = tuple(_branch(each, acls) for each in branches)
     if word == "unless" and any(each.names is not None for each in found):
-        raise ConditionError("`unless` with a server name is not understood: write `if` rules for the others")
+        raise ConditionError("`unless` with a server name is not supported: write `if` rules for the others")
     lines = tuple(line for _, _, term in terms for line in acls.get(term[0], ()) if len(term) == 1)
     return RouteCondition(branches=found, negated=word == "unless", lines=lines)
 
@@ -107,15 +107,19 @@ def _branch(terms: Iterable[tuple[bool, tuple[str, ...]]], acls: Mapping[str, li
             ranges = tuple(each for words in criteria for each in _ports(words))
             ports.append(Ports(ranges=ranges, negated=negated))
         elif len(asked) > 1 or negated:
-            raise ConditionError(f"{shown(' '.join(term))}: a rule asks here for what is, and for one thing")
+            raise ConditionError(
+                f"{shown(' '.join(term))}: only ports can be negated, and criteria cannot be mixed"
+            )
         elif asked == {"name"}:
             names.append(_joined([_server_names(words) for words in criteria]))
         else:
             hello = True
     if len(names) > 1:
-        raise ConditionError("two server names that must both fit are not understood: write one")
+        raise ConditionError("two server names that must both match are not supported: write one")
     if hello and not names:
-        raise ConditionError("a ClientHello alone is not asked for: what speaks no TLS goes to the default")
+        raise ConditionError(
+            "a rule cannot match a ClientHello alone: connections without TLS go to the default"
+        )
     return Branch(ports=tuple(ports), names=names[0] if names else None)
 
 
@@ -164,7 +168,7 @@ def _options(words: Sequence[str]) -> tuple[str, bool, list[str]]:
             at += 1
         elif option != "-n":
             said = " ".join((option, *words[at : at + 1]))
-            raise ConditionError(f"{shown(said)} of a server name is not understood: write the names")
+            raise ConditionError(f"{shown(said)} is not supported for server names: write the names")
     return method, cased, list(words[at:])
 
 
@@ -193,7 +197,7 @@ def _expression(value: str) -> _Match:
 def _plain(value: str) -> str:
     """Return a regular expression that matches a text."""
     if not value.isascii() or not value.isprintable():
-        raise ConditionError(f"{shown(value)} is no part of a server name")
+        raise ConditionError(f"{shown(value)} cannot be part of a server name")
     return _SPECIAL.sub(r"\\\1", value)
 
 
@@ -231,7 +235,7 @@ def _ports(words: Sequence[str]) -> Iterator[tuple[int, int]]:
         found = _RANGE.fullmatch(value)
         if not found or (found[2] and operator != "eq"):
             raise ConditionError(
-                f"{shown(value)} is not a port, as `dst_port 443` and `dst_port 8000:8100` have it"
+                f"{shown(value)} is not a port: write `dst_port 443` or `dst_port 8000:8100`"
             )
         yield _compared(operator, int(found[1]), int(found[2] or found[1]))
 

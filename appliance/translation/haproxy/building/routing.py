@@ -19,10 +19,10 @@ from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import Outcome
 
 DELAY: Final = "inspect-delay"
-_CASED: Final = "case means nothing in server names here, as with `-i`"
+_CASED: Final = "case in server names is ignored here, as with `-i`"
 _NOT_WAITED: Final = (
-    "the name is waited for here, as with `tcp-request inspect-delay 5s` and `tcp-request content accept if "
-    "{ req.ssl_hello_type 1 }`: without them HAProxy looks at what has come by chance"
+    "the appliance waits for the name, as with `tcp-request inspect-delay 5s` and `tcp-request content "
+    "accept if { req.ssl_hello_type 1 }`: without them HAProxy evaluates whatever has arrived by then"
 )
 
 

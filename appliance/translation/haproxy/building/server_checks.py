@@ -84,7 +84,7 @@ def _tell_unchecked(server: Server, build: Build) -> None:
     places = {name: said.place for some in every for name, said in some.items()}
     for name in sorted(_OF_CHECKS & places.keys()):
         if places[name].line == server.line.number:
-            build.report.say(Outcome.IGNORED, places[name], f"{name}: it means nothing without `check`")
+            build.report.say(Outcome.IGNORED, places[name], f"{name}: it has no effect without `check`")
 
 
 _TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {
@@ -167,7 +167,7 @@ def _authority(server: Server, found: Global, build: Build) -> dict[str, Placed[
             build.report.say(
                 Outcome.REFUSED,
                 verify.place if verify else server.line.place,
-                "the certificate is to be verified, and not said by whom: `ca-file FILE`, or `verify none`",
+                "the certificate must be verified, but no CA is set: write `ca-file FILE` or `verify none`",
             )
         return keys
     try:
@@ -222,9 +222,11 @@ def _errors(server: Server, build: Build, place: FilePosition) -> dict[str, Plac
     if observed is None:
         for unused in (limit, reaction):
             if unused:
-                build.report.say(Outcome.IGNORED, unused.place, "it means nothing without `observe layer4`")
+                build.report.say(Outcome.IGNORED, unused.place, "it has no effect without `observe layer4`")
         return {"error_limit": Placed(value=0, place=place)}
     if reaction and reaction.value != "fail-check":
-        build.report.say(Outcome.CHANGED, reaction.place, "the server is checked at once, and that decides")
+        build.report.say(
+            Outcome.CHANGED, reaction.place, "the server is checked at once, and the check decides"
+        )
     said = limit or observed
     return {"error_limit": Placed(value=limit.value if limit else _ERROR_LIMIT, place=said.place)}

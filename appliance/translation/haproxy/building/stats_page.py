@@ -27,8 +27,8 @@ def put_stats(plan: Plan, build: Build) -> None:
             page.add(front)
         else:
             reason = (
-                f"statistics have one user and one list of clients, those of `{page.first.section.name}`: "
-                "these are left out"
+                "statistics have one user and one list of clients, those of "
+                f"`{page.first.section.name}`: this section's statistics are left out"
             )
             build.report.say(Outcome.CHANGED, front.section.header.place, reason)
 
@@ -74,7 +74,10 @@ class _Page:
         build.report.use(uri.place.line)
         needed = needed_pool(section, self._plan, build)
         if self._monitor is not None and (self._monitor.value != uri.value or needed):
-            reason = f"`{self._monitor.value}` is answered beside the statistics: give this a port of its own"
+            reason = (
+                f"`{self._monitor.value}` is answered alongside the statistics: give this monitor a "
+                "separate port"
+            )
             build.report.say(Outcome.REFUSED, uri.place, reason)
             return
         try:
@@ -111,7 +114,7 @@ def _put_user(stats: StatsSettings, build: Build) -> None:
     if stats.admin and stats.auth:
         build.put(("stats", "admin"), "on", stats.admin.place)
     elif stats.admin:
-        reason = "servers cannot be changed there by everybody: write `stats auth USER:PASSWORD`"
+        reason = "the page lets only an authenticated user change servers: write `stats auth USER:PASSWORD`"
         build.report.say(Outcome.CHANGED, stats.admin.place, reason)
 
 

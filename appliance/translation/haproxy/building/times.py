@@ -49,8 +49,10 @@ def _silence(section: Section, name: str, tunnel: Said[int] | None, build: Build
         build.report.say(
             Outcome.CHANGED,
             own.place,
-            f"{duration(tunnel.value)} from the start: `timeout tunnel` takes over once both sides have "
-            "spoken, and there is one time for both here",
+            (
+                f"{duration(tunnel.value)} from the start: HAProxy applies `timeout tunnel` once both "
+                "sides have sent data, and here one timeout covers both"
+            ),
         )
     return Placed(value=duration(build.take(tunnel)), place=tunnel.place)
 
@@ -66,6 +68,6 @@ def _endless(section: Section, name: str, build: Build) -> Placed[str]:
         build.report.say(
             Outcome.CHANGED,
             section.header.place,
-            f"no `timeout {name}`: HAProxy would wait for ever, and here it is {duration(0)}",
+            f"no `timeout {name}`: HAProxy would wait forever, here it is {duration(0)}",
         )
     return Placed(value=duration(0), place=section.header.place)

@@ -20,12 +20,15 @@ def balance(statement: Statement) -> None:
         _same("roundrobin")(statement, "")  # as HAProxy accepts it
     elif plain in _BY_CONTENT:
         statement.refuse(
-            f"{shown(plain)} reads HTTP, not read here: `balance source` keeps clients at their servers",
+            (
+                f"{shown(plain)} needs HTTP, which is not read here: `balance source` keeps clients on "
+                "their servers"
+            ),
             0,
         )
     elif known is None:
         hint = statement.report.meant(plain, _ALGORITHMS) or f": write one of {listed(tuple(_ALGORITHMS))}"
-        statement.refuse(f"{shown(name)} is no algorithm{hint}", 0)
+        statement.refuse(f"{shown(name)} is not an algorithm{hint}", 0)
     else:
         known(statement, inside.rstrip(")"))
 
@@ -35,7 +38,7 @@ def stick_table(statement: Statement) -> None:
     words = statement.arguments
     if "type" in words[:-1]:
         statement.section.table = words[words.index("type") + 1]
-    statement.ignore("only rules use tables, and each of those is judged by itself")
+    statement.ignore("only rules use tables, and each rule is judged separately")
 
 
 def stick(statement: Statement) -> None:
@@ -44,7 +47,7 @@ def stick(statement: Statement) -> None:
     if verb in _STICKING and statement.arguments[1:] == ("src",):
         statement.section.sticks[verb] = statement.said("source")
     else:
-        statement.refuse("clients do not stick to a server by a table: write `balance source`")
+        statement.refuse("no table keeps clients on a server here: write `balance source`")
 
 
 def _same(name: str) -> Callable[[Statement, str], None]:
@@ -56,19 +59,21 @@ def _same(name: str) -> Callable[[Statement, str], None]:
 
 def _source(statement: Statement, _: str) -> None:
     statement.section.settings.texts["balance"] = statement.said("source")
-    statement.change("a client stays at one server, which may be another one than HAProxy's hash gave it", 0)
+    statement.change("a client stays on one server, possibly a different one than HAProxy's hash chose", 0)
 
 
 def _static(statement: Statement, _: str) -> None:
     statement.section.settings.texts["balance"] = statement.said("roundrobin")
-    statement.change("`roundrobin`: the same turns, with weights that may change at any time", 0)
+    statement.change("`roundrobin`: the same rotation, with weights that can change at any time", 0)
 
 
 def _first(statement: Statement, _: str) -> None:
     statement.section.settings.texts["balance"] = statement.said("first")
     statement.change(
-        "each worker fills its own part of `maxconn`: with several workers the next server is used a little "
-        "earlier",
+        (
+            "each worker fills its own share of `maxconn`: with several workers the next server is used "
+            "slightly earlier"
+        ),
         0,
     )
 
@@ -76,14 +81,16 @@ def _first(statement: Statement, _: str) -> None:
 def _random(statement: Statement, draws: str) -> None:
     statement.section.settings.texts["balance"] = statement.said("random")
     if draws not in {"", "2"}:
-        statement.change("the less busy of two servers is taken, not of another number", 0)
+        statement.change("always the less busy of two servers is chosen, not of another number", 0)
 
 
 def _hash(statement: Statement, _: str) -> None:
     if statement.arguments[1:] != ("src",):
         statement.refuse(
-            "of a hash's expressions only `src` is known here: write `balance source`, or `balance: hash` "
-            "with `hash_on` in our own file",
+            (
+                "`hash` supports only `src` here: write `balance source`, or `balance: hash` with "
+                "`hash_on` in our own file"
+            ),
             1,
         )
         return

@@ -53,32 +53,35 @@ def _user_timeout(word: Word[_Options]) -> None:
 
 
 _TLS: Final = (
-    "TLS is not ended here: clients' TLS goes through to the servers as it is; take `ssl` and what belongs "
-    "to it out, and let the servers show the certificate"
+    "TLS is not terminated here: clients' TLS passes through to the servers; remove `ssl` and its "
+    "options, and let the servers present the certificate"
 )
-_WITH_TLS: Final = "means nothing without `ssl`"
-_OURS: Final = "our workers share a socket, and settle that by themselves"
-_UNIX: Final = "is for sockets of other kinds"
+_WITH_TLS: Final = "has no effect without `ssl`"
+_OURS: Final = "our workers share a socket and handle this themselves"
+_UNIX: Final = "applies only to other types of sockets"
 
 _KEYWORDS: Final[Mapping[str, Keyword[_Options]]] = {
     "v4v6": keywords.kept(),
     "v6only": Keyword(values=0, take=_ipv6_only),
     "tcp-ut": Keyword(values=1, take=_user_timeout),
-    "name": keywords.ignored("the frontend's own name stands in logs and status", values=1),
-    "id": keywords.ignored("things have names with us, not numbers", values=1),
+    "name": keywords.ignored("logs and status show the frontend's name", values=1),
+    "id": keywords.ignored("frontends have names here, not numbers", values=1),
     "ssl": keywords.refused(_TLS),
     "accept-proxy": keywords.refused(
-        "a PROXY header of clients is not read here: let clients connect directly, or forward without it"
+        "PROXY headers from clients are not read here: let clients connect directly, or forward "
+        "without the header"
     ),
-    "accept-netscaler-cip": keywords.refused("a NetScaler's header is not read here: leave it out", values=1),
-    "interface": keywords.refused("an interface cannot be chosen: bind to its address", values=1),
+    "accept-netscaler-cip": keywords.refused("NetScaler headers are not read here: remove it", values=1),
+    "interface": keywords.refused("a bind cannot select an interface: bind to its address", values=1),
     "namespace": keywords.refused(
-        "another network namespace cannot be chosen: start the appliance in it", values=1
+        "a bind cannot select a network namespace: start the appliance in it", values=1
     ),
     "transparent": keywords.refused(
-        "foreign addresses cannot be bound to: name an address of this machine, or one of its virtual IPs"
+        "foreign addresses cannot be bound: write an address of this machine, or one of its virtual IPs"
     ),
-    "maxconn": keywords.refused("a bind has no limit of its own: write `maxconn` for the frontend", values=1),
+    "maxconn": keywords.refused(
+        "limits apply to frontends, not to binds: set `maxconn` in the frontend", values=1
+    ),
     **{
         name: keywords.ignored(_WITH_TLS, values=1)
         for name in (

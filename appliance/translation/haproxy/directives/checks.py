@@ -49,7 +49,7 @@ def kind(found: CheckKind) -> Handler:
 def ssl_hello(statement: Statement) -> None:
     """`option ssl-hello-chk`."""
     kind(CheckKind.TLS_HELLO)(statement)
-    statement.change("a whole TLS handshake is made, not a hello of SSL 3")
+    statement.change("the check makes a full TLS handshake, not an SSLv3 hello")
 
 
 def httpchk(statement: Statement) -> None:
@@ -65,7 +65,7 @@ def httpchk(statement: Statement) -> None:
     if len(words) > 2:
         version, *headers = words[2].replace("\r\n", "\n").split("\n")
         if not _VERSION.fullmatch(version):
-            statement.refuse(f"{shown(version)} is no version: write `HTTP/1.0` or `HTTP/1.1`", 2)
+            statement.refuse(f"{shown(version)} is not a version: write `HTTP/1.0` or `HTTP/1.1`", 2)
         for header in headers:
             _header(statement, 2, *_cut_header(header))
 
@@ -84,7 +84,7 @@ def _header(statement: Statement, index: int, name: str, value: str) -> None:
             return
         statement.section.settings.check.host = statement.said(found, index)
     elif name.lower() in _HARMLESS:
-        statement.ignore(f"the header {shown(name)}: ours is sent", index)
+        statement.ignore(f"the header {shown(name)}: the check sends its own", index)
     elif name:
         statement.refuse(f"the header {shown(name)} cannot be sent: only `Host` can", index)
 
@@ -105,7 +105,7 @@ def http_send(statement: Statement) -> None:
             case "ver" | "comment":
                 pass
             case word:
-                statement.refuse(f"{shown(word)} cannot be sent: `meth`, `uri` and `hdr Host` can", at)
+                statement.refuse(f"{shown(word)} is not supported: `meth`, `uri` and `hdr Host` are", at)
         at += 2
     statement.said(value=True)
 
@@ -115,13 +115,13 @@ def connect(statement: Statement) -> None:
     check = own_rules(statement)
     check.connects += 1
     if check.connects > 1 or check.steps:
-        statement.refuse("a check makes one connection: leave the others out")
+        statement.refuse("a check makes one connection: remove the others")
         return
     at = 0
     while at < len(statement.arguments):
         take = _CONNECT.get(statement.argument(at))
         if take is None:
-            statement.refuse(f"{shown(statement.argument(at))} cannot be said of a check's connection", at)
+            statement.refuse(f"{shown(statement.argument(at))} cannot be set for a check's connection", at)
             at += 1
         else:
             at += take(statement, check, at)
@@ -192,7 +192,7 @@ def http_expect(statement: Statement) -> None:
     known = _EXPECT.get((statement.argument(at), negated))
     if known is None:
         what = " ".join(statement.arguments[at - negated : at + 1])
-        statement.refuse(f"{shown(what)} is not checked: `status`, `! status` and `string` are", at)
+        statement.refuse(f"{shown(what)} is not supported: `status`, `! status` and `string` are", at)
         return
     known(statement, at + 1)
 
@@ -222,11 +222,11 @@ def _others(text: str) -> Statuses:
 def _matching(pattern: str) -> Statuses:
     """Return the statuses in which a regular expression without repetitions finds a match."""
     if not _STATUS_REGEX.fullmatch(pattern):
-        raise ValueError(f"{shown(pattern)} is not understood: write `status 200-399`")
+        raise ValueError(f"{shown(pattern)} is not supported: write `status 200-399`")
     try:
         found = re.compile(pattern)
     except re.error:
-        raise ValueError(f"{shown(pattern)} is no regular expression: write `status 200-399`") from None
+        raise ValueError(f"{shown(pattern)} is not a regular expression: write `status 200-399`") from None
     return _ranges([each for each in _ALL if found.search(str(each))])
 
 
@@ -239,7 +239,7 @@ def _ranges(statuses: list[int]) -> Statuses:
         else:
             found.append((each, each))
     if not found:
-        raise ValueError("no status at all is good then")
+        raise ValueError("no status would pass the check")
     return tuple(found)
 
 
@@ -247,7 +247,7 @@ def _put_statuses(statement: Statement, said: Said[Statuses] | None) -> None:
     check = statement.section.settings.check
     if said and check.statuses:
         line = statement.report.line_name(check.statuses.place.line)
-        statement.refuse(f"{line} says which statuses are good: leave one of them out")
+        statement.refuse(f"{line} already sets the good statuses: remove one of the lines")
     elif said:
         check.statuses = said
 
@@ -256,7 +256,7 @@ def _string(statement: Statement, at: int) -> None:
     check = statement.section.settings.check
     said = statement.read(_text, at)
     if said and check.body:
-        statement.refuse("an answer is searched for one text: leave the others out", at)
+        statement.refuse("a check searches the answer for one text: remove the others", at)
     elif said:
         check.body = said
 
@@ -264,13 +264,13 @@ def _string(statement: Statement, at: int) -> None:
 def _text(text: str) -> str:
     if text:
         return text
-    raise ValueError("a text is needed that the answer must hold")
+    raise ValueError("the text that the answer must contain is missing")
 
 
 def _string_regex(statement: Statement, at: int) -> None:
     if not _PLAIN_REGEX.fullmatch(statement.argument(at)):
         statement.refuse(
-            "answers are not searched for regular expressions: write `string` and a plain text", at
+            "answers are not matched against regular expressions: write `string` and a plain text", at
         )
         return
     _string(statement, at)

@@ -101,10 +101,10 @@ def _keep_variables(statement: GlobalStatement) -> None:
     statement.variables.keep_only(statement.line.texts[1:])
 
 
-_PROCESS: Final = "the appliance's own processes, users and rights are set by whoever starts it"
-_TUNED: Final = "it tunes what HAProxy does inside"
-_TLS: Final = "no TLS is ended here"
-_LOG: Final = "what is logged is said in the section `log` of our own file"
+_PROCESS: Final = "whoever starts the appliance sets its processes, users and privileges"
+_TUNED: Final = "it tunes HAProxy's internals"
+_TLS: Final = "TLS is not terminated here"
+_LOG: Final = "logging is configured in the section `log` of our own file"
 _FAMILIES: Final = (
     "tune.",
     "ssl-default-",
@@ -132,12 +132,12 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
     "ca-base": _authorities,
     "ssl-server-verify": _server_verify,
     "stats socket": _ignored(
-        "`appliance status|drain|maint|ready` takes its place; a socket for HAProxy's own commands is said "
-        "in the section `stats` of our own file"
+        "`appliance status|drain|maint|ready` replaces it; a socket for HAProxy's own commands is "
+        "configured in the section `stats` of our own file"
     ),
-    "stats timeout": _ignored("commands have a deadline of their own"),
+    "stats timeout": _ignored("commands have their own deadline"),
     "stats bind-process": _ignored(_TUNED),
-    "stats maxconn": _ignored("the number of those who look is bounded anyway"),
+    "stats maxconn": _ignored("the number of its connections is limited anyway"),
     "setenv": _set_variable,
     "presetenv": _set_variable,
     "unsetenv": _unset_variables,
@@ -161,18 +161,18 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
         _ignored(_TUNED),
     ),
     **_each("crt-base key-base issuers-chain-path maxsslconn maxsslrate", _ignored(_TLS)),
-    **_each("node description", _ignored("it is for people")),
+    **_each("node description", _ignored("it is informational only")),
     **_each(
         "server-state-base server-state-file",
-        _ignored("states of servers outlive reloads and restarts with us"),
+        _ignored("server states survive reloads and restarts here"),
     ),
     **_each(
         "external-check lua-load lua-load-per-thread lua-prepend-path setcap",
-        _ignored("it does nothing by itself: what uses it is judged by itself"),
+        _ignored("it has no effect alone: lines that use it are judged separately"),
     ),
     **_each(
         "maxconnrate maxsessrate",
-        _refused("connections are not limited by their rate: leave it out, and write `maxconn`"),
+        _refused("connection rates are not limited: remove it, and write `maxconn`"),
     ),
 }
 """The directives of `global`, by their name of one or two words."""
@@ -181,8 +181,10 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
 def verified_path(found: Global, name: str) -> str:
     """Return the path of a CA file (`ca-file`), below `ca-base` if relative; raises ValueError."""
     if name.startswith("@"):
-        raise ValueError(f"{shown(name)}: name the system's file, such as /etc/ssl/certs/ca-certificates.crt")
+        raise ValueError(
+            f"{shown(name)}: write the path of the system's file, such as /etc/ssl/certs/ca-certificates.crt"
+        )
     path = name if name.startswith("/") or not found.authorities else f"{found.authorities}/{name}"
     if not path.startswith("/"):
-        raise ValueError(f"{shown(name)}: write the path from `/` on")
+        raise ValueError(f"{shown(name)}: write the absolute path")
     return path

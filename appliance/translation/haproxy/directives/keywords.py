@@ -55,7 +55,7 @@ class Word(Generic[_Options]):
         """Return the word after the keyword as milliseconds, as `Statement.time`."""
         time, excess = time_alone(self.value)
         if excess:
-            reason = f"{self.name} is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning"
+            reason = f"{self.name} is `{time}`: HAProxy ignores {shown(excess)} after it, with a warning"
             self.statement.change(reason, self.index + 1)
         return self.read(lambda text: milliseconds(time_alone(text)[0]))
 

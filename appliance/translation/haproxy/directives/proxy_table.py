@@ -68,18 +68,21 @@ def _each(names: str, handler: Handler) -> dict[str, Handler]:
     return dict.fromkeys((each.strip() for each in names.split(",")), handler)
 
 
-_HTTP: Final = ignored("it is for HTTP, which is not read here: bytes go through as they are")
-_LOG: Final = ignored("what is logged is said in the section `log` of our own file")
-_MAIL: Final = ignored("no mail is sent: the log, `appliance status` and the metrics tell the same")
-_PAGE: Final = changed("what is shown is ours: /metrics, /api/v1/status, and HAProxy's figures at any `;csv`")
-_FILTERS: Final = refused("nothing can be put into the way of the bytes: leave it out")
-_NO_CHECK: Final = refused(
-    "no such check is made: write `option tcp-check` with what to send and to expect, or `option httpchk`"
+_HTTP: Final = ignored("it is for HTTP, which is not read here: bytes pass through unchanged")
+_LOG: Final = ignored("logging is configured in the section `log` of our own file")
+_MAIL: Final = ignored("no mail is sent: the log, `appliance status` and the metrics report the same")
+_PAGE: Final = changed(
+    "the statistics are our own: /metrics, /api/v1/status, and HAProxy's figures at any `;csv`"
 )
-_SPLICE: Final = ignored("bulk is moved by splice whenever that is faster")
-_STATE_FILE: Final = ignored("states of servers outlive reloads and restarts with us")
-_BUFFERS: Final = ignored("it tunes what HAProxy does inside")
-_PERSIST: Final = ignored("there are no cookies to be persistent by")
+_FILTERS: Final = refused("the bytes cannot be filtered: remove it")
+_NO_CHECK: Final = refused(
+    "this check is not supported: write `option tcp-check` with the texts to send and expect, or "
+    "`option httpchk`"
+)
+_SPLICE: Final = ignored("bulk data is spliced whenever that is faster")
+_STATE_FILE: Final = ignored("server states survive reloads and restarts here")
+_BUFFERS: Final = ignored("it tunes HAProxy's internals")
+_PERSIST: Final = ignored("there is no persistence by cookie")
 
 PROXY: Final[Mapping[str, Directive]] = {
     **_directives(
@@ -89,8 +92,8 @@ PROXY: Final[Mapping[str, Directive]] = {
             "disabled": settings.disabled,
             "enabled": settings.enabled,
             "default_backend": settings.default_backend,
-            "description": ignored("it is for people"),
-            "id": ignored("sections have names with us, not numbers"),
+            "description": ignored("it is informational only"),
+            "id": ignored("sections have names here, not numbers"),
             "bind-process": ignored("each worker serves all frontends of its group"),
             "filter": _FILTERS,
             "option tcplog": _LOG,
@@ -107,9 +110,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "tcp-request session": rules.connection(Level.SESSION),
             "acl": rules.acl,
             "stick-table": balancing.stick_table,
-            "rate-limit": refused(
-                "connections are not limited by their rate: leave it out, and write `maxconn`"
-            ),
+            "rate-limit": refused("connection rates are not limited: remove it, and write `maxconn`"),
             **_each(
                 "stats hide-version, stats realm, stats refresh, stats show-desc,"
                 "stats show-legends, stats show-node, stats show-modules, stats show-version",
@@ -128,7 +129,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             **_each("force-persist, ignore-persist", _PERSIST),
             **_each(
                 "hash-type, hash-balance-factor, hash-preserve-affinity",
-                changed("a client stays at its server while it is up, by our own hash"),
+                changed("our own hash keeps a client on its server while the server is up"),
             ),
         },
     ),
@@ -145,9 +146,9 @@ PROXY: Final[Mapping[str, Directive]] = {
             ),
             **_each("option splice-auto, option splice-request, option splice-response", _SPLICE),
             "option independent-streams": refused(
-                "silence of one side alone is not measured while the other one sends: leave it out"
+                "the silence of one side is not timed while the other side sends: remove it"
             ),
-            "option nolinger": ignored("sockets are closed so that no data is lost, and none is left over"),
+            "option nolinger": ignored("sockets are closed without losing data, and none is left open"),
         },
         negatable=True,
     ),
@@ -167,12 +168,14 @@ PROXY: Final[Mapping[str, Directive]] = {
             "monitor-uri": rules.monitor_uri,
             "timeout client": settings.time("client"),
             "timeout client-fin": settings.time("client-fin"),
-            "timeout client-hs": ignored("it is for TLS that is ended here"),
+            "timeout client-hs": ignored("it is for TLS, which is not terminated here"),
             "clitimeout": settings.time("client"),
             "clitcpka-cnt": settings.probes("clitcpka-cnt"),
             "clitcpka-idle": settings.seconds("clitcpka-idle", most=32767),
             "clitcpka-intvl": settings.seconds("clitcpka-intvl", most=32767),
-            "monitor-net": refused("clients are not told apart for checks: let them ask the monitor's path"),
+            "monitor-net": refused(
+                "no network is reserved for checks: let checks request the monitor's path"
+            ),
         },
     ),
     **_directives(
@@ -200,7 +203,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         {
             "server": servers.server,
             "server-template": servers.server_template,
-            "use-server": refused("a server is not chosen by a condition: give it a port of its own"),
+            "use-server": refused("a condition cannot choose a server: give the server a separate port"),
             "dispatch": refused("write `server NAME ADDRESS:PORT`"),
             "stick": balancing.stick,
         },
@@ -225,13 +228,13 @@ PROXY: Final[Mapping[str, Directive]] = {
             "http-check expect": checks.http_expect,
             "http-check send": checks.http_send,
             "http-check connect": checks.connect,
-            "http-check comment": ignored("it is for people"),
+            "http-check comment": ignored("it is informational only"),
             "http-check disable-on-404": refused(
-                "a 404 is bad: let the server answer 200, and drain it by hand"
+                "a 404 fails the check: let the server answer 200, and drain it with `appliance drain`"
             ),
-            "http-check send-state": ignored("servers are not told their state"),
-            "http-check set-var": refused("checks have no variables: leave it out"),
-            "http-check unset-var": refused("checks have no variables: leave it out"),
+            "http-check send-state": ignored("checks do not send servers their state"),
+            "http-check set-var": refused("checks have no variables: remove it"),
+            "http-check unset-var": refused("checks have no variables: remove it"),
             "tcp-check connect": checks.connect,
             "tcp-check comment": talking_checks.comment,
             "tcp-check send": talking_checks.send,
@@ -240,7 +243,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "tcp-check expect": talking_checks.expect,
             **_each(
                 "tcp-check send-binary-lf, tcp-check set-var, tcp-check unset-var, tcp-check set-var-fmt",
-                refused("checks have no variables: leave it out"),
+                refused("checks have no variables: remove it"),
             ),
             "option ldap-check": talking_checks.ldap,
             "option mysql-check": talking_checks.mysql,
@@ -249,17 +252,17 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option smtpchk": talking_checks.smtp,
             **_each("option spop-check, option external-check", _NO_CHECK),
             **_each(
-                "external-check", ignored("no command checks servers; the option is refused where it stands")
+                "external-check", ignored("no command checks servers; the line with the option is refused")
             ),
             "cookie": _HTTP,
             "dynamic-cookie-key": _HTTP,
-            "fullconn": ignored("limits of servers do not grow with the load"),
+            "fullconn": ignored("server limits do not grow with the load"),
             "persist": _PERSIST,
             "source": settings.source,
             "transparent": refused("write `server NAME ADDRESS:PORT`"),
             "load-server-state-from-file": _STATE_FILE,
             "server-state-file-name": _STATE_FILE,
-            "tcp-response": refused("what servers send is not looked at: leave it out"),
+            "tcp-response": refused("data from servers is not inspected: remove it"),
         },
     ),
     **_directives(
@@ -271,7 +274,9 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option srvtcpka": settings.flag("srvtcpka"),
             "option log-health-checks": ignored("each change of a server's state is logged, with its check"),
             "option persist": _PERSIST,
-            "option abortonclose": ignored("who closes while waiting for a server leaves the queue, always"),
+            "option abortonclose": ignored(
+                "a client that closes while waiting for a server always leaves the queue"
+            ),
             "option prefer-last-server": _HTTP,
             "option checkcache": _HTTP,
             "option accept-invalid-http-response": _HTTP,
@@ -285,7 +290,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         },
         negatable=True,
     ),
-    "guid": Directive(handle=ignored("sections have names with us"), place=AllowedIn.ALL),
+    "guid": Directive(handle=ignored("sections have names here"), place=AllowedIn.ALL),
 }
 """The directives of proxy sections, by their name of one or two words."""
 

@@ -14,17 +14,17 @@ _HTTP: Final = frozenset({"allow", "deny", "auth", "reject", "tarpit", "silent-d
 _WHEN: Final = frozenset({"if", "unless"})
 
 _BY_CONTENT: Final = (
-    "what clients send is not looked at: `tcp-request connection accept|reject` by `src` is what can be said"
+    "data from clients is not inspected: only `tcp-request connection accept|reject` by `src` is supported"
 )
-_UNASKED: Final = "no rule that is obeyed asks for it"
-_UNREACHED: Final = "nobody comes to this rule: no section that is served has it"
+_UNASKED: Final = "no rule in effect uses it"
+_UNREACHED: Final = "no client reaches this rule: no served section has it"
 
 
 def _in_defaults(statement: Statement) -> bool:
     """Refuse rules in a `defaults` section: they are not passed on."""
     if statement.section.kind is not Kind.DEFAULTS:
         return False
-    statement.refuse("rules are not handed on: write it into each frontend")
+    statement.refuse("rules in `defaults` are not inherited: write it in each frontend")
     return True
 
 
@@ -39,7 +39,7 @@ def acl(statement: Statement) -> None:
     if _in_defaults(statement):
         return
     if len(statement.arguments) < 2:
-        statement.refuse("a name and a criterion are needed: `acl NAME src 10.0.0.0/24`")
+        statement.refuse("an `acl` needs a name and a criterion: `acl NAME src 10.0.0.0/24`")
         return
     statement.section.acls.setdefault(statement.argument(0), []).append(statement.line)
     statement.report.settle(statement.line.number, _UNASKED)
@@ -51,7 +51,7 @@ def connection(level: Level) -> Handler:
     def handle(statement: Statement) -> None:
         if statement.section.kind is Kind.BACKEND:
             # HAProxy does not start with it, so it has never rejected anybody.
-            statement.refuse(f"HAProxy refuses it in a backend, too: `{Level.CONTENT}` may stand here")
+            statement.refuse(f"HAProxy refuses it in a backend too: write `{Level.CONTENT}`")
         elif not _in_defaults(statement) and _is_done(statement):
             _add(statement, level, statement.arguments[1:])
 
@@ -61,7 +61,7 @@ def connection(level: Level) -> Handler:
 def _is_done(statement: Statement) -> bool:
     verb = statement.argument(0)
     if verb not in _TCP:
-        statement.refuse(f"{shown(verb)} is not done: `accept` and `reject` are", 0)
+        statement.refuse(f"{shown(verb)} is not supported: `accept` and `reject` are", 0)
     return verb in _TCP
 
 
@@ -80,7 +80,7 @@ def request(level: Level) -> Handler:
 
     def handle(statement: Statement) -> None:
         if statement.argument(0) not in _HTTP:
-            statement.ignore("it is for HTTP, which is not read here: bytes go through as they are")
+            statement.ignore("it is for HTTP, which is not read here: bytes pass through unchanged")
         elif not _in_defaults(statement):
             words = statement.arguments
             at = next((at for at, word in enumerate(words) if word in _WHEN), len(words))

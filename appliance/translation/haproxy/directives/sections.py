@@ -23,16 +23,16 @@ from appliance.translation.haproxy.values.names import foreign
 from appliance.translation.translation import Outcome
 
 _HTTP: Final = (Outcome.IGNORED, "it is for HTTP, which is not read here")
-_TLS: Final = (Outcome.IGNORED, "no TLS is ended here")
-_LOG: Final = (Outcome.IGNORED, "what is logged is said in the section `log` of our own file")
+_TLS: Final = (Outcome.IGNORED, "TLS is not terminated here")
+_LOG: Final = (Outcome.IGNORED, "logging is configured in the section `log` of our own file")
 
 OTHERS: Final[Mapping[str, tuple[Outcome, str]]] = {
-    "peers": (Outcome.IGNORED, "there are no tables to share: what would use them is judged by itself"),
-    "resolvers": (Outcome.IGNORED, "names are asked for of this machine's own resolver (/etc/resolv.conf)"),
-    "userlist": (Outcome.IGNORED, "users are for HTTP; what asks for them is judged by itself"),
+    "peers": (Outcome.IGNORED, "there are no tables to share: lines that use them are judged separately"),
+    "resolvers": (Outcome.IGNORED, "this machine's own resolver (/etc/resolv.conf) resolves names"),
+    "userlist": (Outcome.IGNORED, "users are for HTTP; lines that use them are judged separately"),
     "mailers": (
         Outcome.IGNORED,
-        "no mail is sent: the log, `appliance status` and the metrics tell the same",
+        "no mail is sent: the log, `appliance status` and the metrics report the same",
     ),
     "cache": _HTTP,
     "http-errors": _HTTP,
@@ -42,8 +42,8 @@ OTHERS: Final[Mapping[str, tuple[Outcome, str]]] = {
     "log-profile": _LOG,
     "crt-store": _TLS,
     "acme": _TLS,
-    "program": (Outcome.IGNORED, "other programs are not started here: start it by a unit of systemd"),
-    "log-forward": (Outcome.REFUSED, "logs of others are not passed on: leave that to rsyslog or journald"),
+    "program": (Outcome.IGNORED, "other programs are not started here: run it as a systemd unit"),
+    "log-forward": (Outcome.REFUSED, "logs of other programs are not forwarded: use rsyslog or journald"),
 }
 """The outcome of each line of a section, by the section's first word."""
 
@@ -105,7 +105,7 @@ class _Reader:
             self._report.say(outcome, line.place, reason)
         else:
             hint = self._report.meant(word, sorted(_HEADERS))
-            self._refuse(line, f"{shown(word)} stands before the first section{hint}")
+            self._refuse(line, f"{shown(word)} comes before the first section{hint}")
 
     def end(self, last: int) -> None:
         """Close the current section, whose last line is now known."""
@@ -165,14 +165,14 @@ class _Reader:
     def _named_well(self, section: Section) -> bool:
         line = section.header
         if not section.name:
-            self._refuse(line, f"a name is needed: `{section.kind} NAME`")
+            self._refuse(line, f"the section needs a name: `{section.kind} NAME`")
             return False
         fault = foreign(section.name)
         if fault:
             self._refuse(line, fault, 1)
             return False
         if len(self.sections.proxies) >= MOST_SECTIONS:
-            self._refuse(line, f"more than {MOST_SECTIONS} sections")
+            self._refuse(line, f"there are more than {MOST_SECTIONS} sections")
             return False
         if len(line.words) > 2 and line.text(2) != "from":
             # HAProxy 1 accepted the address of a `bind` here.
@@ -182,7 +182,7 @@ class _Reader:
         first = self._names.setdefault(section.name, line)
         if first is not line:
             name = self._report.line_name(first.number)
-            self._refuse(line, f"{name} has servers of this name already", 1)
+            self._refuse(line, f"{name} already defines servers under this name", 1)
         return first is line
 
     def _directive(self, line: Line, section: Section) -> None:
@@ -194,9 +194,9 @@ class _Reader:
         statement = Statement(line=line, section=section, report=self._report, first=length)
         name = " ".join(line.texts[:length])
         if line.negation and not found.negatable:
-            self._refuse(line, f"`{line.negation}` means nothing before {shown(name)}")
+            self._refuse(line, f"`{line.negation}` cannot precede {shown(name)}")
         elif not found.place.includes(section.kind):
-            statement.ignore(f"{shown(name)} means nothing in a `{section.kind}`")
+            statement.ignore(f"{shown(name)} has no effect in a `{section.kind}`")
         else:
             found.handle(statement)
 

@@ -24,7 +24,7 @@ def server(statement: Statement) -> None:
     and not the file's, so its line is ignored and not refused.
     """
     if len(statement.arguments) < 2:
-        statement.refuse("a name and an address are needed: `server NAME ADDRESS:PORT`")
+        statement.refuse("the server needs a name and an address: `server NAME ADDRESS:PORT`")
         return
     try:
         target = server_target(statement.argument(1))
@@ -45,7 +45,7 @@ def server(statement: Statement) -> None:
         statement.refuse(fault, 0)
         return
     if name in statement.section.servers:
-        statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
+        statement.refuse(f"the server {shown(name)} exists already: choose another name", 0)
         return
     if options.flag("ssl"):  # unencrypted it would be another server; the section is known to lack it
         statement.section.template = True
@@ -63,8 +63,8 @@ def server_template(statement: Statement) -> None:
     """Refuse servers that are made from a name's addresses: the section is known to lack them."""
     statement.section.template = True
     statement.refuse(
-        "servers are not made of a DNS name's addresses: write a line `server` for each, or let them be "
-        "found (`servers: {discover: ...}` in our own file)"
+        "servers are not generated from a DNS name: write a line `server` for each, or have them "
+        "discovered (`servers: {discover: ...}` in our own file)"
     )
 
 
@@ -128,7 +128,7 @@ def _id(word: Word[ServerOptions]) -> None:
     said = word.read(within(1, 2**31 - 1))
     if said:
         word.options.numbers["id"] = said
-        word.statement.ignore("id: servers have names with us, not numbers", word.index)
+        word.statement.ignore("id: servers have names here, not numbers", word.index)
 
 
 def _check_sni(word: Word[ServerOptions]) -> None:
@@ -138,16 +138,15 @@ def _check_sni(word: Word[ServerOptions]) -> None:
 
 
 _TLS: Final = (
-    "servers are not spoken to in TLS: clients' own goes through as it is (`check-ssl` is TLS for the "
-    "check alone)"
+    "connections to servers add no TLS: clients' own TLS passes through (`check-ssl` is TLS for the "
+    "check only)"
 )
-_WITH_TLS: Final = "a setting of TLS, of which checks use the system's"
+_WITH_TLS: Final = "checks use the system's TLS settings"
 _HTTP: Final = "is for HTTP, which is not read here"
 _RESOLVED: Final = (
-    "a name is asked for again and again of this machine's own resolver, and one that is not known "
-    "prevents no start"
+    "this machine's own resolver resolves names repeatedly, and an unknown name does not prevent the start"
 )
-_AGENT: Final = "a server's agent is not asked: weights and states are set with `appliance drain|maint|ready`"
+_AGENT: Final = "server agents are not queried: set weights and states with `appliance drain|maint|ready`"
 
 KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     "check": _flag("check"),
@@ -184,39 +183,42 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     "observe": _text("observe", _one_of("layer4")),
     "on-error": _text("on-error", _one_of("fastinter", "fail-check", "sudden-death", "mark-down")),
     "minconn": keywords.changed(
-        "the limit does not grow with the load: `maxconn` holds from the start", values=1
+        "the limit does not grow with the load: `maxconn` applies from the start", values=1
     ),
     "init-addr": keywords.ignored(_RESOLVED, values=1),
     "resolvers": keywords.changed(_RESOLVED, values=1),
     "resolve-opts": keywords.ignored(_RESOLVED, values=1),
     "resolve-prefer": keywords.changed("addresses are tried in the resolver's own order", values=1),
     "resolve-net": keywords.refused(
-        "addresses of a name are not chosen by network: name the address", values=1
+        "addresses of a name are not selected by network: write the address", values=1
     ),
     "on-marked-up": keywords.refused(
-        "sessions at backup servers are not ended when others come up: leave it out, and use "
-        "`appliance drain` for the backup",
+        (
+            "sessions on backup servers are not closed when other servers come up: remove it, and use "
+            "`appliance drain` for the backup"
+        ),
         values=1,
     ),
     "ssl": Keyword(values=0, take=_refused_tls),
     "track": keywords.refused(
-        "a server does not take another one's state: write `check` with the same address and port", values=1
+        "a server does not copy another server's state: write `check` with the same address and port",
+        values=1,
     ),
-    "agent-check": keywords.refused(f"{_AGENT}; leave it out"),
-    "send-proxy-v2-ssl": keywords.refused("there is no TLS to tell of: write `send-proxy-v2`"),
-    "send-proxy-v2-ssl-cn": keywords.refused("there is no TLS to tell of: write `send-proxy-v2`"),
-    "proxy-v2-options": keywords.refused("the header has no extras: leave it out", values=1),
-    "socks4": keywords.refused("servers are connected to directly: leave it out", values=1),
-    "namespace": keywords.refused("another network namespace cannot be chosen: leave it out", values=1),
+    "agent-check": keywords.refused(f"{_AGENT}; remove it"),
+    "send-proxy-v2-ssl": keywords.refused("there is no TLS to report: write `send-proxy-v2`"),
+    "send-proxy-v2-ssl-cn": keywords.refused("there is no TLS to report: write `send-proxy-v2`"),
+    "proxy-v2-options": keywords.refused("the header has no optional fields: remove it", values=1),
+    "socks4": keywords.refused("connections to servers are direct: remove it", values=1),
+    "namespace": keywords.refused("a server cannot select a network namespace: remove it", values=1),
     "source": keywords.refused(
-        "the system chooses the address that connections come from: set it on the route (`ip route ... src`)",
+        "the system chooses the source address of connections: set it on the route (`ip route ... src`)",
         values=1,
     ),
     "usesrc": keywords.refused(
         "servers see our address: write `send-proxy-v2` if they can read it", values=1
     ),
-    "verifyhost": keywords.changed("the name is checked where `check-sni` asks for it", values=1),
-    "sni": keywords.ignored("means nothing without `ssl`", values=1),
+    "verifyhost": keywords.changed("the name is checked if `check-sni` asks for it", values=1),
+    "sni": keywords.ignored("has no effect without `ssl`", values=1),
     "id": Keyword(values=1, take=_id),
     "cookie": keywords.ignored(_HTTP, values=1),
     "redir": keywords.ignored(_HTTP, values=1),
@@ -225,8 +227,8 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     "alpn": keywords.ignored(_WITH_TLS, values=1),
     "check-alpn": keywords.ignored(_WITH_TLS, values=1),
     "check-proto": keywords.ignored(_HTTP, values=1),
-    "check-via-socks4": keywords.refused("checks connect directly: leave it out"),
-    "log-proto": keywords.ignored("is for logs", values=1),
+    "check-via-socks4": keywords.refused("checks connect directly: remove it"),
+    "log-proto": keywords.ignored("applies to logs", values=1),
     **{
         name: keywords.ignored(_AGENT, values=1)
         for name in ("agent-send", "agent-inter", "agent-addr", "agent-port")
@@ -236,7 +238,7 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
         name: keywords.ignored(_HTTP, values=1)
         for name in ("max-reuse", "pool-low-conn", "pool-max-conn", "pool-purge-delay")
     },
-    **{name: keywords.ignored("sessions do not stick to a table") for name in ("non-stick", "stick")},
+    **{name: keywords.ignored("no table keeps sessions on a server") for name in ("non-stick", "stick")},
     **{
         name: keywords.ignored(_WITH_TLS, values=1)
         for name in ("ciphers", "ciphersuites", "crl-file", "crt", "npn", "ssl-max-ver", "ssl-min-ver")
@@ -265,6 +267,6 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
             "no-send-proxy-v2-ssl-cn",
         )
     },
-    **{name: keywords.ignored("connections are opened as usual") for name in ("tfo", "no-tfo")},
+    **{name: keywords.ignored("TCP Fast Open is not used") for name in ("tfo", "no-tfo")},
 }
 """The keywords of a server, by name."""

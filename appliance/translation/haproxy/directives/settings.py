@@ -8,8 +8,8 @@ from appliance.translation.haproxy.values.endpoints import ANY_IPV4
 from appliance.translation.haproxy.values.quantities import within
 
 _MOST: int = 2_147_483_647
-_UNREACHED: str = "no connection comes to this rule"
-_NOTHING_WAITS: str = "nothing waits for the first bytes here"
+_UNREACHED: str = "no connection reaches this rule"
+_NOTHING_WAITS: str = "no rule waits for the first bytes here"
 
 
 def time(name: str) -> Handler:
@@ -68,7 +68,7 @@ def mode(statement: Statement) -> None:
 def _mode(text: str) -> str:
     if text in {"tcp", "http"}:
         return text
-    raise ValueError(f"the mode {shown(text)} is not served here: write `mode tcp`")
+    raise ValueError(f"the mode {shown(text)} is not supported: write `mode tcp`")
 
 
 def default_backend(statement: Statement) -> None:
@@ -100,7 +100,7 @@ def redispatch(statement: Statement) -> None:
     """`option redispatch`: ours is always so."""
     flag("redispatch")(statement)
     if statement.negated:
-        statement.change("a further try goes to another server if there is one, always")
+        statement.change("retries always go to another server if there is one")
 
 
 def disabled(statement: Statement) -> None:
@@ -117,8 +117,7 @@ def source(statement: Statement) -> None:
     """`source ADDRESS`: only the address that leaves the choice to the system."""
     if statement.arguments not in {(ANY_IPV4,), ("*",), (f"{ANY_IPV4}:0",)}:
         statement.refuse(
-            "the system chooses the address that connections come from: set it on the route "
-            "(`ip route ... src`)"
+            "the system chooses the source address of connections: set it on the route (`ip route ... src`)"
         )
 
 

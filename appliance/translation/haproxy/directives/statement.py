@@ -58,7 +58,9 @@ class Statement:
         """Return an argument as milliseconds; ignore what HAProxy ignores after the unit."""
         time, excess = time_alone(self.argument(index))
         if excess:
-            self.change(f"is `{time}`: HAProxy leaves out {shown(excess)} behind it, with a warning", index)
+            self.change(
+                f"the time is `{time}`: HAProxy ignores {shown(excess)} after it, with a warning", index
+            )
         return self.read(lambda text: milliseconds(time_alone(text)[0]), index)
 
     def change(self, reason: str, index: int | None = None) -> None:

@@ -5,7 +5,9 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
 
-_UNSEEN: Final = "HAProxy shows statistics in `mode http` alone, and no section in it that is served has this"
+_UNSEEN: Final = (
+    "HAProxy shows statistics only in `mode http`, and no served section in this mode has the line"
+)
 
 
 def enable(statement: Statement) -> None:
@@ -36,11 +38,11 @@ def auth(statement: Statement) -> None:
     stats = statement.section.settings.stats
     user, colon, password = statement.argument(0).partition(":")
     if not (user.isprintable() and password.isprintable() and user and password and colon):
-        statement.refuse("a user and a password are needed: `stats auth USER:PASSWORD`", 0)
+        statement.refuse("the line needs a user and a password: `stats auth USER:PASSWORD`", 0)
         return
     _turn_on(statement)
     if stats.auth is not None and stats.auth.place.line > statement.section.header.number:
-        reason = f"one user can look here, and that is {shown(stats.auth.value[0])}: this one cannot"
+        reason = f"the page has one user, {shown(stats.auth.value[0])}: this one has no access"
         statement.change(reason, 0)
         return
     statement.report.settle(statement.line.number, _UNSEEN)
@@ -62,6 +64,6 @@ def admin(statement: Statement) -> None:
         stats.admin = statement.said(value=True)
     else:
         statement.change(
-            f"the page cannot change servers: {shown(' '.join(statement.arguments))} cannot be asked; "
-            "`appliance drain|maint|ready` does it"
+            f"the page cannot change servers: {shown(' '.join(statement.arguments))} is not supported; "
+            "use `appliance drain|maint|ready`"
         )

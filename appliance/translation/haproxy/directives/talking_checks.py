@@ -74,7 +74,9 @@ def send(statement: Statement) -> None:
 def send_format(statement: Statement) -> None:
     """`tcp-check send-lf FORMAT`: without a `%` it is plain text."""
     if "%" in statement.argument(0):
-        statement.refuse("what a check sends has no variables: write `tcp-check send` and the text itself", 0)
+        statement.refuse(
+            "the text that a check sends has no variables: write `tcp-check send` and the text itself", 0
+        )
         return
     send(statement)
 
@@ -99,9 +101,7 @@ def expect(statement: Statement) -> None:
         match = statement.argument(at)
     reader = _MATCHES.get(match)
     if reader is None:
-        statement.refuse(
-            f"{shown(match)} is not expected of an answer: write `string`, `rstring` or `binary`", at
-        )
+        statement.refuse(f"{shown(match)} is not supported: write `string`, `rstring` or `binary`", at)
         return
     said = statement.read(reader, at + 1)
     if said:
@@ -162,7 +162,7 @@ def _mysql_login_of_3(user: bytes) -> bytes:
 def _user(statement: Statement) -> bytes | None:
     name = statement.argument(1).encode()
     if statement.argument(0) != "user" or not 1 <= len(name) <= _LONGEST_USER or b"\x00" in name:
-        statement.refuse("a user's name is needed: `user NAME`")
+        statement.refuse("the user's name is missing: `user NAME`")
         return None
     return name
 
@@ -179,7 +179,7 @@ def _put(statement: Statement, said: Said[CheckStep] | None, *, at: int) -> None
         return
     check = own_rules(statement)
     if len(check.steps) >= MOST_STEPS:
-        statement.refuse(f"more than {MOST_STEPS} steps")
+        statement.refuse(f"the check has more than {MOST_STEPS} steps")
         return
     told = _short(statement.argument(at + 1)) if statement.argument(at) == "comment" else ""
     noted, check.comment = told or check.comment, ""
@@ -205,7 +205,9 @@ def _comment(statement: Statement, at: int, step: dict[str, Plain]) -> bool:
 def _status(statement: Statement, at: int, _: dict[str, Plain]) -> bool:
     if statement.argument(at) != _CONDITIONAL:
         return True
-    statement.refuse(f"a server is up or down by its check, and not {_CONDITIONAL}: drain it by hand", at)
+    statement.refuse(
+        f"a check sets a server up or down, not {_CONDITIONAL}: drain it with `appliance drain`", at
+    )
     return False
 
 
@@ -232,7 +234,7 @@ def _string(text: str) -> CheckStep:
 def _text(key: str, text: str) -> CheckStep:
     """Return a text as it is, or as hexadecimal digits if it is unreadable in a file."""
     if not 1 <= len(text.encode()) <= LONGEST_TEXT:
-        raise ValueError(f"a text of 1 to {LONGEST_TEXT} bytes is needed")
+        raise ValueError(f"the text must have 1 to {LONGEST_TEXT} bytes")
     if all(each.isprintable() or each in "\r\n\t" for each in text):
         return {key: text}
     return {f"{key}_binary": text.encode().hex()}

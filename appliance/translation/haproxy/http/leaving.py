@@ -14,7 +14,7 @@ from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import LeftSection, Outcome
 
 SAMPLE: Final = (
-    "this is the package's sample (`frontend main`, `static`, `app`), whose servers are nobody's: take it out"
+    "this is the package's sample (`frontend main`, `static`, `app`), which has no real servers: remove it"
 )
 
 _BACKENDS: Final = ("static", "app")
@@ -59,14 +59,14 @@ def _runs(section: Section, report: Report) -> str:
     if section.reads_http:
         said = section.settings.texts["mode"]
         report.use(said.place.line)
-        return f"runs in `mode http` by {report.line_name(said.place.line)}: HTTP is not read here"
+        return f"runs in `mode http` ({report.line_name(said.place.line)}): HTTP is not read here"
     return f"{_has_backend(section)}: HTTP is not read here"
 
 
 def _instead(section: Section, losses: Losses) -> str:
     if lost := losses.told(section):
         return f"{lost}; write it, or {_TO_HAPROXY}"
-    return f"{_TO_HAPROXY}: it has to do with a backend that reads HTTP" if answers(section) else _MODE_TCP
+    return f"{_TO_HAPROXY}: it depends on a backend that reads HTTP" if answers(section) else _MODE_TCP
 
 
 def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[LeftSection, ...]:
@@ -113,7 +113,7 @@ def _told(section: Section, report: Report) -> LeftSection:
 def _has_backend(section: Section) -> str:
     said = section.settings.backend
     name = f" {shown(said.value)}" if said else ""
-    return f"has the backend{name} in `mode http`, so that HAProxy reads HTTP of its clients"
+    return f"has the backend{name} in `mode http`, so HAProxy reads its clients' HTTP"
 
 
 def _leave_defaults(left: Sequence[Section], sections: Sections, report: Report) -> None:

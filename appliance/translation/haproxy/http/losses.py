@@ -32,7 +32,7 @@ _USES: Final = tuple(
         ("rewritten paths", rf"{_RULE}(?:set|replace)-(?:path|pathq|uri|query)\b"),
         ("passwords", rf"{_RULE}auth\b|\bhttp_auth"),
         ("refused requests", rf"{_RULE}(?:deny|tarpit|reject|silent-drop)\b"),
-        ("answers of its own", rf"{_RULE}return\b"),
+        ("its own answers", rf"{_RULE}return\b"),
         ("error pages", r"^(?:errorfiles?|errorloc|errorloc30[23]|http-error) "),
         ("compression", r"^(?:compression|filter compression)\b"),
         ("a cache", rf"{_RULE}cache-(?:use|store)\b|^filter cache\b"),

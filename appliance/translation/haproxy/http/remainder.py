@@ -18,8 +18,11 @@ from appliance.translation.haproxy.text.lines import CONDITIONALS
 
 _OF_FRONTENDS: Final = frozenset({("tcp-request", "connection"), ("tcp-request", "session")})
 _HEAD: Final = (
-    "# HAProxy goes on with this: the sections that read HTTP. `appliance import --http skip` wrote it;",
-    "# the other frontends are the appliance's.",
+    (
+        "# HAProxy continues with this file: the sections that read HTTP. `appliance import --http skip` "
+        "wrote it;"
+    ),
+    "# the appliance serves the other frontends.",
     "",
 )
 

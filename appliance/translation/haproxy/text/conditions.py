@@ -81,7 +81,7 @@ class _Reader:
 
     def _single(self, depth: int) -> Truth:
         if depth > _DEEPEST:
-            raise ConditionError(f"nested deeper than {_DEEPEST} levels")
+            raise ConditionError(f"the condition is nested deeper than {_DEEPEST} levels")
         if self._took("!"):
             return ~self._single(depth + 1)
         if self._took("("):
@@ -105,7 +105,7 @@ class _Reader:
             return Truth.UNKNOWN
         known = _PREDICATES.get((name, len(arguments)))
         if known is None:
-            raise ConditionError(f"{shown(name)} with {len(arguments)} arguments is no predicate of HAProxy")
+            raise ConditionError(f"HAProxy has no predicate {shown(name)} with {len(arguments)} arguments")
         return Truth(known(self._variables, *arguments))
 
     def _arguments(self) -> list[str]:
@@ -138,9 +138,7 @@ class _Reader:
 
     def _fault(self) -> ConditionError:
         rest = self._text[self._at :]
-        return ConditionError(
-            f"{shown(rest)} cannot be understood" if rest else "the condition ends too early"
-        )
+        return ConditionError(f"{shown(rest)} cannot be parsed" if rest else "the condition is incomplete")
 
 
 def _first(deciding: Truth, one: Truth, other: Truth) -> Truth:

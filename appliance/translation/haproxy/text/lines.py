@@ -24,7 +24,7 @@ LONGEST_LINE: Final = 16384
 """Characters."""
 
 _NEGATIONS: Final = frozenset({"no", "default"})
-_NOT_HOLDING: Final = "its conditional block (`.if`) does not hold"
+_NOT_HOLDING: Final = "its conditional block (`.if`) does not apply"
 _UNDECODED: Final = "\ufffd"
 _MESSAGES: Final = frozenset({".notice", ".warning", ".diag"})
 CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
@@ -69,7 +69,7 @@ def lines(text: bytes | str, source: str, report: Report, variables: Variables) 
     variables.source, variables.section = source, ""
     if not report.has_room(LARGEST_FILE):
         report.open(before + 1, characters[:LONGEST_LINE].partition("\n")[0])
-        others = ", with those before it" if report.is_of_several else ""
+        others = ", with the files before it" if report.is_of_several else ""
         message = f"the file is larger than {LARGEST_FILE >> 20} MiB{others}"
         report.say(Outcome.REFUSED, report.place(before + 1), message)
         return
@@ -93,7 +93,7 @@ class _Reader:
         if rest:
             yield from self._line(rest)
         if rest.strip():
-            self._refuse("the last line has no line break: the file may be cut short", 1, rest)
+            self._refuse("the last line has no line break: the file may be truncated", 1, rest)
         for block in self._blocks:
             self._report.say(Outcome.REFUSED, self._report.place(block.number), "this `.if` has no `.endif`")
 
@@ -120,13 +120,11 @@ class _Reader:
 
     def _plain(self, words: tuple[Word, ...]) -> Iterator[Line]:
         if words[0].text.startswith("["):
-            self._say(
-                Outcome.REFUSED, "a scope in brackets is for files of HAProxy's filters", words[0].column
-            )
+            self._say(Outcome.REFUSED, "scopes in brackets are for HAProxy's filter files", words[0].column)
             return
         undecoded = next((each for each in words if _UNDECODED in each.text), None)
         if undecoded is not None:
-            self._say(Outcome.REFUSED, "this is not UTF-8", undecoded.column)
+            self._say(Outcome.REFUSED, "the word is not UTF-8", undecoded.column)
             return
         negation = words[0].text if words[0].text in _NEGATIONS and len(words) > 1 else ""
         rest = words[1:] if negation else words
@@ -143,7 +141,7 @@ class _Reader:
             return ()
         self._report.open(self._number, text)
         if not words or not words[0].text:
-            self._say(Outcome.IGNORED, "an empty line to HAProxy: its first word is empty")
+            self._say(Outcome.IGNORED, "HAProxy treats the line as empty: its first word is empty")
         return words
 
     def _holds(self) -> bool:
@@ -158,9 +156,9 @@ class _Reader:
         elif not self._holds():
             self._say(Outcome.IGNORED, _NOT_HOLDING)
         elif name == ".alert":
-            self._say(Outcome.REFUSED, f"the file itself says that it must not be used: {shown(rest)}")
+            self._say(Outcome.REFUSED, f"HAProxy refuses to start at this `.alert`: {shown(rest)}")
         else:
-            self._say(Outcome.IGNORED, "a message for whoever starts HAProxy")
+            self._say(Outcome.IGNORED, "a message that HAProxy prints at startup")
 
     def _conditional(self, name: str, condition: str) -> None:
         if name == ".if":
@@ -177,7 +175,7 @@ class _Reader:
             self._blocks.pop()
             return
         if block.ended:
-            self._say(Outcome.REFUSED, f"{shown(name)} behind `.else`")
+            self._say(Outcome.REFUSED, f"{shown(name)} after `.else`")
         block.ended = name == ".else"
         self._enter("1" if name == ".else" else condition)
 
@@ -196,7 +194,7 @@ class _Reader:
             self._say(Outcome.REFUSED, str(error))
             return _Branch.PAST
         if found is Truth.UNKNOWN:
-            message = f"only HAProxy itself knows {shown(unknown)}: leave one of the branches, without `.if`"
+            message = f"only HAProxy itself can evaluate {shown(unknown)}: keep one branch, without `.if`"
             self._say(Outcome.REFUSED, message)
             return _Branch.PAST
         return _Branch.HOLDS if found is Truth.TRUE else _Branch.AHEAD

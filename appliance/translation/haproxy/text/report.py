@@ -36,7 +36,7 @@ _GUARD: Final = re.compile(
 )
 """Beginnings of lines that may keep clients out, also if misspelt or impossible to split into words."""
 
-_UNUSED: Final = "no section uses it: each that could says its own, or there is none"
+_UNUSED: Final = "unused: every section that could use it sets its own, or none exists"
 
 MOST_ADDRESSES: Final = 10_000
 """Addresses that a file may listen on: each is a socket in every worker."""

@@ -108,7 +108,7 @@ class _Cutter:
                 raise WordError(r"\x needs two hexadecimal digits, such as \x20", column=self._at + 1)
             character = chr(int(digits, 16))
             if not character.isascii():
-                raise WordError(r"write the character itself: \x goes to 7f here", column=self._at + 1)
+                raise WordError(r"write the character itself: here \x works up to 7f", column=self._at + 1)
             self._gather(character, 4)
         elif following in _ESCAPES and not (following == "$" and self._quote is None):
             self._gather(_ESCAPES[following], 2)
@@ -123,7 +123,7 @@ class _Cutter:
 
     def _finish(self) -> None:
         if len(self._words) == MOST_WORDS:
-            raise WordError(f"more than {MOST_WORDS} words", column=self._start + 1)
+            raise WordError(f"the line has more than {MOST_WORDS} words", column=self._start + 1)
         self._words.append(Word(text="".join(self._gathered), column=self._start + 1))
         self._gathered = []
 
@@ -133,7 +133,7 @@ class _Cutter:
         match = _NAME.match(self._text, start + 1 + braced)
         if match is None:
             raise WordError(
-                r"a variable's name expected: a plain $ within double quotes is \$", column=start + 1
+                r"expected a variable name: write a plain $ in double quotes as \$", column=start + 1
             )
         self._at = match.end()
         split = braced and self._text.startswith("[*]", self._at)
@@ -146,7 +146,7 @@ class _Cutter:
         end = self._text.find("}", self._at)
         between = self._text[self._at : end]
         if end < 0 or not (between == "" or between.startswith("-")):
-            raise WordError("`}` expected behind the variable's name", column=start + 1)
+            raise WordError("expected `}` after the variable name", column=start + 1)
         self._at = end + 1
         return between[1:] if between else None
 
@@ -165,7 +165,7 @@ class _Cutter:
         try:
             value = self._variables.value(name)
         except KeyError:
-            raise WordError(f"HAProxy knows no variable {shown(name)}", column=column) from None
+            raise WordError(f"HAProxy has no variable {shown(name)}", column=column) from None
         if value is None:
             value = default
         if value is not None:

@@ -52,7 +52,7 @@ def binds(text: str) -> tuple[Listened, ...]:
     """Return the addresses of the first word after `bind`; raises ValueError."""
     found = tuple(_bind(part) for part in text.split(",") if part)
     if not found:
-        raise ValueError("names no address")
+        raise ValueError("the line names no address")
     return found
 
 
@@ -75,9 +75,9 @@ def _bind(text: str) -> Listened:
         raise ValueError(f"{shown(text)} has no port: write `ADDRESS:PORT`")
     low, high = _port(match[1]), _port(match[2] or match[1])
     if low > high:
-        raise ValueError(f"{shown(ports)} is upside down: `{high}-{low}`")
+        raise ValueError(f"{shown(ports)} is reversed: write `{high}-{low}`")
     if high - low >= MOST_PORTS:
-        raise ValueError(f"{shown(ports)} are more than {MOST_PORTS} ports")
+        raise ValueError(f"{shown(ports)} has more than {MOST_PORTS} ports")
     bare = address.removeprefix("[").removesuffix("]")
     if bare in {"", "*"}:
         bare = ANY_IPV6 if text.startswith("ipv6@") else ANY_IPV4
@@ -88,10 +88,10 @@ def _bind(text: str) -> Listened:
 def _without_family(text: str) -> str:
     """Return an address without `ipv4@`; our keys have no form for sockets and descriptors."""
     if text.startswith("/"):
-        raise ValueError(f"{shown(text)} is a unix socket: an address and a port are needed")
+        raise ValueError(f"{shown(text)} is a Unix socket: write an address and a port")
     prefix = _PREFIX.match(text)
     if prefix and not _FAMILY.match(text):
-        raise ValueError(f"{shown(text)}: `{prefix[1]}@` is unknown here: an address and a port are needed")
+        raise ValueError(f"{shown(text)}: `{prefix[1]}@` is not supported: write an address and a port")
     return text[prefix.end() :] if prefix else text
 
 

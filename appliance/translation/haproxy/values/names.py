@@ -14,7 +14,7 @@ def foreign(name: str) -> str | None:
     """Return why HAProxy allows no section or server of this name, None if it does."""
     if _THEIRS.fullmatch(name):
         return None
-    return f"{shown(name)} is not a name: letters, digits, dots, hyphens, underscores and colons"
+    return f"{shown(name)} is not a valid name: use letters, digits, dots, hyphens, underscores and colons"
 
 
 class Names:

@@ -29,7 +29,9 @@ def milliseconds(text: str) -> int:
     """Return a time in milliseconds, rounded up; a plain number is in milliseconds. Raises ValueError."""
     match = _TIME.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{shown(text)} is not a time of HAProxy: `5000`, `300ms`, `5s`, `2m`, `1h` or `1d`")
+        raise ValueError(
+            f"{shown(text)} is not a HAProxy time, such as `5000`, `300ms`, `5s`, `2m`, `1h` or `1d`"
+        )
     found = -int(-float(match[1]) * _MILLISECONDS[match[2] or "ms"] // 1)
     if found > _LONGEST:
         raise ValueError(f"{shown(text)} is longer than HAProxy's longest time, 24 days")

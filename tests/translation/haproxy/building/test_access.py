@@ -120,24 +120,27 @@ def test_an_accept_that_changes_nothing():
         (["tcp-request connection reject"], "nobody could connect"),
         (
             ["tcp-request connection accept", "tcp-request connection reject"],
-            "no connection comes to this rule",
+            "no connection reaches this rule",
         ),
-        (["tcp-request connection reject if { src_port 1 }"], "networks of clients are"),
+        (["tcp-request connection reject if { src_port 1 }"], "write client networks"),
         (["tcp-request connection reject if { src }"], "`src` needs networks"),
         (["tcp-request connection reject if { src -f /etc/x }"], "`/etc/x` cannot be read: No such file"),
         (["tcp-request connection accept if { src -f /etc/x }"], "`/etc/x` cannot be read: No such file"),
-        (["tcp-request connection reject if { src -f lists/x }"], "write its whole path"),
-        (["tcp-request connection reject if { src -f }"], "write its whole path"),
-        (["tcp-request connection reject if { src -m str 10.0.0.1 }"], "`-m` is not understood"),
-        (["tcp-request connection reject if { src -u 7 10.0.0.1 }"], "`-u` is not understood"),
-        (["tcp-request connection reject if { src 10.0.0.0/0.0.0.255 }"], "the mask is not one of a network"),
+        (["tcp-request connection reject if { src -f lists/x }"], "write its absolute path"),
+        (["tcp-request connection reject if { src -f }"], "write its absolute path"),
+        (["tcp-request connection reject if { src -m str 10.0.0.1 }"], "`-m` is not supported"),
+        (["tcp-request connection reject if { src -u 7 10.0.0.1 }"], "`-u` is not supported"),
+        (["tcp-request connection reject if { src 10.0.0.0/0.0.0.255 }"], "the mask is not a network mask"),
         (["tcp-request connection reject if { src 10.0.0.0/x }"], "is not a network"),
         (["tcp-request connection reject if { src node-1 }"], "is not a network"),
-        (["tcp-request connection reject if unknown"], "`unknown` is not asked"),
+        (["tcp-request connection reject if unknown"], "`unknown` is not supported"),
         (["tcp-request connection reject if"], "`if` or `unless` and a condition"),
         (["tcp-request connection reject when x"], "`if` or `unless` and a condition"),
         (["tcp-request connection reject if or"], "a condition is missing"),
-        ([f"tcp-request connection reject if {{ src {A} }} {{ src {B} }}"], "must all hold"),
+        (
+            [f"tcp-request connection reject if {{ src {A} }} {{ src {B} }}"],
+            "cannot require several conditions",
+        ),
         ([f"tcp-request connection reject if {{ src {A} }} or !{{ src {B} }}"], "one `acl` with all"),
         ([f"tcp-request connection reject if !{{ src {A} }} or !{{ src {B} }}"], "one `acl` with all"),
         ([f"tcp-request connection reject if {{ src {A} }} or {{ src {B} }} lan"], "one `acl` with all"),
@@ -146,36 +149,36 @@ def test_an_accept_that_changes_nothing():
                 f"tcp-request connection accept if !{{ src {A} }}",
                 f"tcp-request connection reject if !{{ src {B} }}",
             ],
-            "write who is rejected",
+            "write the clients to reject",
         ),
         (
             [f"tcp-request connection reject if !{{ src {A} }}", "tcp-request connection reject"],
-            "a rule before it says who may connect",
+            "an earlier rule sets who may connect",
         ),
         (
             ["tcp-request content accept if HTTP", "tcp-request content reject"],
-            "`tcp-request content accept if HTTP` accepts, which cannot be asked",
+            "`tcp-request content accept if HTTP` accepts, a rule that is not supported",
         ),
         (
             [
                 f"tcp-request connection reject if !{{ src {A} }}",
                 f"tcp-request content reject if !{{ src {B} }}",
             ],
-            "what is accepted here is rejected by other rules",
+            "other rules reject the clients accepted here",
         ),
         (
             [
                 f"tcp-request connection accept if {{ src {A} }}",
                 "tcp-request connection reject if { src 10.1.0.0/16 }",
             ],
-            "overlaps with what was accepted before",
+            "overlaps with networks accepted before",
         ),
-        (["tcp-request connection expect-proxy layer4"], "`expect-proxy` is not done"),
+        (["tcp-request connection expect-proxy layer4"], "`expect-proxy` is not supported"),
         (["acl x"], "a name and a criterion"),
-        (["tcp-request content reject if { req_ssl_hello_type 1 }"], "networks of clients are"),
+        (["tcp-request content reject if { req_ssl_hello_type 1 }"], "write client networks"),
         (["tcp-request connection accept when x"], "`if` or `unless` and a condition"),
-        (["tcp-request content set-var(x) src"], "what clients send is not looked at"),
-        (["use_backend c if { src 10.0.0.1 }"], "are not routed by the address"),
+        (["tcp-request content set-var(x) src"], "data from clients is not inspected"),
+        (["use_backend c if { src 10.0.0.1 }"], "are not routed by source address"),
     ],
 )
 def test_what_lists_cannot_say(lines: list[str], refused: str):
@@ -334,7 +337,7 @@ def test_rules_that_nobody_comes_to():
     """They are ignored and not kept, with a word."""
     found = read(f"{TIMES}backend b\n  tcp-request content reject if {{ src {A} }}\n  server s 10.0.0.1:1\n")
 
-    assert "nobody comes to this rule" in str(found.line("tcp-request").reason)
+    assert "no client reaches this rule" in str(found.line("tcp-request").reason)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_a_rule_by_port_leads_to_it():
 def test_a_port_that_an_offset_makes_of_nothing():
     """It is refused: the server has no such port."""
     found = read(f"{TIMES}listen l\n  bind *:1-2\n  server s 10.0.0.1:-1\n  server t 10.0.0.2:1\n")
-    assert [each.split(": ", 1)[1][:27] for each in found.refused] == ["a server has one port, what"]
+    assert [each.split(": ", 1)[1][:27] for each in found.refused] == ["a server has one port, whic"]
     assert found.line("server s").outcome is Outcome.REFUSED
 
 
@@ -116,7 +116,7 @@ def test_a_port_that_an_offset_makes_of_nothing():
 def test_ports_that_are_too_many(text: str):
     """Each is a pool with checks of its own: what would be thousands is refused, and says what to write."""
     found = read(TIMES + text)
-    assert "a server has one port, whatever port a client came to" in found.refused[0]
+    assert "a server has one port, whichever port the client used" in found.refused[0]
     assert list(found.config.pools) == ["l"]
 
 

@@ -86,14 +86,14 @@ def test_ways_to_need_a_pool(rule: str):
 @pytest.mark.parametrize(
     ("rules", "refused"),
     [
-        (["if { nbsrv(b) lt 2 }"], "is what can be said"),
-        (["if { nbsrv(b) }"], "is what can be said"),
-        (["if { avg_queue(b) lt 1 }"], "is what can be said"),
-        (["if unknown"], "is what can be said"),
-        ([""], "is what can be said"),
+        (["if { nbsrv(b) lt 2 }"], "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"),
+        (["if { nbsrv(b) }"], "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"),
+        (["if { avg_queue(b) lt 1 }"], "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"),
+        (["if unknown"], "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"),
+        ([""], "only `monitor fail if { nbsrv(BACKEND) lt 1 }` is supported"),
         (["if { nbsrv(nowhere) lt 1 }"], "there is no backend `nowhere`"),
         (["if { nbsrv lt 1 }"], "there is no backend `` with servers"),
-        (["if { nbsrv(b) lt 1 }", "if { nbsrv(c) lt 1 }"], "an answer needs one pool"),
+        (["if { nbsrv(b) lt 1 }", "if { nbsrv(c) lt 1 }"], "an answer depends on one pool"),
     ],
 )
 def test_what_an_answer_cannot_need(rules: list[str], refused: str):
@@ -124,11 +124,11 @@ def test_http_is_refused_by_name():
     """The section is refused, with the line that says it: its own or that of its defaults."""
     inherited = read(f"{HTTP}frontend f\n  bind *:1\n  default_backend b\nbackend b\n{SERVER}")
     assert [each.partition(": HTTP")[0] for each in inherited.refused] == [
-        "6:10: the frontend `f` runs in `mode http` by line 5",
-        "9:9: the backend `b` runs in `mode http` by line 5",
+        "6:10: the frontend `f` runs in `mode http` (line 5)",
+        "9:9: the backend `b` runs in `mode http` (line 5)",
     ]
     own = read(f"{TIMES}listen l\n  mode http\n  bind *:1\n{SERVER}")
-    assert own.refused[0].startswith("5:8: the listen `l` runs in `mode http` by line 6: HTTP is not read")
+    assert own.refused[0].startswith("5:8: the listen `l` runs in `mode http` (line 6): HTTP is not read")
     assert read(f"{HTTP}frontend f\n  bind *:1\n").refused
     assert read(f"{TIMES}listen l\n  mode health\n").refused[0].startswith("6:8: the mode `health`")
 
@@ -168,7 +168,7 @@ def test_statistics_in_tcp():
     assert found.config.stats is None
     for words in ("stats uri", "stats auth"):
         assert found.outcome(words) is Outcome.IGNORED
-        assert "in `mode http` alone" in str(found.line(words).reason)
+        assert "only in `mode http`" in str(found.line(words).reason)
 
 
 def statistics(*lines: str) -> Read:
@@ -351,7 +351,7 @@ def test_statistics_beside_an_answer():
     again = read(f"{text}listen c\n  bind *:9001\n  stats enable\n  monitor-uri /healthz\n")
     assert again.refused == []
     other = read(f"{text}listen c\n  bind *:9001\n  stats enable\n  monitor-uri /other\n")
-    assert "`/healthz` is answered beside the statistics" in other.refused[0]
+    assert "`/healthz` is answered alongside the statistics" in other.refused[0]
     wrong = read(text.replace("/healthz", "healthz"))
     assert "must be a path" in wrong.refused[0]
 
@@ -359,7 +359,7 @@ def test_statistics_beside_an_answer():
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
-        ("stats auth admin", "a user and a password are needed"),
+        ("stats auth admin", "the line needs a user and a password"),
         ("stats uri", "a value is missing"),
     ],
 )
@@ -428,9 +428,9 @@ def test_listens():
 
 def test_names():
     """Each has one, and servers of one name are there once."""
-    assert read("frontend\n").refused == ["1:1: a name is needed: `frontend NAME`"]
+    assert read("frontend\n").refused == ["1:1: the section needs a name: `frontend NAME`"]
     twice = read(f"{TIMES}backend b\n{SERVER}backend b\n{SERVER}")
-    assert twice.refused == ["7:9: line 5 has servers of this name already"]
+    assert twice.refused == ["7:9: line 5 already defines servers under this name"]
     changed = read(f"{TIMES}listen a:b\n  bind *:1\n{SERVER}")
     assert list(changed.config.pools) == ["a-b"]
     assert changed.frontend("a-b").pool == "a-b"
@@ -439,7 +439,7 @@ def test_names():
 def test_too_many_sections():
     """They have a limit, like all that is read."""
     found = read("".join(f"frontend f{at}\n" for at in range(MOST_SECTIONS + 2)))
-    assert [each.partition(": ")[2] for each in found.refused] == ["more than 5000 sections"] * 2
+    assert [each.partition(": ")[2] for each in found.refused] == ["there are more than 5000 sections"] * 2
 
 
 def test_defaults():

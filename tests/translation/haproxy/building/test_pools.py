@@ -71,8 +71,8 @@ def test_checks_that_are_not_made():
     """What a line says of them means nothing without `check`, with HAProxy too."""
     found = backend("default-server rise 3", server="server s 10.0.0.1:1 inter 5s check-ssl weight 3")
     assert [(each.place.column, str(each.reason)) for each in found.lines("server s")] == [
-        (32, "check-ssl: it means nothing without `check`"),
-        (23, "inter: it means nothing without `check`"),
+        (32, "check-ssl: it has no effect without `check`"),
+        (23, "inter: it has no effect without `check`"),
     ]
 
 
@@ -162,21 +162,21 @@ def test_servers_without_an_address():
 @pytest.mark.parametrize(
     ("line", "refused"),
     [
-        ("server s", "a name and an address are needed"),
+        ("server s", "the server needs a name and an address"),
         ("server x 10.0.0.1:99999", "is not a port"),
-        ("server s 10.0.0.2:1", "there is a server `s` already"),
+        ("server s 10.0.0.2:1", "the server `s` exists already"),
         ("server x 10.0.0.1:1 weight 300", "weight: `300` is not a number from 0 to 256"),
         ("server x 10.0.0.1:1 weight", "`weight` needs a value"),
         ("server x 10.0.0.1:1 id x", "id: `x` is not a number"),
-        ("server x/y 10.0.0.1:1", "`x/y` is not a name: letters, digits, dots"),
-        ("server x 10.0.0.1:1 inter x", "inter: `x` is not a time"),
+        ("server x/y 10.0.0.1:1", "`x/y` is not a valid name: use letters, digits, dots"),
+        ("server x 10.0.0.1:1 inter x", "inter: `x` is not a HAProxy time"),
         ("server x 10.0.0.1:1 addr x~y", "addr: "),
         ("server x 10.0.0.1:1 check-sni x_y", "check-sni: "),
         ("server x 10.0.0.1:1 observe layer7", "observe: `layer7` is unknown: write layer4"),
-        ("server x 10.0.0.1:1 ssl", "servers are not spoken to in TLS"),
-        ("server x 10.0.0.1:1 track a/b", "does not take another one's state"),
+        ("server x 10.0.0.1:1 ssl", "connections to servers add no TLS"),
+        ("server x 10.0.0.1:1 track a/b", "does not copy another server's state"),
         ("server x 10.0.0.1:1 chekc", "`chekc` is unknown: did you mean `check`?"),
-        ("server-template m 1-3 m.example.com:1", "servers are not made of a DNS name's addresses"),
+        ("server-template m 1-3 m.example.com:1", "servers are not generated from a DNS name"),
     ],
 )
 def test_what_is_refused_of_servers(line: str, refused: str):
@@ -196,7 +196,7 @@ def test_a_server_with_tls_is_not_spoken_to_in_the_clear(lines: tuple[str, ...])
     """It is refused and left out of what is written; the others stay, and nothing is said of a pool."""
     found = backend(*lines, server="")
     (refused,) = found.refused
-    assert "ssl: servers are not spoken to in TLS" in refused
+    assert "ssl: connections to servers add no TLS" in refused
     tree = found.tree
     assert isinstance(tree, dict)
     assert list(tree["pools"]["b"]["servers"]) == ["b"]  # type: ignore[index, call-overload]  # plain values
@@ -258,8 +258,8 @@ def test_settings_of_a_pool():
     assert partly.refused == []
     assert (partly.pool().slow_start, partly.pool().max_queue) == (60.0, 0)
     reasons = [str(each.reason) for each in partly.lines("server")]
-    assert "slowstart holds for all servers of a pool, also for those that do not say it" in reasons
-    assert "60s: it is one for all servers of a pool" in [each.replace("1m", "60s") for each in reasons]
+    assert "slowstart applies to all servers of a pool, including those that do not set it" in reasons
+    assert "60s: all servers of a pool share one value" in [each.replace("1m", "60s") for each in reasons]
     assert backend(server="server s 10.0.0.1:1 slowstart 0").pool().slow_start == 0.0
 
 

@@ -79,14 +79,14 @@ def test_how_long_a_name_is_waited_for():
     assert waits.outcome("tcp-request inspect-delay") is Outcome.KEPT
     assert waits.outcome("use_backend") is Outcome.KEPT
     for lines in (WAIT[1:], WAIT[:1], ()):
-        assert "is waited for here" in str(routed(*lines, rule).line("use_backend").reason)
+        assert "waits for the name" in str(routed(*lines, rule).line("use_backend").reason)
     assert routed(WAIT[0]).outcome("tcp-request inspect-delay") is Outcome.IGNORED
     assert routed("tcp-request inspect-delay x", rule).config.api is None
 
 
 def test_case_is_told():
     """Where HAProxy tells `A` from `a`, and we do not, the report says so."""
-    assert "case means nothing" in str(
+    assert "case in server names is ignored" in str(
         routed(*WAIT, "use_backend b if { req.ssl_sni x }").line("use_b").reason
     )
     found = routed(*WAIT, "use_backend b if { req.ssl_sni -m found }")
@@ -178,27 +178,30 @@ def test_ports(condition: str, ports: set[int]):
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (["use_backend b if { src 10.0.0.1 }"], "not routed by the address that they come from"),
+        (["use_backend b if { src 10.0.0.1 }"], "not routed by source address"),
         (["use_backend b if { path /x }"], "connections are not routed by `path /x`"),
         (["use_backend b if { req.ssl_hello_type 2 }"], "connections are not routed by"),
-        (["use_backend b if { req.ssl_hello_type 1 }"], "a ClientHello alone is not asked for"),
-        (["use_backend b if"], "a condition are needed"),
-        (["use_backend b when x"], "a condition are needed"),
+        (["use_backend b if { req.ssl_hello_type 1 }"], "a rule cannot match a ClientHello alone"),
+        (["use_backend b if"], "`unless` and a condition"),
+        (["use_backend b when x"], "`unless` and a condition"),
         (["use_backend b if { }"], "connections are not routed by"),
         (["use_backend b if unknown"], "connections are not routed by `unknown`"),
         (["use_backend b unless { req.ssl_sni -i x }"], "`unless` with a server name"),
-        (["use_backend b if !{ req.ssl_sni -i x }"], "for what is, and for one thing"),
+        (
+            ["use_backend b if !{ req.ssl_sni -i x }"],
+            "only ports can be negated, and criteria cannot be mixed",
+        ),
         (["use_backend b if { req.ssl_sni -i x } { req.ssl_sni -i y }"], "two server names"),
         (
             ["acl n req.ssl_sni -i x", "acl n dst_port 2", "use_backend b if n"],
-            "for what is, and for one thing",
+            "only ports can be negated, and criteria cannot be mixed",
         ),
         (["use_backend b if { req.ssl_sni -i }"], "needs names"),
-        (["use_backend b if { req.ssl_sni -i -m dom x }"], "`-m dom` of a server name"),
-        (["use_backend b if { req.ssl_sni -f /names }"], "`-f /names` of a server name"),
-        (["use_backend b if { req.ssl_sni -m }"], "`-m` of a server name"),
+        (["use_backend b if { req.ssl_sni -i -m dom x }"], "`-m dom` is not supported for server names"),
+        (["use_backend b if { req.ssl_sni -f /names }"], "`-f /names` is not supported for server names"),
+        (["use_backend b if { req.ssl_sni -m }"], "`-m` is not supported for server names"),
         (["use_backend b if { req.ssl_sni -i x/y }"], "is not the name of a server"),
-        (["use_backend b if { req.ssl_sni -i -m beg ä }"], "is no part of a server name"),
+        (["use_backend b if { req.ssl_sni -i -m beg ä }"], "cannot be part of a server name"),
         (["use_backend b if { req.ssl_sni -i -m reg (x }"], "a `(` without its `)`"),
         (["use_backend b if { dst_port }"], "needs ports"),
         (["use_backend b if { dst_port http }"], "is not a port"),
@@ -207,7 +210,7 @@ def test_ports(condition: str, ports: set[int]):
         (["tcp-request content reject", "use_backend b if { req.ssl_sni -i x }"], "nobody could connect"),
         (
             ["mode http", "stats enable", "use_backend b if { path / }"],
-            "what is asked in HTTP is not read here",
+            "HTTP requests are not read here",
         ),
     ],
 )
@@ -230,7 +233,7 @@ def test_rules_of_backends():
             text += f"backend {name}\n{rule if name in owners else ''}  server s 10.0.0.1:1\n"
         found = read(text)
         if deny is None:
-            assert "give them frontends of their own" in found.refused[0]
+            assert "give them separate frontends" in found.refused[0]
             assert found.config.api is None
         else:
             assert found.frontend().deny == deny

@@ -43,8 +43,8 @@ def test_what_stands_behind_a_unit():
     found = read(
         "defaults\n  timeout client 1m30s\n" + LISTEN.replace("0.1:1\n", "0.1:1 tcp-ut 9s; check inter 1s[\n")
     )
-    assert "is `1m`: HAProxy leaves out `30s` behind it" in str(found.line("timeout client").reason)
-    assert "inter is `1s`: HAProxy leaves out `[` behind it" in str(found.lines("server")[-1].reason)
+    assert "the time is `1m`: HAProxy ignores `30s` after it" in str(found.line("timeout client").reason)
+    assert "inter is `1s`: HAProxy ignores `[` after it" in str(found.lines("server")[-1].reason)
     assert (found.refused, (check := found.pool("l").check) and check.interval) == ([], 1.0)
     assert read(f"defaults\n  timeout client 1x\n{LISTEN}").outcome("timeout client") is Outcome.REFUSED
 

@@ -39,7 +39,7 @@ def test_algorithms(line: str, expected: str, outcome: Outcome):
 def test_the_nearest_algorithm():
     """A slip of the pen is named."""
     assert backend("balance leastcon").refused == [
-        "9:11: `leastcon` is no algorithm: did you mean `leastconn`?"
+        "9:11: `leastcon` is not an algorithm: did you mean `leastconn`?"
     ]
     refused = backend("balance qqqqqqqqq").refused[0]
     assert "write one of roundrobin" in refused
@@ -67,7 +67,7 @@ def test_clients_that_stick_by_their_address(kind: str):
     found = backend("balance leastconn", f"stick-table type {kind} size 1m expire 30m", "stick on src")
     assert (found.refused, found.pool().balance) == ([], "source")
     assert found.outcome("stick on") is Outcome.CHANGED
-    assert "not remembered" in str(found.line("stick on").reason)
+    assert "no table stores it" in str(found.line("stick on").reason)
     assert found.outcome("stick-table") is Outcome.IGNORED
     assert found.outcome("balance") is Outcome.CHANGED
     assert "line 11" in str(found.line("balance").reason)
@@ -79,7 +79,7 @@ def test_both_halves_of_sticking():
     found = backend("balance leastconn", "stick-table type ip size 1m", *halves)
     assert found.pool().balance.value == "source"
     assert [each.outcome for each in found.lines("stick ")] == [Outcome.CHANGED, Outcome.CHANGED]
-    assert "by `stick store-request src` in line" in str(found.line("balance").reason)
+    assert "because of `stick store-request src` on line" in str(found.line("balance").reason)
 
 
 @pytest.mark.parametrize(("half", "other"), [("match", "store-request"), ("store-request", "match")])

@@ -35,14 +35,14 @@ def addresses(*binds: str) -> list[str]:
     ],
 )
 def test_addresses(binds: list[str], expected: list[str]):
-    """`::` takes IPv4 too, and stands for both families where a frontend has both."""
+    """`::` accepts IPv4 too, and stands for both families where a frontend has both."""
     assert addresses(*binds) == expected
 
 
 def test_ipv6_alone_on_every_address():
     """There is no such bind: it would open the port for IPv4, too."""
     found = frontend(bind="bind :::443 v6only")
-    assert found.refused[0].startswith("6:8: `::` takes IPv4 too")
+    assert found.refused[0].startswith("6:8: `::` accepts IPv4 too")
     assert found.config.ingress is None
     beside = frontend("bind :::443 v6only", "bind 10.0.0.1:443", bind="")
     assert beside.config.ingress is not None
@@ -65,8 +65,8 @@ def test_an_address_that_another_section_has():
     )
     assert [str(each) for each in found.frontend("a").bind] == ["10.0.0.1:1", "10.0.0.1:2"]
     told = (
-        "9:8: `10.0.0.1:2` is bound by line 6 already, and HAProxy lets chance decide which section "
-        "gets a connection: leave one of them out"
+        "9:8: line 6 binds `10.0.0.1:2` already, and in HAProxy chance decides which section "
+        "gets a connection: remove one of them"
     )
     assert found.refused == [told]
 

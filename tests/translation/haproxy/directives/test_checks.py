@@ -58,10 +58,10 @@ def test_the_last_kind_holds():
     [
         ("option httpchk get /", "must be a method"),
         ("option httpchk GET x", "must be a path"),
-        ("option httpchk GET / 1.0", "`1.0` is no version"),
+        ("option httpchk GET / 1.0", "`1.0` is not a version"),
         (r"option httpchk GET / HTTP/1.1\r\nAuthorization:\ x", "the header `Authorization` cannot be sent"),
         (r"option httpchk GET / HTTP/1.1\r\nHost:\ a~b", "is not a DNS name"),
-        ("option spop-check", "no such check is made"),
+        ("option spop-check", "this check is not supported"),
     ],
 )
 def test_what_cannot_be_asked(line: str, refused: str):
@@ -75,7 +75,7 @@ def test_the_new_form():
     assert check(*lines) == {"type": "http", "method": "GET", "path": "/readyz", "host": "api"}
     found = backend("option httpchk", "http-check send meth GET comment x body y hdr X-A b")
     assert [each.split(": ", 1)[1][:30] for each in found.refused] == [
-        "`body` cannot be sent: `meth`,",
+        "`body` is not supported: `meth",
         "the header `X-A` cannot be sen",
     ]
 
@@ -104,7 +104,7 @@ def test_the_connection_of_a_check():
 
 def test_connections_that_cannot_be():
     """One connection, with words that are known."""
-    assert "`via-socks4` cannot be said" in backend("tcp-check connect via-socks4").refused[0]
+    assert "`via-socks4` cannot be set" in backend("tcp-check connect via-socks4").refused[0]
     assert (
         "makes one connection" in backend("tcp-check connect port 1", "tcp-check connect port 2").refused[0]
     )
@@ -144,19 +144,19 @@ def test_two_rules():
     [
         (["status x"], "must be a status"),
         (["status 399-200"], "upside down"),
-        (["! status 100-599"], "no status at all"),
+        (["! status 100-599"], "no status would pass"),
         (["! status x"], "must be a status"),
-        (["rstatus 2.*"], "is not understood"),
-        (["rstatus [2-"], "is no regular expression"),
-        (["rstatus 777"], "no status at all"),
-        (["! string x"], "`! string` is not checked"),
-        (["hdr name x"], "`hdr` is not checked"),
+        (["rstatus 2.*"], "is not supported"),
+        (["rstatus [2-"], "is not a regular expression"),
+        (["rstatus 777"], "no status would pass"),
+        (["! string x"], "`! string` is not supported"),
+        (["hdr name x"], "`hdr` is not supported"),
         (["string"], "a value is missing"),
-        (['string "" x'], "a text is needed"),
+        (['string "" x'], "the answer must contain is missing"),
         (["rstring o+k"], "regular expressions"),
-        (["status 200", "status 201"], "line 9 says which statuses are good"),
-        (["string a", "string b"], "searched for one text"),
-        ([""], "is not checked"),
+        (["status 200", "status 201"], "line 9 already sets the good statuses"),
+        (["string a", "string b"], "searches the answer for one text"),
+        ([""], "is not supported"),
     ],
 )
 def test_what_cannot_be_expected(rules: list[str], refused: str):

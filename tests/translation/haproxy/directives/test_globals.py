@@ -25,7 +25,7 @@ def test_connections_of_the_process():
     assert lower.frontend("l").max_connections is None
     assert lower.frontend("m").max_connections == 50
     assert lower.config.defaults.max_connections == 100
-    assert lower.line("maxconn 500").reason == "the lower one of `global` holds"
+    assert lower.line("maxconn 500").reason == "the lower limit in `global` applies"
     assert read(f"global\n  maxconn 0\n{LISTEN}  maxconn 0\n").config.defaults.max_connections == 40000
 
 

@@ -40,8 +40,8 @@ def test_other_sections(name: str):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("bakend b\n", "1:1: `bakend` stands before the first section: did you mean `backend`?"),
-        ("qqqqqq\n", "1:1: `qqqqqq` stands before the first section"),
+        ("bakend b\n", "1:1: `bakend` comes before the first section: did you mean `backend`?"),
+        ("qqqqqq\n", "1:1: `qqqqqq` comes before the first section"),
         ("defaults\n  blance source\n", "2:3: `blance` is unknown: did you mean `balance`?"),
         (
             "defaults\n  timeout clent 1m\n",
@@ -50,7 +50,7 @@ def test_other_sections(name: str):
         ("defaults\n  option\n", "2:3: `option` is unknown: did you mean `option nolinger`?"),
         ("global\n  maxcon 1\n", "2:3: `maxcon` is unknown: did you mean `maxconn`?"),
         ("global\n  qqqqqqqqqqqq\n", "2:3: `qqqqqqqqqqqq` is unknown"),
-        ("backend b\n  no balance source\n", "2:6: `no` means nothing before `balance`"),
+        ("backend b\n  no balance source\n", "2:6: `no` cannot precede `balance`"),
     ],
 )
 def test_unknown_words(text: str, expected: str):
@@ -68,7 +68,7 @@ def test_hints_have_a_limit():
 def test_where_a_directive_means_nothing():
     """HAProxy has no use for it there, and neither have we."""
     found = backend("timeout client 1s", "bind *:1")
-    assert found.line("timeout client 1s").reason == "`timeout client` means nothing in a `backend`"
+    assert found.line("timeout client 1s").reason == "`timeout client` has no effect in a `backend`"
     assert found.line("bind *:1").outcome is Outcome.IGNORED
     assert frontend("balance source").line("balance").outcome is Outcome.IGNORED
 

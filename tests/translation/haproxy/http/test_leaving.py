@@ -60,7 +60,7 @@ def test_a_refused_section_is_one_line_and_says_what_mode_tcp_would_lose():
     found = read(HTTP + WEB + MASTERS)
 
     said, end = (
-        " runs in `mode http` by line 2: HTTP is not read here: ",
+        " runs in `mode http` (line 2): HTTP is not read here: ",
         "; write it, or leave the section to HAProxy (",
     )
     lost = (
@@ -198,7 +198,7 @@ def test_what_has_to_do_with_http_is_left_as_a_whole(section: str, addresses: li
         ),
         (
             "frontend l\n  bind :81\n  monitor-uri /x\n  monitor fail if { nbsrv(web) lt 1 }\n",
-            "HTTP is not read here: leave the section to HAProxy (`http: skip`): it has to do with a backend",
+            "HTTP is not read here: leave the section to HAProxy (`http: skip`): it depends on a backend",
         ),
     ],
 )
@@ -256,13 +256,13 @@ def test_a_file_of_http_alone_is_refused():
     found = read(HTTP + MASTERS.replace("  mode tcp\n", ""), http="skip")
 
     assert found.refused == [
-        "6:1: nothing is left to serve: all that forwards connections reads HTTP, or is left out"
+        "6:1: nothing is left to serve: every section that forwards connections reads HTTP or is left out"
     ]
 
 
 def test_the_sample_of_the_package_has_its_own_word():
     """It stands in many files by chance: it serves nothing, also where it is left to HAProxy."""
-    words = "the package's sample (`frontend main`, `static`, `app`), whose servers are nobody's: take it out"
+    words = "the package's sample (`frontend main`, `static`, `app`), which has no real servers: remove it"
 
     assert [words in each for each in read(HTTP + SAMPLE + MASTERS).refused] == [True] * 3
     skipped = read(HTTP + SAMPLE + MASTERS, http="skip")

@@ -31,7 +31,7 @@ HTTP = TIMES.replace("\n", "\n  mode http\n", 1)
         ("http-request replace-path /a /b", "rewritten paths"),
         ("http-request auth unless { http_auth(u) }", "passwords"),
         ("http-request deny", "refused requests"),
-        ("http-request return status 200", "answers of its own"),
+        ("http-request return status 200", "its own answers"),
         ("errorfile 503 /a", "error pages"),
         ("server t 10.0.0.1:443 ssl verify none", "TLS to servers"),
         ("compression algo gzip", "compression"),

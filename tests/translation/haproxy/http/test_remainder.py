@@ -9,8 +9,8 @@ pytestmark = pytest.mark.pure
 
 HTTP = TIMES.replace("\n", "\n  mode http\n", 1)
 HEAD = """\
-# HAProxy goes on with this: the sections that read HTTP. `appliance import --http skip` wrote it;
-# the other frontends are the appliance's.
+# HAProxy continues with this file: the sections that read HTTP. `appliance import --http skip` wrote it;
+# the appliance serves the other frontends.
 
 """
 WEB = "frontend web\n  bind :80\n  default_backend web\nbackend web\n  server a 192.0.2.21:80 check\n"

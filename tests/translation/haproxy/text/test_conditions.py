@@ -56,11 +56,11 @@ def test_what_only_haproxy_knows(condition: str, unknown: str):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("yes", "`yes` cannot be understood"),
-        ("1 &&", "ends too early"),
-        ("(1", "ends too early"),
-        ("(1 1", "`1` cannot be understood"),
-        ("1 1", "`1` cannot be understood"),
+        ("yes", "`yes` cannot be parsed"),
+        ("1 &&", "the condition is incomplete"),
+        ("(1", "the condition is incomplete"),
+        ("(1 1", "`1` cannot be parsed"),
+        ("1 1", "`1` cannot be parsed"),
         ("streq(a)", "`streq` with 1 arguments"),
         ("bogus(a)", "`bogus` with 1 arguments"),
         ("defined(a", "`)` is missing"),

@@ -26,7 +26,7 @@ def test_a_block_that_holds():
     assert found.config.defaults.max_connections == 10
     assert [each.outcome for each in found.lines(".")] == [Outcome.KEPT] * 4
     assert [each.reason for each in found.lines("bogus")] == [
-        "its conditional block (`.if`) does not hold"
+        "its conditional block (`.if`) does not apply"
     ] * 2
 
 
@@ -46,7 +46,7 @@ def test_a_condition_that_cannot_be_known():
     """It is refused where it stands, and none of its branches holds."""
     found = read("global\n.if feature(QUIC)\n  bogus\n.else\n  bogus\n.endif\n")
     assert found.refused == [
-        "2:1: only HAProxy itself knows `feature(QUIC)`: leave one of the branches, without `.if`"
+        "2:1: only HAProxy itself can evaluate `feature(QUIC)`: keep one branch, without `.if`"
     ]
 
 
@@ -55,11 +55,11 @@ def test_a_condition_that_cannot_be_known():
     [
         (".if 1\n", ["1:1: this `.if` has no `.endif`"]),
         (".endif\n", ["1:1: `.endif` without an `.if` before it"]),
-        (".if 1\n.else\n.elif 1\n.endif\n", ["3:1: `.elif` behind `.else`"]),
-        (".if bogus\n.endif\n", ["1:1: `bogus` cannot be understood"]),
-        ('global\n  .alert "not here"\n', ["2:3: the file itself says that it must not be used: `not here`"]),
-        (".bogus\n", ["1:1: `.bogus` stands before the first section"]),
-        ("[scope]\n", ["1:1: a scope in brackets is for files of HAProxy's filters"]),
+        (".if 1\n.else\n.elif 1\n.endif\n", ["3:1: `.elif` after `.else`"]),
+        (".if bogus\n.endif\n", ["1:1: `bogus` cannot be parsed"]),
+        ('global\n  .alert "not here"\n', ["2:3: HAProxy refuses to start at this `.alert`: `not here`"]),
+        (".bogus\n", ["1:1: `.bogus` comes before the first section"]),
+        ("[scope]\n", ["1:1: scopes in brackets are for HAProxy's filter files"]),
         ('global\n  "a\n', ['2:3: the quote " is not closed']),
         (f"global\n  {'x' * 16384}\n", ["2:1: the line is longer than 16384 characters"]),
     ],
@@ -78,15 +78,15 @@ def test_messages_are_for_people():
 def test_the_last_line_must_end():
     """A file without a last line break may be cut short; HAProxy refuses it too."""
     found = lines_of(b"global\n  maxconn 1")
-    assert found == ["2: the last line has no line break: the file may be cut short"]
-    assert lines_of(b"global\n# the end") == ["2: the last line has no line break: the file may be cut short"]
+    assert found == ["2: the last line has no line break: the file may be truncated"]
+    assert lines_of(b"global\n# the end") == ["2: the last line has no line break: the file may be truncated"]
     assert lines_of(b"global\n  ") == []
 
 
 def test_bytes_that_are_no_text():
     """In a comment they do no harm; a word with them is refused."""
     found = lines_of(b"# caf\xe9\nglobal\n  description caf\xe9 # \xe9\n")
-    assert found == ["3: this is not UTF-8"]
+    assert found == ["3: the word is not UTF-8"]
 
 
 def test_a_huge_file():
