@@ -62,4 +62,4 @@ def unheard(
     yield from missing.values()
     for node, each in known.items():
         if each.heard.isdisjoint(listening.macs) and now - each.since >= ALONE:
-            yield f"{node} does not hear this node: is its UDP port open?"
+            yield f"{node} receives no reports from this node: is its UDP port open?"

@@ -125,7 +125,7 @@ def test_sockets_that_the_kernel_refuses_are_tried_again():
     machine = Machine(refuse_ports=OSError(1, "Operation not permitted"))
     group = machine.group(API)
     instance = group.instances["api"]
-    assert instance.faults.messages == ("cannot speak from 192.0.2.1 on eth0: Operation not permitted",)
+    assert instance.faults.messages == ("cannot send from 192.0.2.1 on eth0: Operation not permitted",)
     machine.refuse_ports = None
     machine.loop.run(0.9)
     assert group.state is RouterState.FAULT
