@@ -12,7 +12,7 @@ WHY: Final = {
     ReportDrop.DIGEST: "signed with a key that this node does not accept",
     ReportDrop.VERSION: "of another version",
     ReportDrop.LAYOUT: "damaged",
-    ReportDrop.HOP_LIMIT: "from beyond a router",
+    ReportDrop.HOP_LIMIT: "sent through a router",
 }
 """Why reports of a node are unusable; others are an attacker's, or wait for an answer."""
 

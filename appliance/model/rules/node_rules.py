@@ -82,7 +82,7 @@ def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
         path: Path = ("virtual_ips", name, "spread")
         leader = leaders.get(given.sync_group or "", name)
         if routers[leader].spread != given.spread:
-            message = f"is not that of `{leader}`, which is in the same `sync_group`"
+            message = f"differs from that of `{leader}`, which is in the same `sync_group`"
             yield error(path, message, ("virtual_ips", leader, "spread"), (*path[:2], "sync_group"))
         if given.spread is not None:
             if "priority" in given.model_fields_set:

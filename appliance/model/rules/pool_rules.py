@@ -124,7 +124,7 @@ def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
         if first != name:
             yield warning(
                 (*path, "servers", name, "address"),
-                f"`{server.address}` is the address of `{first}` too: it gets a double share",
+                f"`{server.address}` is also the address of `{first}`: it gets a double share",
             )
 
 

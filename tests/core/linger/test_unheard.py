@@ -53,7 +53,7 @@ def test_a_peer_that_sends_nothing():
     [
         (ReportDrop.DIGEST, "signed with a key that this node does not accept"),
         (ReportDrop.VERSION, "of another version"),
-        (ReportDrop.HOP_LIMIT, "from beyond a router"),
+        (ReportDrop.HOP_LIMIT, "sent through a router"),
     ],
 )
 def test_a_node_whose_reports_are_not_understood(reason: ReportDrop, why: str):
