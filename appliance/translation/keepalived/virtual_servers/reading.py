@@ -137,7 +137,7 @@ def _why(given: Directive, fault: LineOutcome) -> str:
     inner = next((each for each in _within(given) if _line(each) == (place.source, place.line)), None)
     if inner is None:
         return reason
-    return f"is left out for its `{inner.keyword}`, line {place.line}: {reason}"
+    return f"is left out because of its `{inner.keyword}`, line {place.line}: {reason}"
 
 
 def _within(given: Directive) -> Iterator[Directive]:

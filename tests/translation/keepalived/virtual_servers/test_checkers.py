@@ -235,6 +235,6 @@ def test_a_check_that_cannot_be_made_leaves_all_out(lines: tuple[str, ...], keyw
     translation = checked(*lines)
     [refused] = refusals(translation)
     assert (refused.place.line, refused.place.column) == (1, 1)
-    assert f"for its `{keyword}`, line " in (refused.reason or "")
+    assert f"because of its `{keyword}`, line " in (refused.reason or "")
     assert reason in (refused.reason or "")
     assert translation.root.value == {}

@@ -91,9 +91,12 @@ def test_our_own_validation_takes_it():
     [
         (
             "virtual_server 192.0.2.150 6443 {\nlb_kind DR",
-            "for its `lb_kind`, line 2: with DR servers answer",
+            "because of its `lb_kind`, line 2: with DR servers answer",
         ),
-        ("virtual_server 192.0.2.150 6443 {\nlvs_method TUN type ipip", "for its `lvs_method`, line 2"),
+        (
+            "virtual_server 192.0.2.150 6443 {\nlvs_method TUN type ipip",
+            "because of its `lvs_method`, line 2",
+        ),
         (
             "virtual_server 192.0.2.150 6443 {\nsorry_server_lvs_method TUN",
             "`sorry_server_lvs_method`, line 2",
@@ -107,13 +110,16 @@ def test_our_own_validation_takes_it():
         ("virtual_server 192.0.2.150 web {", "must be a whole number"),
         (
             "virtual_server 192.0.2.150 6443 {\nlb_algo fo",
-            "for its `lb_algo`, line 2: only backups wait for other servers",
+            "because of its `lb_algo`, line 2: only backups wait for other servers",
         ),
         ("virtual_server 192.0.2.150 6443 {\nlvs_sched dh", "chooses by the address that clients connect to"),
         ("virtual_server 192.0.2.150 6443 {\nquorum_down '/bin/a b'", "no command is run for a pool"),
         ("virtual_server 192.0.2.150 6443 {\npersistence_engine sip", "for SIP over UDP"),
         ("virtual_server 192.0.2.150 6443 {\nprotocol UDP", "only TCP is balanced here"),
-        ("virtual_server 192.0.2.150 6443 {\nreal_server x 1 {\n}", "for its `real_server`, line 2: must be"),
+        (
+            "virtual_server 192.0.2.150 6443 {\nreal_server x 1 {\n}",
+            "because of its `real_server`, line 2: must be",
+        ),
         ("virtual_server 192.0.2.150 6443 {\nretry ${LATER}", "because its line 2 cannot be read"),
     ],
 )
