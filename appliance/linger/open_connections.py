@@ -56,7 +56,7 @@ class OpenConnections:
         try:
             ended += self._cut_sockets(address)
         except OSError as error:
-            troubles.append(f"the kernel ends no sockets: {error.strerror or error}")
+            troubles.append(f"the kernel cannot close sockets: {error.strerror or error}")
         if forwards:
             try:
                 ended += self._cut_forwarded(address)

@@ -9,7 +9,7 @@ from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.port import interface_addresses
 from appliance.wire.lines.control import AnswerProblem
 
-_FORCE = "to do it all the same: `appliance reload --force`, or the line `reload --force` on a reload socket"
+_FORCE = "to reload anyway: `appliance reload --force`, or the line `reload --force` on a reload socket"
 
 
 def endangered(

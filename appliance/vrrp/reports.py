@@ -41,7 +41,7 @@ def entered_event(instance: VrrpInstance, entered: Entered) -> OperatorEvent:
 
 def split_event(instance: VrrpInstance, split: SplitBrain) -> OperatorEvent:
     """Return the event of another active router, noticed while this one is active."""
-    stays = "this one stays" if split.winner else "the other one stays"
+    stays = "this router stays" if split.winner else "the other router stays"
     return OperatorEvent(
         when=time.time(),
         kind=EventKind.SPLIT_BRAIN,
@@ -131,9 +131,9 @@ class RouterReports:
         if successor:
             self._answer(instance, good(name=instance.name, successor=successor))
         elif instance.election.state is RouterState.FAULT:
-            self._answer(instance, bad(f"{instance.name}: in fault before anybody took over"))
+            self._answer(instance, bad(f"{instance.name}: in fault before another node took over"))
         else:
-            self._answer(instance, bad(f"{instance.name}: nobody took over in time, it stays here"))
+            self._answer(instance, bad(f"{instance.name}: no other node took over in time, it stays here"))
 
     def cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Answer the operators that wait for a hand-over, before the step that ends it."""

@@ -29,8 +29,8 @@ def off_segment(
 def objection(router: VirtualRouter, peer: str) -> str:
     """Return the warning about such a peer."""
     return (
-        f"{peer} is not on the segment of {router.interface}: connections end when {router.name} moves"
-        " between here and there, as packets cannot be led through a router"
+        f"{peer} is not on the segment of {router.interface}: connections end when {router.name} moves "
+        "between here and there, as packets cannot be forwarded through a router"
     )
 
 

@@ -12,7 +12,7 @@ WHY: Final = {
     ReportDrop.DIGEST: "signed with a key that this node does not accept",
     ReportDrop.VERSION: "of another version",
     ReportDrop.LAYOUT: "damaged",
-    ReportDrop.HOP_LIMIT: "from beyond a router",
+    ReportDrop.HOP_LIMIT: "sent through a router",
 }
 """Why reports of a node are unusable; others are an attacker's, or wait for an answer."""
 
@@ -62,4 +62,4 @@ def unheard(
     yield from missing.values()
     for node, each in known.items():
         if each.heard.isdisjoint(listening.macs) and now - each.since >= ALONE:
-            yield f"{node} does not hear this node: is its UDP port open?"
+            yield f"{node} receives no reports from this node: is its UDP port open?"

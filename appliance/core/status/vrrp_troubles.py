@@ -28,6 +28,6 @@ def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:
         yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
     for conflict in router.conflicts:
         about = f": {conflict.detail}" if conflict.detail else ""
-        who = f"{conflict.peer or 'somebody'} ({conflict.kind}){about}"
+        who = f"{conflict.peer or 'an unknown machine'} ({conflict.kind}){about}"
         besides = router.is_active and not conflict.obeyed
         yield f"is active here, in conflict with {who}" if besides else f"has a conflict with {who}"

@@ -35,7 +35,7 @@ def _too_many(config: Config) -> Iterator[Finding]:
         moved = (each for each in group.frontends.values() if each.forward is Forward.PROXY)
         count = sum(len(each.bind) for each in moved)
         if count > MOST_BINDS:
-            message = f"{count} binds: the workers of a group take {MOST_BINDS} at the most"
+            message = f"{count} binds: the workers of a group take at most {MOST_BINDS}"
             yield error((name, "frontends"), message)
 
 
@@ -82,7 +82,7 @@ def _first_overlapping(endpoint: Endpoint, others: Mapping[str, _WrittenBind]) -
 def _clash(endpoint: Endpoint, first: _WrittenBind) -> str:
     where = dotted(first.path)
     if endpoint == first.endpoint:
-        return f"`{endpoint}` is taken already by {where}"
+        return f"`{endpoint}` is already taken by {where}"
     return f"`{endpoint}` clashes with `{first.endpoint}` of {where}: one covers the other"
 
 
@@ -103,8 +103,8 @@ def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Fi
         if index is not None:
             where: Path = (*path, "bind", index)
             message = (
-                f"`{address}` leads back to `{frontend.bind[index]}` of {dotted(where)}: "
-                "connections would go round in a loop"
+                f"`{address}` leads back to `{frontend.bind[index]}` of {dotted(where)}: connections would "
+                "loop"
             )
             server_path: Path = ("pools", pool, "servers", name, "address")
             yield warning(server_path, message, where, (*path, "pool"))

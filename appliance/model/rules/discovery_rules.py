@@ -25,23 +25,23 @@ def findings(config: Config) -> Iterator[Finding]:
     if config.kubernetes is not None:
         yield from _access(config.kubernetes)
         if not discovering:
-            message = "no pool has `servers: {discover: ...}`: nobody is asked"
+            message = "has no effect: no pool has `servers: {discover: ...}`"
             yield warning(("kubernetes",), message, ("pools",))
     elif discovering:
-        message = "needs the section `kubernetes`, which says how the cluster's API is asked"
+        message = "needs the section `kubernetes`, which sets how to reach the cluster's API"
         yield error(("pools", next(iter(discovering)), "servers", "discover"), message, ("kubernetes",))
 
 
 def _discover(path: Path, discover: DiscoverSection) -> Iterator[Finding]:
     keys = ((*path, "nodes"), (*path, "routers"), (*path, "port"))
     if (discover.nodes is None) == (discover.routers is None):
-        message = "must be `masters`, or say one of `nodes` (a label) and `routers` (an IngressController)"
+        message = "must be `masters`, or set one of `nodes` (a label) and `routers` (an IngressController)"
         yield error(path, message, *keys)
     elif discover.nodes is not None and isinstance(discover.port, RouterPort):
         message = f"`{discover.port}` is a port of `routers`: a port of `nodes` is a number"
         yield error((*path, "port"), message, *keys)
     elif discover.nodes not in (None, MASTERS) and discover.port is None:
-        message = "must say the `port` of these Nodes: for example `port: 30443`"
+        message = "must set the `port` of these Nodes: for example `port: 30443`"
         yield error(path, message, *keys)
 
 
@@ -54,7 +54,7 @@ def _other_port(path: Path, name: str, discover: DiscoverSection, config: Config
             continue
         standard = _STANDARD[ports.pop()]
         if isinstance(ours, RouterPort) and ours is not standard:
-            message = f"leads to the routers' port `{ours}`: {at[-1]} wants `port: {standard}`"
+            message = f"leads to the routers' port `{ours}`: {at[-1]} needs `port: {standard}`"
             yield warning(path, message, at)
 
 
@@ -63,5 +63,5 @@ def _access(given: KubernetesSection) -> Iterator[Finding]:
     missing = [key for key in ("token_file", "ca", "api") if not getattr(given, key)]
     if missing and given.kubeconfig is None:
         words = ", ".join(f"`{each}`" for each in missing)
-        message = f"must say `kubeconfig`, or `token_file`, `ca` and `api`: missing: {words}"
+        message = f"must set `kubeconfig`, or `token_file`, `ca` and `api`; missing: {words}"
         yield error(path, message, *((*path, key) for key in ("kubeconfig", *missing)))

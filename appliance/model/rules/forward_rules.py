@@ -19,24 +19,24 @@ from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade
 from appliance.model.snapshot.pools import Balance, SendProxy
 
 _FRONTEND_KEYS: Final = {
-    "respond": "the kernel gives no answers",
-    "sni": "the kernel reads no bytes of a client",
-    "max_age": "the kernel ends no connection by its age",
-    "timeouts": "the kernel's own times hold (nf_conntrack_tcp_timeout_established)",
+    "respond": "the kernel sends no responses",
+    "sni": "the kernel does not read a client's bytes",
+    "max_age": "the kernel closes no connection by its age",
+    "timeouts": "the kernel's own timeouts apply (nf_conntrack_tcp_timeout_established)",
     "keepalive": "the connection is the client's and the server's: no probes come from here",
     "tcp_user_timeout": "the connection is the client's and the server's",
-    "redirect": "it leads to a listening socket, and there is none",
+    "redirect": "it redirects to a listening socket, and there is none",
 }
 _POOL_KEYS: Final = {
     "max_queue": "connections do not wait in the kernel",
     "retries": "the kernel tries one server",
-    "timeouts": "the kernel's own times hold",
+    "timeouts": "the kernel's own timeouts apply",
     "keepalive": "the connection is the client's and the server's: no probes come from here",
     "tcp_user_timeout": "the connection is the client's and the server's",
 }
 _COUNTING: Final = {
     Balance.LEASTCONN: "the kernel does not compare servers",
-    Balance.FIRST: "no server is ever full to the kernel",
+    Balance.FIRST: "no server is ever full for the kernel",
 }
 
 
@@ -45,10 +45,10 @@ def findings(config: Config) -> Iterator[Finding]:
     for path, frontend in frontends(config):
         if frontend.forward is not Forward.KERNEL:
             if "masquerade" in frontend.model_fields_set:
-                message = "means nothing to `forward: proxy`: servers see this node's address in any case"
+                message = "has no effect with `forward: proxy`: servers always see this node's address"
                 yield warning((*path, "masquerade"), message, (*path, "forward"))
             if frontend.flowtable is not Flowtable.NONE:
-                message = "needs `forward: kernel`: what workers move is no flow of the kernel's"
+                message = "needs `forward: kernel`: a worker's connections are not flows of the kernel"
                 yield error((*path, "flowtable"), message, (*path, "forward"))
             continue
         yield from _frontend(path, frontend)
@@ -77,10 +77,10 @@ def _binds(path: Path, frontend: FrontendSection) -> Iterator[Finding]:
         where: Path = (*path, "bind", index)
         address = literal(bind.host)
         if address is None or "%" in bind.host:
-            message = f"`{bind.host}` must be an address: rules of the kernel know no names"
+            message = f"`{bind.host}` must be an address: rules of the kernel take no names"
             yield error(where, message, (*path, "forward"))
         elif address.is_loopback:
-            message = f"`{bind.host}` needs `forward: proxy`: what is said to a loopback address stays there"
+            message = f"`{bind.host}` needs `forward: proxy`: packets to a loopback address stay on the host"
             yield error(where, message, (*path, "forward"))
 
 
@@ -90,11 +90,11 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
         if key in pool.model_fields_set and _asks(getattr(pool, key)):
             yield key_error((*path, key), f"needs `forward: proxy`, and {because}: {reason}", forward)
     if pool.send_proxy is not SendProxy.NONE:
-        message = f"needs `forward: proxy`, and {because}: nothing is put before a client's bytes"
+        message = f"needs `forward: proxy`, and {because}: the kernel adds nothing before a client's bytes"
         yield key_error((*path, "send_proxy"), message, forward)
     found = pool.servers.discover
     if found and found.routers is not None and "send_proxy" not in pool.model_fields_set:
-        message = "say `send_proxy: none` in this pool: the IngressController may want a header"
+        message = "set `send_proxy: none` in this pool: the IngressController may expect a header"
         yield error(path, message, forward)
     if pool.balance in _COUNTING:
         message = f"needs `forward: proxy`, and {because}: {_COUNTING[pool.balance]}"
@@ -103,7 +103,7 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
         if "%" in server.address.host:
             where: Path = (*path, "servers", name, "address")
             message = f"`{server.address.host}` needs `forward: proxy`, and {because}: "
-            yield error(where, f"{message}rules of the kernel know no interface of a server", forward)
+            yield error(where, f"{message}rules of the kernel take no interface for a server", forward)
         if server.max_connections:
             message = f"needs `forward: proxy`, and {because}: connections do not wait in the kernel"
             yield key_error((*path, "servers", name, "max_connections"), message, forward)
@@ -127,7 +127,7 @@ def _families(path: Path, frontend: FrontendSection, pool: PoolSection) -> Itera
 
 def _auto(path: Path) -> Finding:
     message = (
-        "servers see the clients' addresses, and must have this node as their way to them; clients from the "
-        "servers' own networks, and this node's programs, come with this node's address"
+        "servers see the clients' addresses, and must route replies through this node; clients from the "
+        "servers' own networks, and this node's programs, appear with this node's address"
     )
     return warning((*path, "masquerade"), message, (*path, "forward"))

@@ -29,12 +29,12 @@ def _target(path: Path, frontend: FrontendSection, config: Config) -> Iterator[F
         message = 'must name an address to listen on: for example `bind: ["[::]:9445"]`'
         yield Finding(path=(*path, "bind"), message=message)
     if frontend.pool is None and frontend.respond is None:
-        message = "must say `pool` (who serves) or `respond` (what is answered)"
+        message = "must have `pool` (the servers) or `respond` (the response)"
         yield Finding(path=path, message=message, touches=((*path, "pool"), (*path, "respond")))
     if frontend.pool is not None and frontend.respond is not None:
         yield Finding(path=path, message="has both `pool` and `respond`: a frontend forwards or answers")
     if frontend.needs is not None and frontend.respond is None:
-        message = "`needs` belongs to `respond`: without it there is no answer to withhold"
+        message = "`needs` belongs to `respond`: without it there is no response to withhold"
         yield Finding(
             path=(*path, "needs"), message=message, spot=FindingTarget.KEY, touches=((*path, "respond"),)
         )
@@ -55,7 +55,7 @@ def _sni(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Find
         )
     if "hello" in frontend.timeouts.model_fields_set and not frontend.sni:
         yield warning(
-            (*path, "timeouts", "hello"), "means nothing without `sni`: nothing is waited for", path
+            (*path, "timeouts", "hello"), "has no effect without `sni`: the proxy waits for nothing", path
         )
 
 
@@ -64,7 +64,7 @@ def _same_names(config: Config) -> Iterator[Finding]:
         return
     for name in config.ingress.frontends:
         if name in config.api.frontends:
-            message = f"`{name}` is a frontend of `api` already: commands and logs need names that differ"
+            message = f"`{name}` is already a frontend of `api`: commands and logs need different names"
             yield Finding(path=("ingress", "frontends", name), message=message)
 
 
@@ -81,7 +81,7 @@ def _open_machine_config(path: Path, frontend: FrontendSection, config: Config) 
             yield warning((*path, "allow", index), message)
     if not frontend.allow:
         message = (
-            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
-            "say who may connect, for example `allow: [10.0.0.0/24]`"
+            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: set who may "
+            "connect, for example `allow: [10.0.0.0/24]`"
         )
         yield Finding(path=path, message=message, touches=((*path, "allow"),))

@@ -21,7 +21,8 @@ def findings(config: Config) -> Iterator[Finding]:
     for name, each in config.virtual_ips.items():
         for address, interface in each.elsewhere:
             message = (
-                f"connections of {address}, on `{interface}`, end when it moves: nobody leads those there"
+                f"connections of {address}, on `{interface}`, end when it moves: no node forwards their "
+                "packets there"
             )
             yield warning(("virtual_ips", name, "addresses"), message, ("linger",))
     counts: Counter[tuple[str, int]] = Counter()
@@ -33,5 +34,5 @@ def findings(config: Config) -> Iterator[Finding]:
         if count > MOST[version]:
             yield error(
                 ("linger",),
-                f"is possible for {MOST[version]} IPv{version} addresses on {interface}, not {count}",
+                f"supports {MOST[version]} IPv{version} addresses on {interface}, not {count}",
             )

@@ -82,11 +82,11 @@ def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
         path: Path = ("virtual_ips", name, "spread")
         leader = leaders.get(given.sync_group or "", name)
         if routers[leader].spread != given.spread:
-            message = f"is not that of `{leader}`, which is in the same `sync_group`"
+            message = f"differs from that of `{leader}`, which is in the same `sync_group`"
             yield error(path, message, ("virtual_ips", leader, "spread"), (*path[:2], "sync_group"))
         if given.spread is not None:
             if "priority" in given.model_fields_set:
-                yield key_error((*path[:2], "priority"), "`spread` computes it: leave one of both out", path)
+                yield key_error((*path[:2], "priority"), "`spread` computes it: remove one of the two", path)
             yield from _spread(path, given.spread, tuple(config.nodes), node)
 
 
@@ -97,19 +97,19 @@ def _spread(path: Path, spread: SpreadSection, every: tuple[str, ...], node: str
         yield error(path, message, (*path, "nodes"), ("nodes",))
         return
     if spread.first not in (None, *nodes):
-        message = f"`{spread.first}` is none of the nodes: {', '.join(nodes)}"
+        message = f"`{spread.first}` is not one of the nodes: {', '.join(nodes)}"
         yield error((*path, "first"), message, (*path, "nodes"), ("nodes",))
     if every:
         for name in nodes:
             if name not in every:
-                message = f"`{name}` is none of the file's `nodes`: {', '.join(every)}"
+                message = f"`{name}` is not one of the file's `nodes`: {', '.join(every)}"
                 yield error((*path, "nodes"), message, ("nodes",))
     elif node is not None and own_name(nodes, node) is None:
         yield error((*path, "nodes"), _stranger(node))
 
 
 def _stranger(node: str) -> str:
-    return f"this node is `{node}`, which is none of them: set APPLIANCE_NODE to the name of this node"
+    return f"this node is `{node}`, which is not one of them: set APPLIANCE_NODE to the name of this node"
 
 
 def _nodes(spread: SpreadSection, every: Sequence[str]) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ def findings(config: Config) -> Iterator[Finding]:
         if target.token_file and not (target.webhook or target.webhook_file):
             yield error((*at, "token_file"), "is for a webhook, and there is none")
         if target.ca and not (_speaks_tls(target) or target.webhook_file):
-            yield error((*at, "ca"), "is for TLS: a syslog of tls://HOST:PORT, or a webhook of https")
+            yield error((*at, "ca"), "is for TLS: a syslog with tls://HOST:PORT, or a webhook with https")
         if target.token_file and (target.webhook or "").startswith("http://"):
-            yield warning((*at, "webhook"), "the token crosses the network in the clear: say https")
+            yield warning((*at, "webhook"), "the token crosses the network in clear text: use https")
 
 
 def _speaks_tls(target: NotifyTargetSection) -> bool:

@@ -38,7 +38,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         message = "all servers have weight 0: none of them takes connections"
         yield warning((*path, "servers"), message)
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
-        message = f"means nothing to `balance: {pool.balance}`, only to `hash`"
+        message = f"has no effect with `balance: {pool.balance}`, only with `hash`"
         yield warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
@@ -65,7 +65,7 @@ def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
         names = [(name, server.max_connections) for name, server in used if server.backup is backup]
         first = next((name for name, limit in names[:-1] if not limit), None)
         if first is not None:
-            message = f"no server behind `{first}` is used while that is up: it has no `max_connections`"
+            message = f"no server after `{first}` is used while that is up: it has no `max_connections`"
             yield warning((*path, "balance"), message, (*path, "servers", first))
 
 
@@ -74,14 +74,14 @@ def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
     given = check.model_fields_set - {"type"}
     touches = ((*path, "type"), (*path[:2], "check", "type"))
     if kind == "none" and given:
-        message = "nothing is checked here: say `type`, or `check: false` alone"
+        message = "nothing is checked here: set `type`, or only `check: false`"
         yield Finding(path=path, message=message, touches=touches)
         return
     for key in sorted(given):
         kinds = _ONLY_FOR.get(key)
         if kinds and kind not in kinds:
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
-            message = f"means nothing to `type: {kind}`: say {right}, or leave it out"
+            message = f"has no effect with `type: {kind}`: set {right}, or leave it out"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
 
 
@@ -92,7 +92,7 @@ def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
     wanted = (check if "expect_body" in given else below).expect_body
     if given and method == "HEAD" and wanted is not None:
         key = "expect_body" if "expect_body" in given else "method"
-        message = "an answer to HEAD has no body, so every check fails: say `method: GET`"
+        message = "a response to HEAD has no body, so every check fails: set `method: GET`"
         yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
 
 
@@ -104,8 +104,8 @@ def _too_rare(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
     if given and reuse and interval >= REUSE_SECONDS:
         key = "reuse" if "reuse" in given else "interval"
         message = (
-            f"no connection is used again, as it is kept for {REUSE_SECONDS:g}s: say a shorter `interval`, "
-            "or leave `reuse` out"
+            f"no connection is reused, as it is kept for {REUSE_SECONDS:g}s: set a shorter `interval`, or "
+            "leave `reuse` out"
         )
         yield warning((*path, key), message, (*path, "interval"))
 
@@ -124,7 +124,7 @@ def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
         if first != name:
             yield warning(
                 (*path, "servers", name, "address"),
-                f"`{server.address}` is the address of `{first}` too: it gets a double share",
+                f"`{server.address}` is also the address of `{first}`: it gets a double share",
             )
 
 

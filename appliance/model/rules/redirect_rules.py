@@ -28,7 +28,7 @@ def findings(config: Config) -> Iterator[Finding]:
             yield from flaws or _unknown(where, source, config)
             first = taken.setdefault(source, where)
             if first != where:
-                yield error(where, f"`{source}` is redirected already: {dotted(first)}", first)
+                yield error(where, f"`{source}` is already redirected: {dotted(first)}", first)
             yield from _loop(where, source, frontend, config)
         if frontend.redirect:
             yield from _many((*path, "redirect", "from"), frontend.redirect)
@@ -37,19 +37,19 @@ def findings(config: Config) -> Iterator[Finding]:
 def _source(where: Path, source: Endpoint, frontend: FrontendSection) -> Iterator[Finding]:
     address = literal(source.host)
     if address is None or "%" in source.host:
-        yield error(where, f"`{source.host}` must be an address: rules of the kernel know no names")
+        yield error(where, f"`{source.host}` must be an address: rules of the kernel take no names")
         return
     if address.is_unspecified or address.is_multicast:
-        yield error(where, f"`{source.host}` is many addresses: name each, as `virtual_ips` does")
+        yield error(where, f"`{source.host}` covers many addresses: list each, as `virtual_ips` does")
         return
     if address.is_loopback:
-        yield error(where, f"`{source.host}` is the node's own: nobody reaches it from outside")
+        yield error(where, f"`{source.host}` is the node's own: it cannot be reached from outside")
         return
     binds = [Bind(host=each.host, port=each.port) for each in frontend.bind]
     if frontend.bind and not any(takes(each, address.version) for each in binds):
         message = (
             f"no bind of the frontend takes IPv{address.version}: it needs `[::]`, or an address that is "
-            "no loopback"
+            "not loopback"
         )
         yield error(where, message, (*where[:-3], "bind"))
 
@@ -59,7 +59,7 @@ def _bound(where: Path, source: Endpoint, config: Config) -> Iterator[Finding]:
         for index, bind in enumerate(frontend.bind):
             if bind.port == source.port and _covers(bind.host, source.host):
                 at: Path = (*path, "bind", index)
-                message = f"`{source}` comes to `{bind}` of {dotted(at)} already, without a redirect"
+                message = f"`{source}` already reaches `{bind}` of {dotted(at)}, without a redirect"
                 yield error(where, message, at)
                 return
 
@@ -75,14 +75,14 @@ def _unknown(where: Path, source: Endpoint, config: Config) -> Iterator[Finding]
     entries = config.virtual_ips.values()
     known = {each.partition("/")[0] for entry in entries for each in (*entry.addresses, *entry.excluded)}
     if known and source.host not in known:
-        yield warning(where, f"`{source.host}` is none of the addresses of `virtual_ips`", ("virtual_ips",))
+        yield warning(where, f"`{source.host}` is not an address of `virtual_ips`", ("virtual_ips",))
 
 
 def _loop(where: Path, source: Endpoint, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
     for pool, name, server in servers_of(frontend, config):
         if server.address == source:
             at: Path = ("pools", pool, "servers", name, "address")
-            message = f"`{source}` is the server {dotted(at)} too: connections would go round in a loop"
+            message = f"`{source}` is the server {dotted(at)} too: connections would loop"
             yield error(where, message, at)
 
 

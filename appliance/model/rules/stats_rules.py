@@ -23,10 +23,10 @@ def findings(config: Config) -> Iterator[Finding]:
     seen = [(path, each) for path, each in _binds(stats) if not _is_of_this_machine(each.host)]
     for path, bind in seen if stats.auth is None and not stats.allow else ():
         yield warning(
-            path, f"everybody who reaches `{bind}` sees servers and addresses: say `auth` or `allow`"
+            path, f"everybody who reaches `{bind}` sees servers and addresses: set `auth` or `allow`"
         )
     if seen and stats.auth is not None and stats.tls is None:
-        yield warning(("stats", "auth"), "the password crosses the network in the clear: say `tls`")
+        yield warning(("stats", "auth"), "the password crosses the network in clear text: set `tls`")
 
 
 def _binds(stats: StatsSection) -> Iterator[tuple[Path, Endpoint]]:
@@ -39,7 +39,7 @@ def _monitor(stats: StatsSection, config: Config) -> Iterator[Finding]:
     if stats.needs is None:
         return
     if stats.respond is None:
-        message = "`needs` belongs to `respond`: without it there is no answer to withhold"
+        message = "`needs` belongs to `respond`: without it there is no response to withhold"
         yield Finding(
             path=("stats", "needs"), message=message, spot=FindingTarget.KEY, touches=(("stats", "respond"),)
         )

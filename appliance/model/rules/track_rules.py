@@ -23,7 +23,7 @@ def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Itera
     for name, track in given.track.items():
         yield from _track((*path, "track", name), track, config)
         if track.interface == given.interface:
-            message = f"`{given.interface}` carries the virtual IP and is watched in any case"
+            message = f"`{given.interface}` carries the virtual IP and is always watched"
             yield warning((*path, "track", name, "interface"), message, (*path, "interface"))
     yield from _sum(path, given)
 
@@ -31,21 +31,19 @@ def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Itera
 def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
     kinds = [kind for kind, _ in track.watched]
     if len(kinds) != 1:
-        some = f"has {' and '.join(f'`{each}`' for each in kinds)}" if kinds else "says nothing to watch"
+        some = f"has {' and '.join(f'`{each}`' for each in kinds)}" if kinds else "names nothing to watch"
         known = ", ".join(f"`{each}`" for each in TrackKind)
-        message = f"{some}: one of {known} must be there"
+        message = f"{some}: exactly one of {known} is needed"
         yield Finding(path=path, message=message, touches=tuple((*path, each) for each in TrackKind))
         return
     yield from _references(path, track, config)
     for key, kind in _ONLY_FOR.items():
         if key in track.model_fields_set and kind not in kinds:
-            message = f"means nothing to `{kinds[0]}`: it belongs to `{kind}`"
+            message = f"has no effect on `{kinds[0]}`: it belongs to `{kind}`"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY)
     yield from _haproxy(path, track, config)
     if track.interface is not None and track.exists is not None:
-        message = (
-            "means nothing to `interface`, of which the kernel tells by itself: make it a track of its own"
-        )
+        message = "has no effect on `interface`, whose changes the kernel reports: make it a separate track"
         yield Finding(
             path=(*path, "exists"),
             message=message,
@@ -53,12 +51,12 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
             touches=((*path, "interface"),),
         )
     if track.verify is not None and track.http is not None and track.http.startswith("http:"):
-        message = "means nothing to http, which has no certificate: `https://...`"
+        message = "has no effect on http, which has no certificate: use `https://...`"
         yield Finding(
             path=(*path, "verify"), message=message, spot=FindingTarget.KEY, touches=((*path, "http"),)
         )
     if track.weight == 0:
-        message = "0 changes nothing: leave it out, and it is a fault while down, or say -253 to 253"
+        message = "0 has no effect: leave it out for a fault while down, or set -253 to 253"
         yield Finding(path=(*path, "weight"), message=message)
     if track.timeout is not None and track.timeout > track.interval:
         message = f"must be at most `interval`, {track.interval:g}s: checks never overlap"
@@ -71,7 +69,7 @@ def _haproxy(path: Path, track: TrackSection, config: Config) -> Iterator[Findin
     words = (*(track.script or ()), *((track.process,) if track.process else ()))
     if program is not None and any("haproxy" in each.lower() for each in words):
         key = "script" if track.script else "process"
-        message = f"names HAProxy, in whose place this appliance is: `program: {program}` asks for that"
+        message = f"names HAProxy, which this appliance replaces: `program: {program}` checks the appliance"
         yield warning((*path, key), message, ("api",), ("ingress",))
 
 

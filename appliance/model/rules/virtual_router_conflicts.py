@@ -29,8 +29,8 @@ def _same_ids(config: Config) -> Iterator[Finding]:
         if number and first is not None:
             touches: tuple[Path, ...] = (("virtual_ips", first), ("cluster",))
             message = (
-                f"{number} is the id of `{first}` on `{given.interface}` already: "
-                "routers would take one for the other"
+                f"{number} is already the id of `{first}` on `{given.interface}`: routers would confuse the "
+                "two"
             )
             yield error(("virtual_ips", name, "router_id"), message, *touches)
         others.append((name, given))
@@ -49,7 +49,7 @@ def _same_addresses(config: Config) -> Iterator[Finding]:
             path: Path = ("virtual_ips", name, key, index)
             first = seen.setdefault(each.partition("/")[0], path)
             if first != path:
-                yield error(path, f"`{each}` is there already: {dotted(first)}", first)
+                yield error(path, f"`{each}` is listed twice, first as {dotted(first)}", first)
 
 
 def _same_routes(config: Config) -> Iterator[Finding]:
@@ -61,7 +61,7 @@ def _same_routes(config: Config) -> Iterator[Finding]:
             route = each.on(given.interface)
             first, other = seen.setdefault(route.place, (path, route))
             if route != other:
-                message = f"route {number}: {route} is another way than {dotted(first)} has there: {other}"
+                message = f"route {number}: {route} conflicts with one of {dotted(first)}: {other}"
                 yield error(path, message, first)
 
 
@@ -72,5 +72,5 @@ def _groups_of_one(config: Config) -> Iterator[Finding]:
             groups[given.sync_group].append(name)
     for group, names in groups.items():
         if len(names) == 1:
-            message = f"no other virtual IP is in the group `{group}`: it means nothing"
+            message = f"no other virtual IP is in the group `{group}`: it has no effect"
             yield warning(("virtual_ips", names[0], "sync_group"), message, ("virtual_ips",))

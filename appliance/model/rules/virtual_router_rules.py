@@ -33,7 +33,9 @@ def _entry(name: str, given: VirtualIpSection, config: Config) -> Iterator[Findi
     yield from _id(name, given, config)
     yield from _elsewhere(path, given)
     if not given.addresses and not given.excluded and not _tells(given):
-        message = "is empty, and `notify` tells nobody: say an address, such as `10.0.0.200/24`, or a command"
+        message = (
+            "is empty, and `notify` has no command: add an address, such as `10.0.0.200/24`, or a command"
+        )
         yield Finding(path=(*path, "addresses"), message=message)
     yield from _version(path, given)
     if given.auth:
@@ -70,8 +72,8 @@ def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     if given.virtual_mac and given.elsewhere:
         address, interface = given.elsewhere[0]
         message = (
-            f"is of `{given.interface}` alone, and {address} is on `{interface}`: leave one of both out, or "
-            f"make the address an entry of its own, with that `interface` and the same `sync_group`"
+            f"applies only to `{given.interface}`, and {address} is on `{interface}`: remove one of the "
+            "two, or make the address a separate entry, with that `interface` and the same `sync_group`"
         )
         yield error((*path, "virtual_mac"), message, (*path, "addresses"), (*path, "excluded"))
 
@@ -81,12 +83,12 @@ def _id(name: str, given: VirtualIpSection, config: Config) -> Iterator[Finding]
     if given.router_id is not None:
         return
     if not config.cluster.name:
-        message = "`auto` derives the id from `cluster.name`, which is missing: say it, or an id of 1 to 255"
+        message = "`auto` derives the id from `cluster.name`, which is missing: set it, or an id of 1 to 255"
         yield Finding(path=path, message=message, touches=(("cluster",),))
     elif not router_id(given.router_id, name, cluster=config.cluster.name):
         message = (
-            f"`auto` has ids for `api` and `ingress`, and names that go on with a hyphen, not for `{name}`: "
-            "say an id of 1 to 255"
+            "`auto` has ids for `api` and `ingress`, and names that continue with a hyphen, not for "
+            f"`{name}`: set an id of 1 to 255"
         )
         yield Finding(path=path, message=message)
 
@@ -94,24 +96,24 @@ def _id(name: str, given: VirtualIpSection, config: Config) -> Iterator[Finding]
 def _version(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     six = given.families == (6,)
     if six and given.version == 2:
-        message = "version 2 has no IPv6: `version: 3`, or leave it out"
+        message = "version 2 has no IPv6: set `version: 3`, or leave it out"
         yield Finding(path=(*path, "version"), message=message)
         return
     centiseconds = round(given.advert * 100, 6)
     if given.vrrp_version == 2 and given.advert % 1:
-        message = f"version 2 counts whole seconds, not {given.advert:g}s: `version: 3` has hundredths"
+        message = f"version 2 has whole seconds, not {given.advert:g}s: `version: 3` has hundredths"
         yield error((*path, "advert"), message, (*path, "version"))
     if given.vrrp_version == 3 and centiseconds > _MOST_CENTISECONDS:
         message = f"version 3 has at most 40.95s, not {given.advert:g}s"
         yield error((*path, "advert"), message, (*path, "version"))
     elif given.vrrp_version == 3 and centiseconds % 1:
-        message = f"version 3 counts hundredths of a second, `10ms`, `20ms`, not {given.advert * 1000:g}ms"
+        message = f"version 3 has hundredths of a second, `10ms`, `20ms`, not {given.advert * 1000:g}ms"
         yield error((*path, "advert"), message, (*path, "version"))
     if "checksum" in given.model_fields_set and (six or given.vrrp_version == 2):
-        message = "means nothing here: only version 3 over IPv4 has two forms"
+        message = "has no effect here: only version 3 over IPv4 has two forms"
         yield key_error((*path, "checksum"), message, (*path, "version"))
     if given.label is not None and six:
-        yield key_error((*path, "label"), "means nothing to IPv6: the kernel has labels for IPv4 only")
+        yield key_error((*path, "label"), "has no effect on IPv6: the kernel has labels for IPv4 only")
 
 
 def _routers(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
@@ -121,21 +123,23 @@ def _routers(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     for index, peer in enumerate(given.peers):
         where: Path = (*path, "peers", index)
         if (":" in peer) != (given.families == (6,)):
-            yield error(where, f"`{peer}` is not of the family of the addresses", (*path, "addresses"))
+            yield error(where, f"`{peer}` is not of the addresses' family", (*path, "addresses"))
         if peer in held:
             yield error(where, f"`{peer}` is the virtual IP itself, not a router", (*path, "addresses"))
         if peer == given.source:
-            yield error(where, f"`{peer}` is `source`, our own address: name the others", (*path, "source"))
+            yield error(
+                where, f"`{peer}` is `source`, this node's own address: name the others", (*path, "source")
+            )
         if peer in seen:
             yield Finding(path=where, message=f"`{peer}` is listed already")
         seen.add(peer)
     if "min_ttl" in given.model_fields_set and not given.peers:
-        message = "means nothing to multicast, which always has 255: it belongs to `peers`"
+        message = "has no effect on multicast, which always uses 255: it belongs to `peers`"
         yield key_error((*path, "min_ttl"), message, (*path, "peers"))
     if given.source is None:
         return
     if (":" in given.source) != (given.families == (6,)):
-        message = f"`{given.source}` is not of the family of the addresses"
+        message = f"`{given.source}` is not of the addresses' family"
         yield error((*path, "source"), message, (*path, "addresses"))
     if given.source in held and given.priority != OWNER_PRIORITY:
         message = f"`{given.source}` is the virtual IP itself, which a backup does not have"
@@ -144,25 +148,25 @@ def _routers(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
 
 def _priority(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     if not given.preempt and given.preempt_delay:
-        yield warning((*path, "preempt_delay"), "means nothing with `preempt: false`", (*path, "preempt"))
+        yield warning((*path, "preempt_delay"), "has no effect with `preempt: false`", (*path, "preempt"))
     if given.priority != OWNER_PRIORITY:
         return
     if not given.preempt or given.preempt_delay:
         key = "preempt_delay" if given.preempt else "preempt"
-        message = "means nothing with `priority: 255`: the owner always takes over"
+        message = "has no effect with `priority: 255`: the owner always takes over"
         yield warning((*path, key), message, (*path, "priority"))
     if any(track.weight for track in given.track.values()):
-        message = "255 is the owner's, which no weight changes: 254 is the highest that weights act on"
+        message = "255 is the owner's, which no weight changes: 254 is the highest that weights apply to"
         yield warning((*path, "priority"), message, (*path, "track"))
 
 
 def _times(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     if given.hand_over is not None and given.hand_over < given.skew_base:
         message = (
-            f"a successor of low priority waits up to {given.skew_base:g}s before it takes over: "
-            "the address would be gone before"
+            f"a successor of low priority waits up to {given.skew_base:g}s before it takes over: the "
+            "address would be gone by then"
         )
         yield warning((*path, "hand_over"), message, (*path, "version"), (*path, "advert"))
     if "refresh_repeat" in given.announce.model_fields_set and not given.announce.refresh:
-        message = "means nothing without `refresh`"
+        message = "has no effect without `refresh`"
         yield warning((*path, "announce", "refresh_repeat"), message, (*path, "announce", "refresh"))

@@ -37,8 +37,8 @@ def _router_id(instance: Instance) -> Iterator[Proposal]:
     yield Proposal(
         name="router-id",
         message=(
-            f"`{instance.name}` has the router id {word.text} of the examples: another pair on the segment "
-            "may have it, too. Choose one that nobody uses, on all routers at once"
+            f"`{instance.name}` has the router id {word.text}, as many examples do: another pair on the "
+            "segment may use it, too. Choose an unused one, on all routers at once"
         ),
         place=word.place,
         example=_yaml(instance, "router_id: 217"),
@@ -52,8 +52,8 @@ def _password(instance: Instance) -> Iterator[Proposal]:
     yield Proposal(
         name="hmac",
         message=(
-            f"the password of `{instance.name}` is sent in clear. Once all its routers are appliances, or "
-            "keepalived 2.4, version 3 signs adverts"
+            f"the password of `{instance.name}` is sent in clear text. Once all its routers are appliances "
+            "or keepalived 2.4, version 3 can sign adverts"
         ),
         place=word.place,
         example=_yaml(
@@ -69,8 +69,8 @@ def _faster(instance: Instance) -> Iterator[Proposal]:
     yield Proposal(
         name="faster",
         message=(
-            f"a dead router of `{instance.name}` is missed after {3 * time:f} to {4 * time:f} s. Version 3 "
-            "with 100 ms, on all routers at once, needs 0.3 to 0.4 s"
+            f"a dead router of `{instance.name}` is detected after {3 * time:f} to {4 * time:f} s. Version "
+            "3 with 100 ms, on all routers at once, takes 0.3 to 0.4 s"
         ),
         place=place,
         example=_yaml(instance, "version: 3", "advert: 100ms"),
@@ -84,8 +84,8 @@ def _checks(instance: Instance, program: str) -> Iterator[Proposal]:
         yield Proposal(
             name="built-in-check",
             message=(
-                f"`{name}` runs a command for each look. If it asks a URL or a port, the appliance can do it "
-                "itself, without a process and without curl in its image"
+                f"`{name}` runs a command for each check. If it tests a URL or a port, the appliance can do "
+                "so itself, without a process and without curl in its image"
             ),
             place=watched.target_place,
             example=_yaml(instance, "track:", f"  {name}:", "    http: https://localhost:6443/readyz"),
@@ -94,8 +94,8 @@ def _checks(instance: Instance, program: str) -> Iterator[Proposal]:
         yield Proposal(
             name="track",
             message=(
-                f"nothing says whether this router can serve `{instance.name}`: it would keep the addresses "
-                "though its proxy is dead"
+                f"no check shows whether this router can serve `{instance.name}`: it would keep the "
+                "addresses even with a dead proxy"
             ),
             place=instance.head.place,
             example=_yaml(instance, "track:", "  serving:", f"    program: {program}"),
@@ -105,8 +105,9 @@ def _checks(instance: Instance, program: str) -> Iterator[Proposal]:
         yield Proposal(
             name="fault",
             message=(
-                f"with `nopreempt` the weight of {', '.join(f'`{each}`' for each in weighed)} moves nothing: "
-                "a backup does not take over from a lower priority. Without a weight, down is a fault"
+                f"with `nopreempt` the weight of {', '.join(f'`{each}`' for each in weighed)} has no "
+                "effect: a backup does not take over from a lower priority. Without a weight, down is a "
+                "fault"
             ),
             place=instance.tracks[weighed[0]].place,
         )
@@ -117,7 +118,7 @@ def _addresses(instance: Instance) -> Iterator[Proposal]:
         yield Proposal(
             name="prefix-length",
             message=(
-                f"{word.text} has no prefix length and becomes that of a host, as in keepalived. With the "
+                f"{word.text} has no prefix length and becomes a host address, as in keepalived. With the "
                 "length of its network it is like the other addresses of the interface"
             ),
             place=word.place,

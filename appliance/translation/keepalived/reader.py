@@ -105,7 +105,7 @@ class _Reading:
         )
         groups = memberships(self.groups)
         if self.globals.fifo is not None and groups:
-            reason = "has a line for each member of a vrrp_sync_group, and none for the GROUP"
+            reason = "gets a line for each member of a vrrp_sync_group, and none for the GROUP"
             self.ledger.change(self.globals.fifo.place, reason)
         made: dict[str, Instance] = {}
         for name, given in self.instances.items():
@@ -118,7 +118,7 @@ class _Reading:
         self._untracked(made.values())
         self.virtual_servers.finish()
         for word in self.globals.groups.values():
-            self.ledger.leave_out([word.place], "no instance is told by multicast in this version of IP")
+            self.ledger.leave_out([word.place], "no instance uses multicast in this version of IP")
         return sound
 
     def _watched(self, programs: Sequence[str]) -> dict[tuple[str, str], Watched | None]:
@@ -172,9 +172,7 @@ class _Reading:
         tracked = {key for each in instances for key in each.tracked}
         for (kind, name), given in self.checks.items():
             if (kind, name) not in tracked:
-                self.ledger.ignore(
-                    given.place, "nothing tracks it, so that it is never run, by keepalived neither"
-                )
+                self.ledger.ignore(given.place, "nothing tracks it, so it is never run, as in keepalived")
 
 
 def _take(reading: _Reading, given: Directive) -> None:
@@ -219,9 +217,7 @@ def _instance(reading: _Reading, given: Directive) -> None:
 
 def _repeated(reading: _Reading, kind: str, name: Word, given: Directive) -> None:
     """Leave out a block whose name is taken: keepalived reports it too, and keeps the first one."""
-    reason = (
-        f"there is a {kind} {shown(name.text)} already, which counts: keepalived leaves this one out, too"
-    )
+    reason = f"there is already a {kind} {shown(name.text)}, which counts: keepalived ignores this one, too"
     reading.ledger.change(name.place, reason)
     reading.ledger.leave_out(given.places, f"belongs to the second {kind} of this name", head=given.place)
 
@@ -243,7 +239,7 @@ _ORDER: Final = {"interface": 0, "virtual_ipaddress_excluded": 2}
 _BY_DEFAULT: Final[Table[Instance]] = {name: INSTANCE[own] for name, own in DEFAULTS.items()}
 
 _HOST: Final = refused(
-    "belongs to the host: say it in its own network configuration, where it stays at a restart"
+    "belongs to the host: set it in the host's network configuration, where it survives a restart"
 )
 
 _TOP: Final[Table[_Reading]] = {
@@ -257,16 +253,18 @@ _TOP: Final[Table[_Reading]] = {
     "vrrp_sync_group": Understood(act=_group, block=True),
     "vrrp_instance": Understood(act=_instance, block=True),
     "garp_group": ignored("announcements are few: 5 for each address, and as many after the delay"),
-    "linkbeat_interfaces": ignored("the kernel tells of links that change"),
+    "linkbeat_interfaces": ignored("the kernel reports links that change"),
     "interface_up_down_delays": ignored(
         "a link counts as soon as it is up: `preempt_delay` waits where it matters"
     ),
-    "bfd_instance": refused("there is no BFD here: `advert: 10ms` in version 3 sees a death as fast"),
+    "bfd_instance": refused(
+        "BFD is not supported: `advert: 10ms` in version 3 detects a dead router as fast"
+    ),
     "static_ipaddress": _HOST,
     "static_routes": _HOST,
     "static_rules": _HOST,
     "track_group": _HOST,
     "virtual_server": Understood(act=_virtual_server, block=True),
     "virtual_server_group": Understood(act=_virtual_server_group, block=True),
-    "SSL": refused("checks show no certificate: leave it out; keepalived verifies none by it either"),
+    "SSL": refused("checks send no certificate: leave it out; keepalived verifies none with it either"),
 }

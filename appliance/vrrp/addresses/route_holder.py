@@ -13,7 +13,7 @@ LOOK: Final = 2.0
 would report every change of every table, including the tables of a routing daemon.
 """
 
-FOREIGN: Final = "somebody else has put one there, which stays"
+FOREIGN: Final = "another program has added one there, which stays"
 """The trouble if another program's route or rule is in the place of ours."""
 
 

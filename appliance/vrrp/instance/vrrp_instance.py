@@ -186,7 +186,7 @@ class VrrpInstance:
 
     def could_not_take(self, error: OSError, now: float) -> None:
         """Note that the addresses could not be added, and when to try again."""
-        self.faults.add(FaultReason.ADDRESSES, f"the addresses cannot be taken: {error.strerror or error}")
+        self.faults.add(FaultReason.ADDRESSES, f"the addresses cannot be added: {error.strerror or error}")
         self.retry_at = now + _RETRY
 
     def may_restore(self, count: int, now: float) -> bool:

@@ -120,7 +120,7 @@ class InstancePort:
             # The sockets on the old interface stay open: a stop must still send by them that it leaves.
             self._faults.add(
                 FaultReason.SOCKET,
-                f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}",
+                f"cannot send from {source} on {self.router.interface}: {error.strerror or error}",
             )
             return PortOpening.REFUSED
         self.close()

@@ -38,6 +38,6 @@ def test_an_interface_without_such_an_address(here: tuple[str, ...]):
 def test_the_sentence():
     """It names the peer, the interface, the virtual IP and the reason."""
     assert objection(virtual_router("api", interface="eth0"), "10.0.0.1") == (
-        "10.0.0.1 is not on the segment of eth0: connections end when api moves between here and there,"
-        " as packets cannot be led through a router"
+        "10.0.0.1 is not on the segment of eth0: connections end when api moves between here and there, as "
+        "packets cannot be forwarded through a router"
     )

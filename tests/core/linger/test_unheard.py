@@ -53,7 +53,7 @@ def test_a_peer_that_sends_nothing():
     [
         (ReportDrop.DIGEST, "signed with a key that this node does not accept"),
         (ReportDrop.VERSION, "of another version"),
-        (ReportDrop.HOP_LIMIT, "from beyond a router"),
+        (ReportDrop.HOP_LIMIT, "sent through a router"),
     ],
 )
 def test_a_node_whose_reports_are_not_understood(reason: ReportDrop, why: str):
@@ -73,7 +73,7 @@ def test_reports_that_are_sent_again_are_nobodys():
 def test_a_node_that_does_not_hear_this_one():
     """It says itself whom it hears; it has some seconds for it."""
     deaf = replace(HEARS, heard=frozenset())
-    assert found(LISTENING, deaf) == [f"{OTHER} does not hear this node: is its UDP port open?"]
+    assert found(LISTENING, deaf) == [f"{OTHER} receives no reports from this node: is its UDP port open?"]
     assert found(LISTENING, replace(deaf, since=1.0)) == []
 
 

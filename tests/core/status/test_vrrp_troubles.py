@@ -100,5 +100,5 @@ def test_conflicts_are_named():
     full = {"kind": "addresses", "peer": "192.0.2.9", "detail": "10.0.0.1", "last_heard": 1.0}
     assert told(router(state="backup", conflicts=[full, {"kind": "version"}])) == [
         "virtual IP api has a conflict with 192.0.2.9 (addresses): 10.0.0.1",
-        "virtual IP api has a conflict with somebody (version)",
+        "virtual IP api has a conflict with an unknown machine (version)",
     ]

@@ -165,9 +165,9 @@ def test_a_virtual_ip_of_which_nobody_tells():
 
 def test_a_split_brain():
     """When, and who the other one was."""
-    split = event(EventKind.SPLIT_BRAIN, 7, subject="api", cause="peer 192.0.2.2", detail="this one stays")
+    split = event(EventKind.SPLIT_BRAIN, 7, subject="api", cause="peer 192.0.2.2", detail="this router stays")
     assert history("api", Kind.VIRTUAL_IP, split).history == (
-        "Two were active once in the last 1h: <7 s ago> (peer 192.0.2.2, this one stays).",
+        "Two were active once in the last 1h: <7 s ago> (peer 192.0.2.2, this router stays).",
     )
 
 

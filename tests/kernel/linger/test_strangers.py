@@ -68,7 +68,7 @@ def test_a_closed_port_is_named_by_both():
         two.node.run(["nft", "add rule inet closed input udp dport 29446 drop"])
         serves = f"{one.node.address} serves api and sends no reports"
         wait_until(lambda: serves in _trouble(two), what="two hears nothing", timeout=60.0)
-        deaf = f"{two.node.address} does not hear this node"
+        deaf = f"{two.node.address} receives no reports from this node"
         wait_until(lambda: deaf in _trouble(one), what="one is not heard", timeout=60.0)
         assert one.appliance.command("vip", "move", "api", check=False).returncode == 1
         left = one.appliance.command("leave", "--json", check=False)

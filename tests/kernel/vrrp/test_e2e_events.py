@@ -86,7 +86,7 @@ def test_a_split_brain_and_moves_are_told(ground: Field, tmp_path: Path):
             keepalived.wait_for("MASTER")
             split = _wait_for(syslogd, "split-brain", peer)
             assert split["severity"] == "crit"
-            assert "this one stays" in split["text"]
+            assert "this router stays" in split["text"]
             ground.two.run(["nft", "delete table ip deaf"])
             keepalived.wait_for("BACKUP")
             appliance.command("vip", "move", "api")

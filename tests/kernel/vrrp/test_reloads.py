@@ -155,7 +155,7 @@ def test_a_move_ends_with_a_fault(ground: Field):
         move = executor.submit(one.move)
         wait_until(lambda: ground.capture.adverts(priority=0), what="it says that it leaves")
         ground.one.unplug()
-        why = "api: in fault before anybody took over"
+        why = "api: in fault before another node took over"
         assert move.result(20) == {"ok": False, "errors": [{"message": why}]}
 
 

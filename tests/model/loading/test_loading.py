@@ -340,7 +340,7 @@ def test_a_password_in_the_configuration():
         ("{ auth: { user: 'a:b', password: p } }", "stats.auth.user", "without a colon"),
         ("{ respond: /x, needs: nobody }", "stats.needs", "unknown pool `nobody`"),
         ("{ needs: p }\npools: { p: { servers: {} } }", "stats.needs", "belongs to `respond`"),
-        ("{ also_bind: ['localhost:29445'] }", "stats.also_bind[0]", "is taken already by stats.bind"),
+        ("{ also_bind: ['localhost:29445'] }", "stats.also_bind[0]", "is already taken by stats.bind"),
     ],
 )
 def test_who_may_change_servers_has_said_who_it_is(settings: str, path: str, words: str):

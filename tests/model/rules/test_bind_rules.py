@@ -24,7 +24,7 @@ def test_more_binds_than_a_worker_can_be_given_are_an_error():
     """It names the group and the limit; a worker could not be started."""
     assert said(MOST_BINDS) == []
     (error,) = said(MOST_BINDS + 1)
-    assert "api.frontends: 5001 binds: the workers of a group take 5000 at the most" in error
+    assert "api.frontends: 5001 binds: the workers of a group take at most 5000" in error
 
 
 def test_what_the_kernel_forwards_is_given_to_no_worker(monkeypatch: pytest.MonkeyPatch):

@@ -125,7 +125,7 @@ def test_sockets_that_the_kernel_refuses_are_tried_again():
     machine = Machine(refuse_ports=OSError(1, "Operation not permitted"))
     group = machine.group(API)
     instance = group.instances["api"]
-    assert instance.faults.messages == ("cannot speak from 192.0.2.1 on eth0: Operation not permitted",)
+    assert instance.faults.messages == ("cannot send from 192.0.2.1 on eth0: Operation not permitted",)
     machine.refuse_ports = None
     machine.loop.run(0.9)
     assert group.state is RouterState.FAULT
@@ -466,7 +466,7 @@ def test_an_address_for_an_interface_that_is_gone_cannot_be_taken():
     instance = group.instances["api"]
     del machine.links.links["eth1"]
     group.reconfigure(instance, replace(ELSEWHERE, addresses=(*ELSEWHERE.addresses, "192.0.2.9/24")), 6.0)
-    assert "the addresses cannot be taken: eth1: the interface does not exist" in instance.faults.messages
+    assert "the addresses cannot be added: eth1: the interface does not exist" in instance.faults.messages
 
 
 def test_an_address_that_a_reload_puts_on_another_interface():

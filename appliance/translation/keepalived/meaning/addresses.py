@@ -14,18 +14,18 @@ from appliance.translation.keepalived.syntax.located_text import Word
 _LENGTH: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _WIDTHS: Final = {4: 32, 6: 128}
 _ALONE: Final = {
-    "home": "is Mobile IPv6's, and means nothing to a virtual IP",
-    "-nodad": "duplicate address detection is off for virtual IPs in any case",
-    "mngtmpaddr": "is for addresses of hosts, and means nothing to a virtual IP",
-    "noprefixroute": "the kernel's route of the prefix stays: say `/32` where there should be none",
-    "autojoin": "is for multicast addresses, and means nothing to a virtual IP",
-    "no_track": "an address that somebody removes is put back at once",
-    "use_vmac": "`virtual_mac` holds for all addresses of a virtual IP",
+    "home": "belongs to Mobile IPv6, and has no effect on a virtual IP",
+    "-nodad": "duplicate address detection is always off for virtual IPs",
+    "mngtmpaddr": "is for addresses of hosts, and has no effect on a virtual IP",
+    "noprefixroute": "the kernel's route of the prefix stays: write `/32` to have none",
+    "autojoin": "is for multicast addresses, and has no effect on a virtual IP",
+    "no_track": "a removed address is restored at once",
+    "use_vmac": "`virtual_mac` applies to all addresses of a virtual IP",
 }
 _WITH_VALUE: Final = {
-    "brd": "a broadcast address means nothing to a virtual IP",
-    "broadcast": "a broadcast address means nothing to a virtual IP",
-    "scope": "the scope is the kernel's own for the address: global, or link for link-local ones",
+    "brd": "a broadcast address has no effect on a virtual IP",
+    "broadcast": "a broadcast address has no effect on a virtual IP",
+    "scope": "the kernel sets the scope of the address: global, or link for link-local ones",
     "preferred_lft": "an address is preferred as long as it is held",
     "track_group": "belongs to static addresses",
 }
@@ -47,7 +47,7 @@ def excluded_addresses(instance: Instance, given: Directive) -> None:
 def _one(instance: Instance, given: Directive, key: str) -> None:
     """Take the address of one line, with its options."""
     if given.block is not None:
-        instance.ledger.refuse(given.place, f"{shown(given.keyword)} is an address, and has no block")
+        instance.ledger.refuse(given.place, f"{shown(given.keyword)} is an address, and takes no block")
         return
     word = given.words[0]
     with faults_in(instance.ledger, slip=_slip(instance, word, key)):
@@ -61,7 +61,7 @@ def _slip(instance: Instance, word: Word, key: str) -> str | None:
     """Return what keepalived does with a word that is no address here, None if it is one for keepalived."""
     found = literal(word.text.partition("/")[0])
     other = found is not None and instance.family not in {None, found.version}
-    return "leaves it out" if found is None or (other and key == "addresses") else None
+    return "ignores it" if found is None or (other and key == "addresses") else None
 
 
 def _with_length(instance: Instance, word: Word) -> str:
@@ -71,8 +71,8 @@ def _with_length(instance: Instance, word: Word) -> str:
     family = instance.family or found.version
     if found.version != family:
         reason = (
-            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}, and needs a vrrp_instance "
-            "of its own in the same vrrp_sync_group"
+            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}, and needs a separate "
+            "vrrp_instance in the same vrrp_sync_group"
         )
         raise DirectiveError(reason, word.place)
     instance.family = family
@@ -80,7 +80,10 @@ def _with_length(instance: Instance, word: Word) -> str:
     if slash and _LENGTH.fullmatch(length) and int(length) <= width:
         return f"{found}/{int(length)}"
     if slash:
-        reason = f"{shown(length)} is no prefix length, 0 to {width}: keepalived takes {width}, and so do we"
+        reason = (
+            f"{shown(length)} is not a prefix length, 0 to {width}: keepalived uses {width}, and so "
+            "does the appliance"
+        )
         instance.ledger.change(word.place, reason)
     else:
         instance.bare_addresses.append(word)
@@ -117,10 +120,10 @@ def _options(instance: Instance, options: list[Word]) -> str:
 def _unknown_option(text: str) -> str:
     if text.startswith("/"):
         return (
-            f"{shown(text)} stands apart from its address: keepalived leaves it out, and the address is that "
-            "of a host, here too"
+            f"{shown(text)} is separated from its address: keepalived ignores it, and the address becomes a "
+            "host address, here too"
         )
-    return f"{shown(text)} is no option of an address: keepalived leaves it out, and so do we"
+    return f"{shown(text)} is not an option of an address: keepalived ignores it, and so does the appliance"
 
 
 def _device(instance: Instance, value: Word) -> str:

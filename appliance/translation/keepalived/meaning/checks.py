@@ -23,17 +23,19 @@ MOST_CHECKS: Final = 1000
 """Greatest `rise` and `fall` of our configuration."""
 
 _LONGEST: Final = 4294  # seconds: 32 bits of microseconds
-_REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
+_REVERSE: Final = "`reverse` is not supported: invert the check, so that it exits with 0 on success"
 _ANY_STATUS: Final = "100-599"
-_LIVES: Final = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
+_LIVES: Final = (
+    "checks that haproxy runs, and here that the appliance's proxy accepts connections (`program`)"
+)
 _DOUBTS: Final = {
     Doubt.NAMED: (
-        "names HAProxy, which does not run beside our own proxy: what asks for it fails for ever. Write "
-        "`track` with `program`, `pool`, `http` or `tcp` in its place"
+        "names HAProxy, which does not run alongside the appliance: a check for it always fails. Write "
+        "`track` with `program`, `pool`, `http` or `tcp` instead"
     ),
     Doubt.UNREAD: (
-        "cannot be read here, and is run as it is: if it asks for HAProxy, it fails for ever beside our own "
-        "proxy, and `track` with `program` is meant"
+        "cannot be interpreted, and is run unchanged: if it checks HAProxy, which does not run here, it "
+        "always fails. Write `track` with `program` then"
     ),
 }
 
@@ -92,7 +94,7 @@ def vrrp_script(
 def _script(check: _Check, script: Word) -> Watched:
     """Return the script unchanged."""
     if not command_is_found(script):
-        reason = "`/usr/bin/env` searches the command: commands have an absolute path here"
+        reason = "`/usr/bin/env` searches for the command: commands need an absolute path here"
         check.ledger.change(script.place, reason)
     user = check.user or check.default_user
     own: list[tuple[str, Plain, FilePosition]] = [("user", user.text, user.place)] if user else []
@@ -135,22 +137,22 @@ def _builtin(check: _Check, script: Word, asked: ScriptQuestion, *, marker: str 
 def _why(asked: ScriptQuestion, *, marker: str | None) -> str:
     found = asked.asks
     if asked.by_name:
-        return f"cannot be read here, and is called so: {_LIVES}"
+        return f"cannot be interpreted; by its name it {_LIVES}"
     if found.haproxy:
         return f"{_LIVES}: nothing is started or stopped for it" if asked.in_its_own_way else _LIVES
     reason = {
-        "http": f"the appliance asks {found.target} itself (`http`)",
+        "http": f"the appliance requests {found.target} itself (`http`)",
         "tcp": f"the appliance connects to {found.target} itself (`tcp`)",
         "process": f"the appliance looks for the process itself (`process: {found.target}`)",
     }[found.kind]
     if asked.while_held:
-        reason += ", and not also by the virtual IP where that is held"
+        reason += ", but not also through the virtual IP while that is held"
     if found.unverified:
-        reason += ", and takes any certificate: `verify: FILE` has it verified"
+        reason += ", and accepts any certificate: `verify: FILE` verifies it"
     if marker is not None:
-        reason += f", while {marker} is there (`exists`)"
+        reason += f", while {marker} exists (`exists`)"
     elif asked.marked:
-        reason += f", and does not look for {MARKER}: a `redirect` of ours follows the frontend"
+        reason += f", and does not check {MARKER}: the appliance's `redirect` follows the frontend"
     return reason
 
 
@@ -162,7 +164,7 @@ def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, Fil
     if own_timeout is not None and (timeout is None or Decimal(own_timeout) < timeout[0]):
         timeout = (Decimal(own_timeout), check.script.place if check.script else interval_place)
     if timeout is not None and timeout[0] > interval:
-        check.ledger.change(timeout[1], "is at most the interval here: checks never overlap")
+        check.ledger.change(timeout[1], "is limited to the interval here: checks never overlap")
         timeout = (interval, timeout[1])
     if timeout is not None:
         found.append(("timeout", duration(timeout[0]), timeout[1]))
@@ -216,7 +218,7 @@ def track_file(given: Directive, *, ledger: Ledger) -> Watched | None:
 def _refuse_without(given: Directive, keyword: str) -> None:
     """Refuse a block that names nothing to track, unless that directive was refused itself."""
     if not any(each.keyword == keyword for each in given.within):
-        raise DirectiveError(f"says no `{keyword}`", given.place)
+        raise DirectiveError(f"has no `{keyword}`", given.place)
 
 
 def _take_script(check: _Check, given: Directive) -> None:
@@ -225,8 +227,8 @@ def _take_script(check: _Check, given: Directive) -> None:
     check.script, *further = given.values
     if further:
         reason = (
-            f"{shown(further[0].text)} would not be handed to the command, by keepalived neither: put "
-            "the command and all its words in quotes"
+            f"{shown(further[0].text)} would not be passed to the command, nor would keepalived pass it: "
+            "put the command and all its arguments in quotes"
         )
         raise DirectiveError(reason, further[0].place)
 
@@ -245,7 +247,7 @@ def _take_count(check: _Check, given: Directive) -> None:
     word = only(given)
     number = whole(word, least=1, most=2**31 - 1)
     if number > MOST_CHECKS:
-        check.ledger.change(word.place, f"is at most {MOST_CHECKS} here")
+        check.ledger.change(word.place, f"is limited to {MOST_CHECKS} here")
     check.counts[given.keyword] = (min(number, MOST_CHECKS), word.place)
 
 
@@ -255,7 +257,7 @@ def _take_weight(check: _Check, given: Directive) -> None:
     if reverse is not None:
         raise DirectiveError(_REVERSE, reverse.place)
     if len(words) != 1:
-        raise DirectiveError("`weight` has one number", given.place)
+        raise DirectiveError("`weight` takes one number", given.place)
     check.weight = whole(words[0], least=-254, most=254)
     check.weight_place = words[0].place
 
@@ -265,16 +267,14 @@ def _take_user(check: _Check, given: Directive) -> None:
         raise DirectiveError("`user` needs a name", given.place)
     check.user = given.values[0]
     if len(given.values) > 1:
-        check.ledger.change(given.values[1].place, "the group is the user's own: another one cannot be said")
+        check.ledger.change(given.values[1].place, "the group is the user's own: no other can be set")
 
 
 def _take_process(check: _Check, given: Directive) -> None:
     if not given.values:
         raise DirectiveError("`process` needs a name", given.place)
     if len(given.values) > 1:
-        reason = (
-            "a process is found by its name here, and not by its parameters: a `script` can look for them"
-        )
+        reason = "a process is found by its name here, not by its parameters: a `script` can check those"
         raise DirectiveError(reason, given.values[1].place)
     check.target = given.values[0]
 
@@ -292,30 +292,30 @@ def _take_file(check: _Check, given: Directive) -> None:
 
 _SCRIPT: Final[Table[_Check]] = {
     "script": Understood(act=_take_script),
-    "interval": Understood(act=_take_interval, slip="takes 1 s"),
-    "timeout": Understood(act=_take_timeout, slip="takes none"),
-    "rise": Understood(act=_take_count, slip="takes 1"),
-    "fall": Understood(act=_take_count, slip="takes 1"),
-    "weight": Understood(act=_take_weight, slip="takes 0"),
+    "interval": Understood(act=_take_interval, slip="uses 1 s"),
+    "timeout": Understood(act=_take_timeout, slip="uses none"),
+    "rise": Understood(act=_take_count, slip="uses 1"),
+    "fall": Understood(act=_take_count, slip="uses 1"),
+    "weight": Understood(act=_take_weight, slip="uses 0"),
     "user": Understood(act=_take_user),
-    "init_fail": changed("nothing is claimed before the first result, which decides"),
+    "init_fail": changed("no address is claimed before the first result, which decides"),
 }
-_DELAYED: Final = "a process that starts or ends counts at the next look, without a delay"
+_DELAYED: Final = "a process that starts or exits counts at the next check, without a delay"
 _PROCESS: Final[Table[_Check]] = {
     "process": Understood(act=_take_process),
     "weight": Understood(act=_take_weight),
     "quorum": Understood(act=_take_quorum),
-    "quorum_max": refused("too many processes are no fault here: a `script` can count them"),
+    "quorum_max": refused("too many processes cause no fault here: a `script` can count them"),
     "fork_delay": ignored(_DELAYED),
     "terminate_delay": ignored(_DELAYED),
     "delay": ignored(_DELAYED),
-    "full_command": refused("a process is found by its name here: a `script` with `pgrep -f` by its command"),
-    "param_match": refused(
-        "a process is found by its name here, and not by its parameters: write a `script`"
+    "full_command": refused(
+        "a process is found by its name here: a `script` with `pgrep -f` matches its command"
     ),
+    "param_match": refused("a process is found by its name here, not by its parameters: write a `script`"),
 }
 _FILE: Final[Table[_Check]] = {
     "file": Understood(act=_take_file),
     "weight": Understood(act=_take_weight),
-    "init_file": changed("the file is not made at the start: one that is not there counts as 0"),
+    "init_file": changed("the file is not created at the start: a missing file counts as 0"),
 }

@@ -78,19 +78,23 @@ def _missing(instance: Instance, version: int) -> Iterator[str]:
         instance.put("addresses", value=[], place=instance.head.place)
     for keyword, key in needed:
         if not instance.has(key):
-            yield f"its `{keyword}` cannot be obeyed" if keyword in said else f"says no `{keyword}`"
+            yield f"its `{keyword}` cannot be applied" if keyword in said else f"has no `{keyword}`"
 
 
 def _unprotected(instance: Instance) -> Iterator[str]:
     """Yield why an instance would be more open than its file says."""
     for each in dict.fromkeys(instance.unprotected):
-        yield f"is left out: without its `{each}` it would be open to more, or speak to others, than there"
+        yield (
+            f"is left out: without its `{each}` it would accept more, or send to others, than with keepalived"
+        )
 
 
 def _version(instance: Instance) -> int:
     if instance.family == 6:
         if instance.version is not None and instance.version[0] == 2:
-            instance.ledger.refuse(instance.version[1], "version 2 has no IPv6: `version 3` on all routers")
+            instance.ledger.refuse(
+                instance.version[1], "version 2 has no IPv6: set `version 3` on all routers"
+            )
         elif instance.version is not None:
             instance.put("version", value=3, place=instance.version[1])
         return 3
@@ -106,10 +110,10 @@ def _state(instance: Instance) -> None:
         return
     if instance.owner and instance.priority is None:
         instance.put("priority", value=_OWNER, place=state.place)
-        instance.ledger.change(state.place, "without a priority it is the owner's, 255, as in keepalived")
+        instance.ledger.change(state.place, "without a priority the owner's applies, 255, as in keepalived")
     elif state.text == _MASTER:
         reason = (
-            "every router starts as backup and listens; the highest priority becomes active, as it does there"
+            "every router starts as backup and listens; the highest priority becomes active, as in keepalived"
         )
         instance.ledger.change(state.place, reason)
     else:
@@ -122,10 +126,10 @@ def _advert(instance: Instance, version: int) -> None:
     asked, place = instance.advert
     if version == 2:
         time = min(max(asked.to_integral_value(ROUND_HALF_UP), Decimal(1)), Decimal(_LONGEST_V2))
-        why = "version 2 counts whole seconds, 1 to 255, and keepalived rounds, too"
+        why = "version 2 has whole seconds, 1 to 255, and keepalived rounds, too"
     else:
         time = min(max(round(asked, 2), Decimal("0.01")), _LONGEST_V3)
-        why = "version 3 counts hundredths of a second, to 40.95"
+        why = "version 3 has hundredths of a second, up to 40.95"
     if time != asked:
         instance.ledger.change(place, f"is {time.normalize():f} s: {why}")
     instance.put("advert", value=duration(time), place=place)
@@ -143,9 +147,9 @@ def _preemption(instance: Instance) -> None:
         return
     time, place = instance.preempt_delay
     if instance.nopreempt is not None and not cleared:
-        cleared = "means nothing with `nopreempt`, as in keepalived"
+        cleared = "has no effect with `nopreempt`, as in keepalived"
     if instance.strict is not None:
-        cleared = "means nothing with `vrrp_strict`, as in keepalived"
+        cleared = "has no effect with `vrrp_strict`, as in keepalived"
     if cleared:
         instance.ledger.ignore(place, cleared)
     else:
@@ -155,9 +159,9 @@ def _preemption(instance: Instance) -> None:
 def _cleared(instance: Instance) -> str | None:
     """Return why keepalived discards `nopreempt` and `preempt_delay`, None if it keeps them."""
     if instance.owner:
-        return "means nothing to the owner of the addresses, as in keepalived"
+        return "has no effect on the owner of the addresses, as in keepalived"
     if instance.state is not None and instance.state.text == _MASTER and instance.strict is None:
-        return "keepalived forgets it beside `state MASTER`: write `state BACKUP` if it is meant"
+        return "keepalived discards it with `state MASTER`: write `state BACKUP` to keep it"
     return None
 
 
@@ -165,17 +169,20 @@ def _authentication(instance: Instance, version: int) -> None:
     kind, password = instance.auth_type, instance.auth_pass
     without = _sent_without(instance, version)
     if kind is not None and kind.text not in _AUTH_TYPES and not without:
-        reason = f"keepalived knows no {shown(kind.text)}, and sends no password, as we do: `PASS` is meant?"
+        reason = (
+            f"{shown(kind.text)} is unknown to keepalived, which sends no password, nor does the "
+            "appliance: is `PASS` meant?"
+        )
         instance.ledger.change(kind.place, reason)
-        kind, without = None, "means nothing without a type that keepalived knows"
+        kind, without = None, "has no effect without a type that keepalived supports"
     if kind is None or password is None or without:
-        reason = without or "`auth_type` and `auth_pass` count only together, as in keepalived"
+        reason = without or "`auth_type` and `auth_pass` take effect only together, as in keepalived"
         for each in (kind, password):
             if each is not None:
                 instance.ledger.ignore(each.place, reason)
         return
     if kind.text != "PASS":
-        reason = "of AH and PASS only PASS is there: `auth_type PASS` on all routers, or `auth: {hmac: ...}`"
+        reason = "PASS is supported, AH is not: `auth_type PASS` on all routers, or `auth: {hmac: ...}`"
         instance.ledger.refuse(kind.place, reason)
         instance.ledger.ignore(password.place, "belongs to `auth_type AH`, which is refused")
         instance.unprotected.append("authentication")
@@ -183,13 +190,13 @@ def _authentication(instance: Instance, version: int) -> None:
     whole = password.text.encode()
     sent = whole[:PASSWORD_SIZE].decode(errors="replace")
     if _UNREADABLE in sent:
-        reason = "its first 8 bytes are no text in UTF-8: choose another password, on all routers"
+        reason = "its first 8 bytes are not valid UTF-8: choose another password, on all routers"
         instance.ledger.refuse(password.place, reason)
         instance.unprotected.append("authentication")
         return
     if len(whole) > PASSWORD_SIZE:
         instance.ledger.change(
-            password.place, "its first 8 bytes count, as in keepalived: no others are kept"
+            password.place, "only its first 8 bytes count, as in keepalived: the rest is dropped"
         )
     instance.put("auth", "pass", value=sent, place=password.place)
 
@@ -197,7 +204,7 @@ def _authentication(instance: Instance, version: int) -> None:
 def _sent_without(instance: Instance, version: int) -> str | None:
     """Return why keepalived sends no password, None if it sends one."""
     if instance.strict is not None:
-        return "`vrrp_strict` sends none, in keepalived neither"
+        return "with `vrrp_strict` no password is sent, as in keepalived"
     if version == 3:
         return "version 3 has no passwords, and keepalived sends none either"
     return None
@@ -212,7 +219,7 @@ def _peers(instance: Instance) -> None:
             instance.append("peers", value=str(address(each)), place=each.place)
     if instance.peers and instance.strict is not None:
         reason = (
-            "allows no `unicast_peer`, so that keepalived does not run the instance: leave one of both out"
+            "does not allow `unicast_peer`, and keepalived does not run the instance: remove one of the two"
         )
         instance.ledger.refuse(instance.strict, reason)
     if not instance.least_ttls:
@@ -220,7 +227,7 @@ def _peers(instance: Instance) -> None:
     least, place = min(instance.least_ttls, key=lambda each: each[0])
     for ttl, where in instance.least_ttls:
         if ttl != least or len(instance.least_ttls) < len(instance.peers):
-            instance.ledger.change(where, "`min_ttl` is one for all peers here, the least of theirs")
+            instance.ledger.change(where, "all peers share one `min_ttl` here, the lowest of theirs")
     if len(instance.least_ttls) == len(instance.peers) and least:
         instance.put("min_ttl", value=least, place=place)
 
@@ -241,7 +248,7 @@ def _labels(instance: Instance) -> None:
     if instance.family == 6:
         reason = "`label`: the kernel has labels for IPv4 only"
     elif len(names) > 1 or len(instance.labels) < instance.address_count:
-        reason = "`label`: a virtual IP has one label for all of its addresses, or none, as here"
+        reason = "`label`: a virtual IP has one label for all of its addresses, or none, as in this case"
     else:
         instance.put("label", value=instance.labels[0].text, place=instance.labels[0].place)
         return

@@ -64,7 +64,7 @@ def _default(found: Globals, given: Directive) -> None:
 def _script_user(found: Globals, given: Directive) -> None:
     found.script_user = given.values[0] if given.values else only(given)
     for group in given.values[1:2]:
-        found.ledger.change(group.place, "the group is the user's own: another one cannot be said")
+        found.ledger.change(group.place, "the group is the user's own: no other can be set")
 
 
 def _fifo(found: Globals, given: Directive) -> None:
@@ -72,10 +72,10 @@ def _fifo(found: Globals, given: Directive) -> None:
         raise DirectiveError(f"`{given.keyword}` needs a path", given.place)
     word = given.values[0]
     if found.fifo is not None and found.fifo.text != word.text:
-        raise DirectiveError(f"all instances have one FIFO, {shown(found.fifo.text)}", word.place)
+        raise DirectiveError(f"all instances share one FIFO, {shown(found.fifo.text)}", word.place)
     found.fifo = word
     for each in given.values[1:]:
-        found.ledger.ignore(each.place, "it belongs to the user that the appliance runs as")
+        found.ledger.ignore(each.place, "the FIFO belongs to the user that the appliance runs as")
 
 
 def _group(found: Globals, given: Directive) -> None:
@@ -88,17 +88,19 @@ def _default_interface(found: Globals, given: Directive) -> None:
     found.default_interface = only(given)
 
 
-_MAIL: Final = ignored("no mails are sent: the log has every transition, and `notify` runs a command")
+_MAIL: Final = ignored("no email is sent: the log shows every transition, and `notify` runs a command")
 _SNMP: Final = ignored(
-    "there is no SNMP and no D-Bus: `appliance status --json` and the metrics tell the states"
+    "there is no SNMP and no D-Bus: `appliance status --json` and the metrics show the states"
 )
-_PROCESSES: Final = ignored("the program vrrp has real time and locked memory by itself, where it may")
+_PROCESSES: Final = ignored(
+    "the program vrrp takes real-time priority and locked memory itself, if permitted"
+)
 _LVS: Final = ignored("is about IPVS, which is not used")
 _FIREWALL: Final = ignored("no firewall rules are needed: addresses that are held accept connections")
 _NETLINK: Final = ignored("buffers of keepalived's own sockets")
 _FILES: Final = ignored("is about keepalived's own files")
 _FIFO_SCRIPT: Final = refused(
-    "no reader is started: have a unit of systemd start it, with the path of the FIFO as its last word"
+    "no reader is started: have a systemd unit start it, with the path of the FIFO as its last argument"
 )
 _LOWER: Final = ignored("a lower advert is answered at once, and the addresses are announced again")
 _PACE: Final = ignored("announcements are few: 5 for each address, and as many after the delay")
@@ -108,11 +110,11 @@ _GLOBAL: Final[Table[Globals]] = {
     "script_user": Understood(act=_script_user),
     "default_interface": Understood(act=_default_interface),
     "enable_script_security": changed(
-        "commands run as the user that is named, and are looked at by `check --here`"
+        "commands run as the configured user, and `check --here` inspects them"
     ),
-    "script_security": changed("commands run as the user that is named, and are looked at by `check --here`"),
-    "router_id": ignored("is a name for mails and logs: the log has the host's name"),
-    "lvs_id": ignored("is a name for mails and logs: the log has the host's name"),
+    "script_security": changed("commands run as the configured user, and `check --here` inspects them"),
+    "router_id": ignored("is a name for email and logs: the log has the host's name"),
+    "lvs_id": ignored("is a name for email and logs: the log has the host's name"),
     **{keyword: Understood(act=_group) for keyword in GROUPS},
     "vrrp_iptables": _FIREWALL,
     "vrrp_ipsets": _FIREWALL,
@@ -121,41 +123,41 @@ _GLOBAL: Final[Table[Globals]] = {
     "nftables_counters": _FIREWALL,
     "nftables_ifindex": _FIREWALL,
     "disable_local_igmp": _FIREWALL,
-    "vrrp_check_unicast_src": ignored("who is no peer is never heard"),
+    "vrrp_check_unicast_src": ignored("adverts of routers that are not peers are always dropped"),
     "vrrp_skip_check_adv_addr": ignored(
-        "an advert that shares an address is taken, and a difference is told"
+        "an advert that shares an address is accepted, and a difference is reported"
     ),
     "vrrp_lower_prio_no_advert": _LOWER,
-    "vrrp_higher_prio_send_advert": ignored("whoever remains active announces the addresses again"),
+    "vrrp_higher_prio_send_advert": ignored("the router that remains active announces the addresses again"),
     "vrrp_garp_lower_prio_delay": _LOWER,
     "vrrp_garp_lower_prio_repeat": _LOWER,
     "vrrp_garp_interval": _PACE,
     "vrrp_gna_interval": _PACE,
     "vrrp_garp_extra_if": ignored("all addresses of a virtual IP are on its interface, and announced there"),
     "vrrp_notify_priority_changes": ignored("`appliance status` and the log show the priority"),
-    "dynamic_interfaces": ignored("an interface may come later in any case: it is a fault until then"),
-    "log_unknown_vrids": ignored("`appliance vip status` shows whoever else uses a router id"),
-    "vmac_prefix": ignored("the interfaces of virtual MACs have names of our own"),
-    "vmac_addr_prefix": ignored("the interfaces of virtual MACs have names of our own"),
-    "linkbeat_use_polling": ignored("the kernel tells of links that change"),
+    "dynamic_interfaces": ignored("an interface may always appear later: until then it is a fault"),
+    "log_unknown_vrids": ignored("`appliance vip status` shows other routers with the same router id"),
+    "vmac_prefix": ignored("the appliance names the interfaces of virtual MACs itself"),
+    "vmac_addr_prefix": ignored("the appliance names the interfaces of virtual MACs itself"),
+    "linkbeat_use_polling": ignored("the kernel reports links that change"),
     "max_auto_priority": _PROCESSES,
     "min_auto_priority_delay": _PROCESSES,
-    "fifo_write_vrrp_states_on_reload": ignored("a reload that changes no state tells nothing"),
+    "fifo_write_vrrp_states_on_reload": ignored("a reload that changes no state writes nothing"),
     "vrrp_notify_fifo": Understood(act=_fifo),
     "vrrp_notify_fifo_script": _FIFO_SCRIPT,
     "notify_fifo": Understood(act=_fifo),
     "notify_fifo_script": _FIFO_SCRIPT,
-    "startup_script": refused("nothing is run at the start: have systemd, or the pod, run it before"),
-    "shutdown_script": refused("nothing is run at the end: have systemd, or the pod, run it behind"),
+    "startup_script": refused("no command is run at the start: have systemd, or the pod, run it before"),
+    "shutdown_script": refused("no command is run at the end: have systemd, or the pod, run it afterwards"),
     "startup_script_timeout": ignored("belongs to `startup_script`"),
     "shutdown_script_timeout": ignored("belongs to `shutdown_script`"),
-    "net_namespace": refused("run the appliance within the namespace, by ip-netns(8) or the container"),
+    "net_namespace": refused("run the appliance in the namespace, with ip-netns(8) or a container"),
     "child_wait_time": _PROCESSES,
     "random_seed": ignored("`_RANDOM` is refused"),
-    "include_check": ignored("a file that cannot be read is refused in any case"),
-    "reload_check_config": ignored("always so: what has an error changes nothing"),
+    "include_check": ignored("a file that cannot be read is always refused"),
+    "reload_check_config": ignored("always on: a file with an error changes nothing"),
     "reload_repeat": _FILES,
-    "reload_time_file": refused("a reload happens when it is asked for: have a timer of systemd do it"),
+    "reload_time_file": refused("a reload runs only on request: have a systemd timer request it"),
     "reload_file": _FILES,
     "umask": _FILES,
     "process_names": _PROCESSES,
@@ -222,6 +224,6 @@ TOP: Final = {
 
 MISPLACED: Final = dict.fromkeys(
     ("enable_script_security", "script_user", "router_id"),
-    changed("belongs into `global_defs`: keepalived does not know it here, and goes on without it"),
+    changed("belongs in `global_defs`: keepalived ignores it here"),
 )
 """Keywords that people write outside of `global_defs` by mistake."""

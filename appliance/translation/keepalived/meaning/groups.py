@@ -34,11 +34,11 @@ def sync_group(given: Directive, *, ledger: Ledger, taken: Container[str]) -> Gr
     word = only(given)
     group = Group(head=given, name=own_name(word.text, taken), ledger=ledger)
     if group.name != word.text:
-        ledger.change(word.place, f"is called `{group.name}` here: a name has no other characters")
+        ledger.change(word.place, f"is called `{group.name}` here: a name allows no other characters")
     for each in given.within:
         apply(_GROUP, group, each, ledger)
     if not group.members:
-        reason = "names no instance (`group { VI_1 VI_2 }`): keepalived takes it away, and so do we"
+        reason = "names no instance (`group { VI_1 VI_2 }`): keepalived removes it, and so does the appliance"
         ledger.change(given.place, reason)
         ledger.leave_out(
             given.places, f"belongs to `{group.name}`, which names no instance", head=given.place
@@ -53,7 +53,7 @@ def memberships(groups: Mapping[str, Group]) -> dict[str, Membership]:
         for word in group.members:
             if word.text in found:
                 group.ledger.refuse(
-                    word.place, f"{shown(word.text)} is in the group `{found[word.text].group}`"
+                    word.place, f"{shown(word.text)} is already in the group `{found[word.text].group}`"
                 )
                 continue
             found[word.text] = Membership(
@@ -92,7 +92,7 @@ def _command(group: Group, given: Directive, members: list[Instance]) -> None:
         notify(key)(member, given)
         reason = f"is run for `{member.name}`, which changes with the whole group"
         if key == "any":
-            reason += f", with the words INSTANCE {member.name} in place of GROUP {group.name}"
+            reason += f", with the arguments INSTANCE {member.name} instead of GROUP {group.name}"
         group.ledger.change(given.place, reason)
 
 
@@ -123,11 +123,11 @@ _GROUP: Final[Table[Group]] = {
     "track_script": Understood(act=_track("vrrp_script"), block=True),
     "track_process": Understood(act=_track("vrrp_track_process"), block=True),
     "track_file": Understood(act=_track("track_file"), block=True),
-    "track_bfd": refused("there is no BFD here: `track` of an interface, a URL or a script instead"),
+    "track_bfd": refused("BFD is not supported: `track` an interface, a URL or a script instead"),
     **{keyword: Understood(act=_notify) for keyword in KEYS},
     "sync_group_tracking_weight": Understood(act=_weights_count),
     "global_tracking": Understood(act=_weights_count),
-    "notify_deleted": ignored("a virtual IP that a reload takes away runs `notify_stop`"),
+    "notify_deleted": ignored("a virtual IP that a reload removes runs `notify_stop`"),
     "notify_priority_changes": ignored("`appliance status` and the log show the priority"),
-    "smtp_alert": ignored("no mails are sent: the log has every transition, and `notify` runs a command"),
+    "smtp_alert": ignored("no email is sent: the log shows every transition, and `notify` runs a command"),
 }

@@ -14,7 +14,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.tree_builder import TreeBuilder
 
 OTHER_GROUP: Final = (
-    "adverts go to the RFC's group, 224.0.0.18 or ff02::12: have the other routers do so, too"
+    "adverts go to the RFC's group, 224.0.0.18 or ff02::12: set the same on the other routers"
 )
 
 

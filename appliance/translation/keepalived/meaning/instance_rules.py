@@ -76,7 +76,8 @@ def _strict(instance: Instance, given: Directive) -> None:
     instance.strict = given.place if is_on(given) else None
     if instance.strict is not None:
         reason = (
-            "passwords and preempt delays are left out, as there, but connections are accepted (no_accept)"
+            "passwords and preempt delays are left out, as in keepalived, but connections are accepted "
+            "(no_accept)"
         )
         instance.ledger.change(given.place, reason)
 
@@ -114,7 +115,7 @@ def _announce_count(key: str) -> Callable[[Instance, Directive], None]:
         word = only(given)
         number = whole(word, least=0, most=2**31 - 1)
         if not 1 <= number <= 100:
-            instance.ledger.change(word.place, "is 1 to 100 here")
+            instance.ledger.change(word.place, "is limited to 1 to 100 here")
         instance.put("announce", key, value=min(max(number, 1), 100), place=word.place)
 
     return take
@@ -129,7 +130,7 @@ def _min_garp(instance: Instance, given: Directive) -> None:
 def _vmac(instance: Instance, given: Directive) -> None:
     instance.put("virtual_mac", value=True, place=given.place)
     if given.values:
-        reason = "the interface has a name of our own, and the MAC address is the RFC's"
+        reason = "the appliance names the interface itself, and the MAC address is the RFC's"
         instance.ledger.change(given.values[0].place, reason)
 
 
@@ -143,18 +144,18 @@ def _multicast_group(instance: Instance, given: Directive) -> None:
 def _unicast_ttl(instance: Instance, given: Directive) -> None:
     word = only(given)
     if whole(word, least=0, most=255) != 255:
-        instance.ledger.change(word.place, "adverts are sent with a TTL of 255, which all routers take")
+        instance.ledger.change(word.place, "adverts are sent with a TTL of 255, which all routers accept")
 
 
-_NO_MAIL: Final = "no mails are sent: the log has every transition, and `notify` runs a command"
+_NO_MAIL: Final = "no email is sent: the log shows every transition, and `notify` runs a command"
 _LOWER: Final = "a lower advert is answered at once, and the addresses are announced again"
 
 INSTANCE: Final[Table[Instance]] = {
     "interface": Understood(act=_interface),
     "state": Understood(act=_state, slip="starts as backup"),
     "virtual_router_id": Understood(act=_router_id),
-    "priority": Understood(act=_priority, slip="takes 100"),
-    "advert_int": Understood(act=_advert, slip="takes 1 s"),
+    "priority": Understood(act=_priority, slip="uses 100"),
+    "advert_int": Understood(act=_advert, slip="uses 1 s"),
     "version": Understood(act=_version),
     "strict_mode": Understood(act=_strict),
     "authentication": Understood(act=authentication, block=True),
@@ -166,14 +167,14 @@ INSTANCE: Final[Table[Instance]] = {
     "virtual_ipaddress": Understood(act=virtual_addresses, block=True),
     "virtual_ipaddress_excluded": Understood(act=excluded_addresses, block=True),
     "nopreempt": Understood(act=_nopreempt),
-    "preempt": ignored("so it is without `nopreempt`"),
+    "preempt": ignored("the router preempts unless `nopreempt` is set"),
     "preempt_delay": Understood(act=_preempt_delay, slip="does not wait"),
     "down_timer_adverts": Understood(act=_adverts_that_may_be_missing),
     "track_interface": Understood(act=track("interface"), block=True),
     "track_script": Understood(act=track("vrrp_script"), block=True),
     "track_process": Understood(act=track("vrrp_track_process"), block=True),
     "track_file": Understood(act=track("track_file"), block=True),
-    "track_bfd": refused("there is no BFD here: `track` of an interface, a URL or a script instead"),
+    "track_bfd": refused("BFD is not supported: `track` an interface, a URL or a script instead"),
     "garp_master_delay": Understood(act=_announce_time("delay")),
     "garp_master_repeat": Understood(act=_announce_count("repeat")),
     "garp_master_refresh": Understood(act=_announce_time("refresh")),
@@ -181,36 +182,42 @@ INSTANCE: Final[Table[Instance]] = {
     "garp_lower_prio_delay": ignored(_LOWER),
     "garp_lower_prio_repeat": ignored(_LOWER),
     "lower_prio_no_advert": ignored(_LOWER),
-    "higher_prio_send_advert": ignored("whoever remains active announces the addresses again"),
+    "higher_prio_send_advert": ignored("the router that remains active announces the addresses again"),
     "garp_extra_if": ignored("all addresses of a virtual IP are on its interface, and announced there"),
     "use_vmac": Understood(act=_vmac),
     "use_vmac_addr": ignored("all addresses of a virtual IP are on its interface"),
     "vmac_xmit_base": changed("adverts are sent from the virtual MAC's own interface"),
-    "use_ipvlan": refused("there is no ipvlan here: `use_vmac`, or the addresses on the interface itself"),
-    "native_ipv6": ignored("the addresses tell the family"),
-    "dont_track_primary": changed("the interface is always watched: who has no carrier cannot serve"),
-    "track_src_ip": ignored("a source that is not there is a fault in any case"),
-    "skip_check_adv_addr": ignored("an advert that shares an address is taken, and a difference is told"),
-    "check_unicast_src": ignored("who is no peer is never heard"),
-    "unicast_fault_no_peer": ignored("peers are in the file, or it is multicast"),
+    "use_ipvlan": refused(
+        "ipvlan is not supported: write `use_vmac`, or put the addresses on the interface itself"
+    ),
+    "native_ipv6": ignored("the addresses determine the family"),
+    "dont_track_primary": changed("the interface is always watched: without a carrier a router cannot serve"),
+    "track_src_ip": ignored("a missing source address is always a fault"),
+    "skip_check_adv_addr": ignored(
+        "an advert that shares an address is accepted, and a difference is reported"
+    ),
+    "check_unicast_src": ignored("adverts of routers that are not peers are always dropped"),
+    "unicast_fault_no_peer": ignored("peers are configured, or adverts are multicast"),
     "old_unicast_checksum": ignored(
-        "is for keepalived before 1.3.7: version 3 takes both checksums of today"
+        "is for keepalived before 1.3.7: version 3 accepts both of today's checksums"
     ),
     "accept": ignored("an address that is held accepts connections"),
     "no_accept": refused("an address that is held accepts connections: leave it out"),
-    "promote_secondaries": ignored("addresses that the kernel removes with another one are put back at once"),
+    "promote_secondaries": ignored("addresses that the kernel removes with another one are restored at once"),
     "virtual_routes": Understood(act=virtual_routes, block=True),
     "virtual_rules": Understood(act=virtual_rules, block=True),
-    "vrf": refused("there are no VRFs here: run the appliance within it, by ip-vrf(8)"),
-    "linkbeat_use_polling": ignored("the kernel tells of links that change"),
-    "lvs_sync_daemon_interface": ignored("there is no IPVS here whose connections another node had to know"),
-    "debug": ignored("keepalived has no use for it either"),
+    "vrf": refused("VRFs are not supported: run the appliance in the VRF, with ip-vrf(8)"),
+    "linkbeat_use_polling": ignored("the kernel reports links that change"),
+    "lvs_sync_daemon_interface": ignored("IPVS is not used, so it has no connections to synchronise"),
+    "debug": ignored("keepalived does not use it either"),
     "smtp_alert": ignored(_NO_MAIL),
-    "notify_deleted": ignored("a virtual IP that a reload takes away runs `notify_stop`"),
-    "notify_master_rx_lower_pri": refused("nothing is run for it: `notify_master` is, on becoming active"),
+    "notify_deleted": ignored("a virtual IP that a reload removes runs `notify_stop`"),
+    "notify_master_rx_lower_pri": refused(
+        "no command is run for it: `notify_master` runs when the router becomes active"
+    ),
     "notify_priority_changes": ignored("`appliance status` and the log show the priority"),
-    "kernel_rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
-    "rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
+    "kernel_rx_buf_size": ignored("the socket buffers hold all that a virtual router receives"),
+    "rx_buf_size": ignored("the socket buffers hold all that a virtual router receives"),
     **{keyword: Understood(act=notify(key)) for keyword, key in KEYS.items()},
     # Those valid only in global_defs, under names that no instance has.
     "vrrp_version": Understood(act=_default_version),

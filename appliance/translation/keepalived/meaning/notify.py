@@ -41,12 +41,14 @@ def notify(key: str) -> Callable[[Instance, Directive], None]:
             raise DirectiveError(f"`{given.keyword}` needs a command", given.place)
         word, *run_as = given.values
         if instance.has("notify", key):
-            reason = f"`{given.keyword}` stands here again: keepalived runs the first one, and so do we"
+            reason = (
+                f"`{given.keyword}` is listed twice: keepalived runs the first one, and so does the appliance"
+            )
             instance.ledger.change(given.place, reason)
             return
         instance.put("notify", key, value=[*command(word)], place=word.place)
         if not command_is_found(word):
-            reason = f"`{_ENV}` searches it: commands have an absolute path here"
+            reason = f"`{_ENV}` searches for it: commands need an absolute path here"
             instance.ledger.change(word.place, reason)
         _run_as(instance, run_as)
 
@@ -62,4 +64,4 @@ def _run_as(instance: Instance, words: list[Word]) -> None:
     """Take the user and the group that run a command."""
     instance.users += words[:1]
     if len(words) > 1:
-        instance.ledger.change(words[1].place, "the group is the user's own: another one cannot be said")
+        instance.ledger.change(words[1].place, "the group is the user's own: no other can be set")

@@ -18,7 +18,7 @@ def source(instance: Instance, given: Directive) -> None:
 def peers(instance: Instance, given: Directive) -> None:
     """Take `unicast_peer`: addresses, each with `min_ttl` and `max_ttl` if given."""
     if not given.within:
-        reason = "no peer is there, so that adverts are sent by multicast, as by keepalived"
+        reason = "without a peer adverts are sent by multicast, as in keepalived"
         instance.ledger.change(given.place, reason)
     for each in given.within:
         with faults_in(instance.ledger):
@@ -30,7 +30,7 @@ def _alone(instance: Instance, word: Word) -> Word:
     """Return a router's address without the prefix length, which keepalived ignores."""
     host, slash, length = word.text.partition("/")
     if slash:
-        reason = f"a router has no prefix length: keepalived does not look at {shown(slash + length)}"
+        reason = f"a router has no prefix length: keepalived ignores {shown(slash + length)}"
         instance.ledger.change(word.place, reason)
     return Word(text=host, place=word.place)
 
@@ -54,7 +54,7 @@ def _ttls(instance: Instance, words: list[Word]) -> None:
         if option.text == "min_ttl":
             instance.least_ttls.append((ttl, option.place))
         elif ttl < 255:
-            instance.ledger.ignore(option.place, "`max_ttl`: a greater TTL is no danger, and is accepted")
+            instance.ledger.ignore(option.place, "`max_ttl`: a greater TTL is harmless, and is accepted")
 
 
 def authentication(instance: Instance, given: Directive) -> None:
@@ -69,12 +69,14 @@ def _auth_type(instance: Instance, given: Directive) -> None:
 
 def _auth_pass(instance: Instance, given: Directive) -> None:
     if len(given.values) != 1:
-        raise DirectiveError("`auth_pass` has one value, in quotes if need be", given.place)
+        raise DirectiveError("`auth_pass` takes one value, in quotes if needed", given.place)
     instance.auth_pass = given.values[0]
 
 
 _AUTHENTICATION: Table[Instance] = {
     "auth_type": Understood(act=_auth_type),
     "auth_pass": Understood(act=_auth_pass),
-    "auth_hmac": refused("is not read from here: write `auth: { hmac: ... }` with the same keys in our YAML"),
+    "auth_hmac": refused(
+        "is not translated: write `auth: { hmac: ... }` with the same keys in the appliance's YAML"
+    ),
 }

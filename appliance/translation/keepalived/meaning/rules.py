@@ -68,7 +68,7 @@ def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Led
     elif rule.block and given.block is None:
         ledger.refuse(given.place, f"`{given.keyword}` needs a block: `{{` ... `}}`")
     elif given.block is not None and not rule.block:
-        dispose(given, Outcome.REFUSED, f"`{given.keyword}` has no block", ledger)
+        dispose(given, Outcome.REFUSED, f"`{given.keyword}` takes no block", ledger)
     else:
         with faults_in(ledger, slip=rule.slip if len(given.values) == 1 else None):
             rule.act(subject, given)
@@ -76,7 +76,7 @@ def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Led
 
 def unknown(keyword: str, table: Mapping[str, object]) -> str:
     """Return what keepalived does with an unknown word."""
-    return f"{_unknown(keyword, table)} Left out, as keepalived does"
+    return f"{_unknown(keyword, table)} Ignored, as in keepalived"
 
 
 def _unknown(keyword: str, table: Mapping[str, object]) -> str:

@@ -14,8 +14,8 @@ from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
 _REVERSE: Final = (
-    "there is no `reverse`: turn the check round, so that what is good ends with 0, or give the weight to "
-    "the other routers"
+    "`reverse` is not supported: invert the check, so that it exits with 0 on success, or give the weight "
+    "to the other routers"
 )
 _MOST_ANYWHERE: Final = 254  # of a process or a file; a script's is 253
 
@@ -38,7 +38,7 @@ def mention_of(given: Directive) -> Mention:
         raise DirectiveError("a line has one name, with `weight N`", words[0].place)
     for each in words[2:]:
         if each.text not in ("noreverse", "no_reverse"):
-            reason = _REVERSE if each.text == "reverse" else f"{shown(each.text)} is too much here"
+            reason = _REVERSE if each.text == "reverse" else f"{shown(each.text)} is unexpected here"
             raise DirectiveError(reason, each.place)
     number = whole(words[1], least=-_MOST_ANYWHERE, most=_MOST_ANYWHERE)
     return Mention(word=name, weight=number, weight_word=words[1])
@@ -62,8 +62,10 @@ def add(instance: Instance, kind: str, mention: Mention, *, own: bool) -> None:
         instance.ledger.ignore(mention.word.place, f"{shown(mention.word.text)} is tracked already")
         return
     if kind != "interface" and key not in instance.surface.watched:
-        reason = f"there is no {kind} {shown(mention.word.text)} in this file: keepalived goes on without it"
-        instance.ledger.change(mention.word.place, f"{reason}, and so do we")
+        reason = (
+            f"there is no {kind} {shown(mention.word.text)} in this file: keepalived continues without it"
+        )
+        instance.ledger.change(mention.word.place, f"{reason}, and so does the appliance")
         return
     instance.tracked.add(key)
     watched = _interface(instance, mention) if kind == "interface" else instance.surface.watched[key]
@@ -85,7 +87,9 @@ def _interface(instance: Instance, mention: Mention) -> Watched | None:
     name = mention.word
     if instance.interface is not None and instance.interface.text == name.text:
         if mention.weight:
-            reason = "the interface of the virtual IP is watched in any case, and down is fault: no weight"
+            reason = (
+                "the interface of the virtual IP is always watched, and down is a fault: it takes no weight"
+            )
             instance.ledger.change(name.place, reason)
         return None
     return Watched(
@@ -101,8 +105,8 @@ def _weighed(instance: Instance, watched: Watched, mention: Mention, *, own: boo
         watched = replace(watched, weight=most)
     if own and watched.weight and instance.membership and not instance.membership.weights_count:
         reason = (
-            f"is a fault while it is down, without its weight {watched.weight}: keepalived leaves "
-            "the weights of members of a vrrp_sync_group out, too"
+            f"is a fault while it is down, without its weight {watched.weight}: keepalived ignores the "
+            "weights of members of a vrrp_sync_group, too"
         )
         instance.ledger.change(mention.word.place, reason)
         watched = replace(watched, weight=0)

@@ -43,7 +43,7 @@ def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
         if slip is None:
             ledger.refuse(fault.place, fault.reason)
         else:
-            ledger.change(fault.place, f"{fault.reason}: keepalived {slip}, and so do we")
+            ledger.change(fault.place, f"{fault.reason}: keepalived {slip}, and so does the appliance")
 
 
 def only(given: Directive) -> Word:
@@ -53,7 +53,8 @@ def only(given: Directive) -> Word:
     if not given.values:
         raise DirectiveError(f"`{given.keyword}` needs a value", given.place)
     raise DirectiveError(
-        f"`{given.keyword}` has one value: {shown(given.values[1].text)} is too much", given.values[1].place
+        f"`{given.keyword}` takes one value: {shown(given.values[1].text)} is one too many",
+        given.values[1].place,
     )
 
 

@@ -27,7 +27,7 @@ _LINK: Final = "link"
 _GLOBAL: Final = "global"
 _SCOPES: Final = frozenset((_LINK, _GLOBAL, "host", "site", "nowhere"))
 _IGNORED: Final = {
-    "no_track": "a route or rule that somebody removes is put back",
+    "no_track": "a removed route or rule is restored",
     "protocol": "routes of virtual IPs have the protocol 112 in the kernel",
 }
 _ROUTE: Final = {
@@ -79,7 +79,7 @@ def _each(instance: Instance, given: Directive, kind: _Kind) -> None:
     before: dict[object, VirtualRoute | VirtualRule] = {}
     for each in given.within:
         if each.block is not None:
-            instance.ledger.refuse(each.place, f"{shown(each.keyword)} has no block in `{given.keyword}`")
+            instance.ledger.refuse(each.place, f"{shown(each.keyword)} takes no block in `{given.keyword}`")
             continue
         with faults_in(instance.ledger):
             value = dict(kind.read(instance, each))
@@ -90,9 +90,7 @@ def _each(instance: Instance, given: Directive, kind: _Kind) -> None:
             elif there == found:
                 instance.ledger.ignore(each.place, "is listed already")
             else:
-                raise DirectiveError(
-                    f"is another way than `{there}`, and one of both is possible", each.place
-                )
+                raise DirectiveError(f"conflicts with `{there}`: only one of the two is possible", each.place)
 
 
 def _meant(kind: _Kind, value: Mapping[str, Plain], given: Directive) -> VirtualRoute | VirtualRule:
@@ -106,9 +104,9 @@ def _meant(kind: _Kind, value: Mapping[str, Plain], given: Directive) -> Virtual
 def _route(instance: Instance, given: Directive) -> Mapping[str, Plain]:
     words = _said(instance, given, _ROUTE, alone=("onlink", "no_track"), target="to")
     if "to" not in words:
-        raise DirectiveError("says no network that it leads to", given.place)
+        raise DirectiveError("has no destination network", given.place)
     if not words.keys() & {"via", "interface"}:
-        raise DirectiveError("says neither `via` nor `dev`, and the kernel takes no such route", given.place)
+        raise DirectiveError("has neither `via` nor `dev`, and the kernel refuses such a route", given.place)
     ends = {key: str(address(words[key])) for key in ("via", "source") if key in words}
     family = 6 if any(":" in each for each in ends.values()) else 4
     to = _network(instance, words["to"]) or EVERYWHERE[family]
@@ -130,9 +128,9 @@ def _rule(instance: Instance, given: Directive) -> Mapping[str, Plain]:
     ends = {key: _network(instance, words[key]) for key in ("from", "to") if key in words}
     found: dict[str, Plain] = {key: each for key, each in ends.items() if each not in _EVERY}
     if not found:
-        raise DirectiveError("says neither `from` nor `to`: it would be for all packets", given.place)
+        raise DirectiveError("has neither `from` nor `to`: it would match all packets", given.place)
     if "table" not in words:
-        raise DirectiveError("says no `table`: no other rules are here", given.place)
+        raise DirectiveError("has no `table`: no other rules are supported", given.place)
     found["table"] = _table(words["table"])
     if "priority" in words:
         found["priority"] = whole(words["priority"], least=1, most=LAST_PRIORITY)
@@ -177,7 +175,7 @@ def _pairs(
             yield target, word
         else:
             known = ", ".join(dict.fromkeys((*keys, *alone)))
-            raise DirectiveError(f"{shown(word.text)} is not here: {known}", word.place)
+            raise DirectiveError(f"{shown(word.text)} is not supported: {known}", word.place)
 
 
 def _network(instance: Instance, word: Word) -> str | None:
@@ -190,7 +188,7 @@ def _network(instance: Instance, word: Word) -> str | None:
     bits = whole(Word(text=length, place=word.place), least=0, most=width) if slash else width
     network = ip_network((found, bits), strict=False)
     if network.network_address != found:
-        reason = f"has bits set beyond its prefix, and is {network} (the kernel refuses such a route)"
+        reason = f"has bits set beyond its prefix, and becomes {network} (the kernel refuses such a route)"
         instance.ledger.change(word.place, reason)
     return str(network)
 
@@ -200,10 +198,10 @@ def _scope(instance: Instance, words: _Words, to: str) -> None:
     if word is None:
         return
     if word.text not in _SCOPES:
-        raise DirectiveError(f"{shown(word.text)} is no scope of a route", word.place)
+        raise DirectiveError(f"{shown(word.text)} is not a scope of a route", word.place)
     own = _GLOBAL if "via" in words else _LINK
     if word.text != own and ":" not in to:
-        instance.ledger.change(word.place, "a route is of scope link without a gateway, and global with one")
+        instance.ledger.change(word.place, "a route has scope link without a gateway, and global with one")
 
 
 def _table(word: Word) -> int:
@@ -211,7 +209,7 @@ def _table(word: Word) -> int:
         return _TABLES[word.text]
     if word.text.isdecimal():
         return whole(word, least=1, most=MOST_TABLE)
-    reason = f"{shown(word.text)} is a name of the machine's rt_tables: say the table's number"
+    reason = f"{shown(word.text)} is a name in the machine's rt_tables: write the table's number"
     raise DirectiveError(reason, word.place)
 
 
@@ -220,5 +218,5 @@ def _next_priority(instance: Instance, given: Directive, network: str) -> int:
     priorities = instance.surface.rule_priorities
     family = 6 if ":" in network else 4
     found, priorities[family] = priorities[family], priorities[family] - 1
-    instance.ledger.change(given.place, f"says no `priority`, and has {found}, as in keepalived")
+    instance.ledger.change(given.place, f"has no `priority`, and gets {found}, as in keepalived")
     return found

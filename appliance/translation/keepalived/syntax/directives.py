@@ -66,7 +66,9 @@ def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directi
             case "{":
                 frames.append(_opened(frames, place, ledger))
             case "}" if len(frames) == 1:
-                ledger.change(place, "no block is open here: keepalived goes on behind it, and so do we")
+                ledger.change(
+                    place, "no block is open here: keepalived continues after it, and so does the appliance"
+                )
             case "}":
                 frames[-1].braces.append(place)
                 _close(frames)
@@ -75,7 +77,7 @@ def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directi
     while len(frames) > 1:
         begin = frames[-1].words
         where = begin[0].place if begin else frames[-1].braces[0]
-        ledger.change(where, "this block has no end: for keepalived it ends with the file, and so here")
+        ledger.change(where, "this block is not closed: it ends with the file, as in keepalived")
         _close(frames)
     return tuple(frames[0].found)
 
@@ -84,10 +86,10 @@ def _opened(frames: list[_Frame], place: FilePosition, ledger: Ledger) -> _Frame
     """Return the block that a brace opens: that of the directive before it."""
     before = frames[-1].found
     if len(frames) > DEEPEST_BLOCK:
-        ledger.refuse(place, f"more than {DEEPEST_BLOCK} blocks are within each other")
+        ledger.refuse(place, f"more than {DEEPEST_BLOCK} blocks are nested")
         return _Frame(words=None, braces=[place])
     if not before or before[-1].block is not None:
-        ledger.refuse(place, "no directive stands before this `{`")
+        ledger.refuse(place, "there is no directive before this `{`")
         return _Frame(words=None, braces=[place])
     return _Frame(words=before.pop().words, braces=[place])
 

@@ -46,7 +46,7 @@ def _sequence(match: re.Match[str], line: LocatedText) -> tuple[tuple[tuple[str,
     first = known[0] if len(known) > 1 else (1 if last > 0 else -1)
     step = known[1] if len(known) == 3 else (1 if first <= last else -1)
     if step == 0 or (last - first) * step < 0:
-        raise LineError(f"`~SEQ` never comes from {first} to {last} by {step}", line.place())
+        raise LineError(f"`~SEQ` never gets from {first} to {last} by {step}", line.place())
     count = (last - first) // step + 1
     if count > MOST_REPETITIONS:
         raise LineError(f"repeats the line {count} times: at most {MOST_REPETITIONS}", line.place())

@@ -131,7 +131,7 @@ class Statements:
         self._files += 1
         self._bytes += len(content)
         if self._bytes > MOST_BYTES or self._files > MOST_FILES:
-            raise _TooMuchError(f"the files have more than {MOST_BYTES} bytes, or are more than {MOST_FILES}")
+            raise _TooMuchError(f"there are more than {MOST_BYTES} bytes, or more than {MOST_FILES} files")
         for number, text in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), 1):
             line = LocatedText.of_line(text, source=source, line=number)
             try:
@@ -167,7 +167,7 @@ class Statements:
         while pending:
             self._statements += 1
             if self._statements > MOST_STATEMENTS:
-                raise _TooMuchError(f"there are more than {MOST_STATEMENTS} lines, with all repetitions")
+                raise _TooMuchError(f"there are more than {MOST_STATEMENTS} lines, including repetitions")
             one = pending.pop()
             for name, value in one.values:
                 self._variables.define(name, value)
@@ -218,19 +218,19 @@ class Statements:
         """Return whether a line is for this host, and note it if not."""
         inverse, name = condition.groups()
         if condition.end() == len(line.text):
-            self._ledger.ignore(line.place(), "nothing stands behind the condition")
+            self._ledger.ignore(line.place(), "nothing follows the condition")
             return False
         own = self._around.config_id
         if (name == own) != bool(inverse):
             return True
         whom = f"for all but {shown(name)}" if inverse else f"for {shown(name)}"
-        self._ledger.ignore(line.place(), f"is {whom}, and this is {shown(own)}")
+        self._ledger.ignore(line.place(), f"is {whom}, and this host is {shown(own)}")
         return False
 
     def _include(self, line: LocatedText, pattern: str, *, within: tuple[str, ...]) -> Iterator[Statement]:
         """Yield the statements of the included files."""
         if len(within) > DEEPEST_INCLUDE:
-            raise LineError(f"is the {DEEPEST_INCLUDE + 1}th include within another", line.place())
+            raise LineError(f"is nested {DEEPEST_INCLUDE + 1} includes deep", line.place())
         files = included(pattern, source=line.source, matching=self._around.matching)
         if not files:
             self._ledger.ignore(line.place(), "no file matches")
@@ -257,7 +257,7 @@ def _in_place_of(line: LocatedText, text: str) -> LocatedText:
 def _understood(line: LocatedText) -> LocatedText:
     """Return the line; raises LineError if keepalived would read it as something else."""
     if line.text.endswith("\\"):
-        reason = "ends with `\\`, but a line goes on in the next one only in the value of a variable"
+        reason = "ends with `\\`, but a line continues on the next one only in the value of a variable"
         raise LineError(reason, line.place(len(line.text)))
     for match in _QUOTED_OR_UNDEFINED.finditer(line.text):
         if match[1]:

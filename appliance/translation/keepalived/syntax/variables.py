@@ -75,7 +75,7 @@ class Variables:
         if name in self._values:
             return None if match["parameter"] else self._values[name]
         if name == "_RANDOM":
-            reason = "`_RANDOM` would be another number at each reload: write the number"
+            reason = "`_RANDOM` would change at each reload: write the number"
             raise LineError(reason, line.place(match.start()))
         if name == "_ENV":
             return (self._outside((match["parameter"] or "").strip(), line, match.start()),)

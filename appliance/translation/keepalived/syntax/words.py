@@ -56,7 +56,7 @@ def uncommented(line: LocatedText) -> LocatedText:
             comment = at
         at += 1
     if quote is not None:
-        raise LineError("this quote has no end on its line", line.place(quote))
+        raise LineError("this quote is not closed on its line", line.place(quote))
     if comment is None:
         return line
     kept = line.part(0, comment).stripped()
@@ -103,7 +103,7 @@ def _ordinary_words(line: LocatedText) -> tuple[Word, ...]:
         if line.text[at] == '"':
             stop = line.text.find('"', at + 1)
             if stop < 0:
-                raise LineError("this quote has no end on its line", line.place(at))
+                raise LineError("this quote is not closed on its line", line.place(at))
             found.append(Word(text=line.text[at + 1 : stop], place=line.place(at)))
             at = stop + 1
         else:
@@ -140,14 +140,14 @@ def _command_word(text: str) -> tuple[str, str]:
         else:
             quote, text = text[0], text[1:]
     if quote:
-        raise CommandError(f"the quote {quote} has no end")
+        raise CommandError(f"the quote {quote} is not closed")
     return word, ""
 
 
 def _escaped(text: str) -> tuple[str, str]:
     match = _ESCAPED.match(text)
     if match is None:
-        raise CommandError("nothing stands behind the last backslash")
+        raise CommandError("nothing follows the last backslash")
     digits, control, octal, other = match.groups()
     if digits:
         character = chr(int(digits, 16) & 0xFF)

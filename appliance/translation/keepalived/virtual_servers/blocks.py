@@ -22,10 +22,10 @@ Numbers = dict[str, tuple[Decimal, FilePosition]]
 MOST_NUMBER: Final = 2**32 - 1
 """keepalived's largest count."""
 
-ALPHA: Final = ignored("a server takes connections after its first check in any case")
-MAIL: Final = ignored("no mails are sent: `notify` of our YAML tells of each server")
-_WARMUP: Final = ignored("the first checks are made at once, and the next ones are spread")
-_SLIP: Final = "leaves it out"
+ALPHA: Final = ignored("a server never takes connections before its first check")
+MAIL: Final = ignored("no email is sent: `notify` in the appliance's YAML reports each server")
+_WARMUP: Final = ignored("the first checks run at once, and later ones are spread")
+_SLIP: Final = "ignores it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,12 +64,12 @@ def endpoint(given: Directive, *, port: int = 0) -> Endpoint:
     if found is None:
         raise DirectiveError(f"must be an address such as `192.0.2.34`, not {shown(host.text)}", host.place)
     if found.is_loopback:
-        reason = f"packets of others do not reach {shown(host.text)}: write this node's own address"
+        reason = f"packets from other hosts do not reach {shown(host.text)}: write this node's own address"
         raise DirectiveError(reason, host.place)
     number = whole(rest[0], least=0, most=65535) if rest else 0
     if not number and not port:
         reason = (
-            "all ports of an address at once cannot be said: write a `virtual_server ADDRESS PORT` for each"
+            "one entry cannot cover all ports of an address: write a `virtual_server ADDRESS PORT` for each"
         )
         raise DirectiveError(reason, given.place)
     return Endpoint(host=str(found), port=number or port)

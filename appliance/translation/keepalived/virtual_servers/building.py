@@ -19,15 +19,15 @@ from appliance.translation.tree_builder import TreeBuilder
 
 _EVERYBODY: Final = {4: "0.0.0.0/0", 6: "::/0"}
 _FORWARDED: Final = (
-    "nftables forwards in IPVS's place (`forward: kernel`): servers see the clients' addresses as before, "
-    "and this node stays their way back"
+    "nftables forwards instead of IPVS (`forward: kernel`): servers see the clients' addresses as before, "
+    "and this node remains their return route"
 )
 _KEPT: Final = (
-    "a hash of a client's address chooses its server (`balance: source`), for as long as the servers are the "
-    "same, and not for a time"
+    "a hash of a client's address chooses its server (`balance: source`), as long as the servers are the "
+    "same, not for a set time"
 )
 _ONE_FOR_ALL: Final = (
-    "sessions stay with a server that is down if all servers of a pool say so, and these do not"
+    "sessions stay with a server that is down if all servers of a pool set this, and these do not"
 )
 
 
@@ -42,8 +42,8 @@ def frontend(server: VirtualServer, *, pool: str) -> TreeBuilder:
     if _serves_machine_config(server):
         found.append(("allow",), _EVERYBODY[6 if ":" in server.address.host else 4], place)
         reason = (
-            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: that everybody "
-            "may connect has to be said here (`allow`)"
+            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: access for "
+            "everybody must be set explicitly (`allow`)"
         )
         server.ledger.change(place, reason)
     found.put(("forward",), "kernel", method)
@@ -100,7 +100,7 @@ def _balance(server: VirtualServer, found: TreeBuilder) -> Scheduler:
     else:
         _choose(server, scheduler, found)
     if server.by_port and (server.persistence or not hashes):
-        server.ledger.ignore(server.by_port, "counts for `sh` and `mh` alone")
+        server.ledger.ignore(server.by_port, "applies to `sh` and `mh` only")
     return scheduler
 
 
@@ -130,7 +130,7 @@ def _weights(
         weight = number
         if scheduler.alike and number > 1:
             weight = 1
-            server.ledger.ignore(place, "servers take turns whatever their weight, as `rr` and `lc` have it")
+            server.ledger.ignore(place, "servers take turns whatever their weight, as with `rr` and `lc`")
         elif most > MOST_WEIGHT and number:
             weight = max(round(number * MOST_WEIGHT / most), 1)
             server.ledger.change(
@@ -171,7 +171,7 @@ def _put_sorry(server: VirtualServer, found: TreeBuilder) -> None:
     quorum = server.quorum
     if server.sorry is None:
         if quorum is not None:
-            server.ledger.ignore(quorum[1], "means nothing without `sorry_server` and commands")
+            server.ledger.ignore(quorum[1], "has no effect without `sorry_server` and commands")
         return
     endpoint, place = server.sorry
     path = ("servers", own_name(f"sorry-{endpoint.host}-{endpoint.port}"))
@@ -179,5 +179,7 @@ def _put_sorry(server: VirtualServer, found: TreeBuilder) -> None:
     found.put((*path, "backup"), value=True, place=place)
     found.put((*path, "check"), value=False, place=place)
     if quorum is not None and quorum[0] > 1:
-        reason = "`sorry_server` stands in when no server is up: below the quorum those that are up go on"
+        reason = (
+            "`sorry_server` is used when no server is up: below the quorum the servers that are up continue"
+        )
         server.ledger.change(quorum[1], reason)

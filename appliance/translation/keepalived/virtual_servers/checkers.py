@@ -84,7 +84,7 @@ def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
     if kind == MISC:
         _finish_command(found)
     elif kind in _WEB_KINDS and found.url is None:
-        raise DirectiveError("says no `url { path ... }`", given.place)
+        raise DirectiveError("has no `url { path ... }`", given.place)
     return found
 
 
@@ -120,14 +120,14 @@ def _retries(found: Checker, given: Directive) -> None:
 
 def _url(found: Checker, given: Directive) -> None:
     if found.url is not None:
-        raise DirectiveError("a check asks one `url` here, and this is the second", given.place)
+        raise DirectiveError("a check requests one `url` here, and this is the second", given.place)
     url = _Url(head=given, ledger=found.ledger, checker=found)
     found.url = url
     found.put("expect", _GOOD, given.place)
     for each in given.within:
         apply(_URL, url, each, found.ledger)
     if not url.has_path:
-        raise DirectiveError("says no `path`", given.place)
+        raise DirectiveError("has no `path`", given.place)
 
 
 def _path(url: _Url, given: Directive) -> None:
@@ -151,7 +151,7 @@ def _digest(url: _Url, given: Directive) -> None:
     if body is None:
         raise DirectiveError(_TEXT, word.place)
     url.checker.put("expect_body", body, word.place)
-    url.ledger.change(word.place, f"is that of `{body}`: the body has to hold it")
+    url.ledger.change(word.place, f"is the digest of `{body}`, which the body must contain")
 
 
 def _host_of_url(url: _Url, given: Directive) -> None:
@@ -197,12 +197,12 @@ def _misc_timeout(found: Checker, given: Directive) -> None:
 
 def _finish_command(found: Checker) -> None:
     if found.asks is None:
-        raise DirectiveError("says no `misc_path`", found.head.place)
+        raise DirectiveError("has no `misc_path`", found.head.place)
     word = found.asks
     asked = asked_of(found.server.host, command(word))
     if asked is None:
         reason = (
-            "only a command that asks the server itself is known here, with curl, wget or `nc -z`: write "
+            "only a command that queries the server itself is supported, with curl, wget or `nc -z`: write "
             "HTTP_GET, SSL_GET or TCP_CHECK"
         )
         raise DirectiveError(reason, word.place)
@@ -215,9 +215,9 @@ def _finish_command(found: Checker) -> None:
         found.put("expect", _ANY_STATUS, word.place)
     if asked.timeout and Decimal(asked.timeout):
         found.numbers["connect_timeout"] = (Decimal(asked.timeout), word.place)
-    reason = f"no command is run: the check asks port {asked.port} itself (`{asked.type}`)"
+    reason = f"no command is run: the appliance checks port {asked.port} itself (`{asked.type}`)"
     if asked.unverified:
-        reason += ", and takes any certificate: `verify: FILE` has it verified"
+        reason += ", and accepts any certificate: `verify: FILE` verifies it"
     found.ledger.change(word.place, reason)
 
 
@@ -229,30 +229,30 @@ def host_of(found: Checker, *around: Block) -> tuple[str, FilePosition] | None:
 
 
 _FROM: Final = changed("checks come from the address that the kernel chooses")
-_LOGGED: Final = ignored("the log has what a server's check has found, when that changes")
+_LOGGED: Final = ignored("the log shows each change of a server's check result")
 _TEXT: Final = (
-    "what a body has is told by `expect_body` in our YAML alone: leave it out, or write the pool there"
+    "only `expect_body` in the appliance's YAML checks a body: leave it out, or write the pool there"
 )
 
 _TIMES: Final[Table[Checker]] = {
     **times(Checker),
-    "retry": Understood(act=_retries, slip="leaves it out"),
+    "retry": Understood(act=_retries, slip="ignores it"),
 }
 _CONNECTION: Final[Table[Checker]] = {
     **_TIMES,
     "connect_ip": Understood(act=_connect_ip),
-    "connect_port": Understood(act=_connect_port, slip="leaves it out"),
+    "connect_port": Understood(act=_connect_port, slip="ignores it"),
     "bindto": _FROM,
     "bind_port": _FROM,
     "bind_if": _FROM,
-    "fwmark": refused("checks have no mark here: leave it out"),
+    "fwmark": refused("checks set no packet mark here: leave it out"),
     "log_all_failures": _LOGGED,
 }
 _WEB: Final[Table[Checker]] = {
     **_CONNECTION,
     "nb_get_retry": Understood(act=_retries),
     "url": Understood(act=_url, block=True),
-    "http_protocol": ignored("checks speak HTTP/1.1"),
+    "http_protocol": ignored("checks use HTTP/1.1"),
     "fast_recovery": ignored("one good check brings a server up, and there is one `url`"),
     "tls_compliant": ignored("how a TLS connection ends does not matter to a check"),
     "enable_sni": Understood(act=_sni),
@@ -275,7 +275,7 @@ _COMMAND: Final[Table[Checker]] = {
     **_TIMES,
     "misc_path": Understood(act=_misc_path),
     "misc_timeout": Understood(act=_misc_timeout),
-    "misc_dynamic": refused("what a command ends with is no weight here: `appliance weight` sets one"),
+    "misc_dynamic": refused("a command's exit status sets no weight here: `appliance weight` does"),
     "user": ignored("no command is run, so no user is needed"),
     "log_all_failures": _LOGGED,
 }

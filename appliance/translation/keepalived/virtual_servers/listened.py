@@ -14,7 +14,7 @@ Groups = Mapping[str, Directive]
 
 GROUP: Final = "group"
 _EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
-_MARKED: Final = f"what another firewall marks is not known here: {_EACH}"
+_MARKED: Final = f"marks of another firewall are not supported: {_EACH}"
 
 
 def group_of(given: Directive, groups: Groups) -> Directive | None:
@@ -47,7 +47,7 @@ def _member(given: Directive, member: Directive) -> Endpoint:
     if member.keyword == "fwmark":
         raise DirectiveError(_MARKED, given.place)
     if "-" in member.keyword or len(member.words) > 2:
-        reason = f"its group says more than an address and a port: {shown(member.keyword)}; {_EACH}"
+        reason = f"its group has more than an address and a port: {shown(member.keyword)}; {_EACH}"
         raise DirectiveError(reason, given.place)
     try:
         return endpoint(Directive(words=(given.words[0], *member.words)))
@@ -60,5 +60,5 @@ def _refuse_ports_of_servers(given: Directive, found: tuple[Endpoint, ...]) -> N
     servers = [each for each in given.within if each.keyword in {"real_server", "sorry_server"}]
     if len({each.port for each in found}) > 1 and any(len(each.values) < 2 for each in servers):
         raise DirectiveError(
-            f"its servers keep the ports of its group, which are several: {_EACH}", given.place
+            f"its servers use the ports of its group, which has several: {_EACH}", given.place
         )

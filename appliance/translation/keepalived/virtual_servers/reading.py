@@ -22,7 +22,7 @@ from appliance.translation.keepalived.virtual_servers.virtual_server import Virt
 from appliance.translation.translation import INGRESS_PORTS, LineOutcome, Outcome
 from appliance.translation.tree_builder import TreeBuilder
 
-_NOBODY: Final = "has no `real_server` that counts: keepalived leaves it out, and so do we"
+_NOBODY: Final = "has no valid `real_server`: keepalived ignores it, and so does the appliance"
 
 
 class VirtualServers:
@@ -60,7 +60,7 @@ class VirtualServers:
             self._finish(each)
         for name, group in self._groups.items():
             if name not in self._used:
-                self._ledger.leave_out(group.places, "no `virtual_server group` that is taken over uses it")
+                self._ledger.leave_out(group.places, "no translated `virtual_server group` uses it")
 
     def _finish(self, given: Directive) -> None:
         """Add one virtual server, or refuse it as a whole."""
@@ -87,9 +87,7 @@ class VirtualServers:
             unread = self._unread.get(source, [])
             at = bisect_left(unread, min(own))
             if at < len(unread) and unread[at] <= max(own):
-                raise DirectiveError(
-                    f"is left out for its line {unread[at]}, which cannot be read", given.place
-                )
+                raise DirectiveError(f"is left out because its line {unread[at]} cannot be read", given.place)
 
     def _put(self, server: VirtualServer) -> None:
         if not self._taken.isdisjoint(server.addresses):
@@ -121,9 +119,9 @@ def _counting(server: VirtualServer) -> Iterator[RealServer]:
     found: set[Endpoint] = set()
     for each in server.servers:
         if (":" in each.address.host) != (":" in server.address.host):
-            reason = "is left out, as by keepalived: its address is of the other version of IP"
+            reason = "is left out, as in keepalived: its address is of the other version of IP"
         elif each.address in found:
-            reason = "is left out, as by keepalived: the same server stands above"
+            reason = "is left out, as in keepalived: the same server is listed above"
         else:
             found.add(each.address)
             yield each
@@ -139,7 +137,7 @@ def _why(given: Directive, fault: LineOutcome) -> str:
     inner = next((each for each in _within(given) if _line(each) == (place.source, place.line)), None)
     if inner is None:
         return reason
-    return f"is left out for its `{inner.keyword}`, line {place.line}: {reason}"
+    return f"is left out because of its `{inner.keyword}`, line {place.line}: {reason}"
 
 
 def _within(given: Directive) -> Iterator[Directive]:

@@ -13,7 +13,8 @@ from appliance.translation.keepalived.virtual_servers.checkers import CHECKERS, 
 
 _METHODS: Final = ("DR", "TUN")
 _OTHER_CHECK: Final = (
-    "is no check here: TCP_CHECK, HTTP_GET, SSL_GET or SMTP_CHECK, or `check` with `steps` in our YAML"
+    "is not supported: write TCP_CHECK, HTTP_GET, SSL_GET or SMTP_CHECK, or `check` with `steps` in the "
+    "appliance's YAML"
 )
 
 
@@ -40,9 +41,9 @@ def nat(_: Block, given: Directive) -> None:
     word = only(given)
     if word.text in _METHODS:
         reason = (
-            f"with {word.text} servers answer clients themselves, past this node: write "
-            f"`{given.keyword} NAT`, with this node as the servers' way back, or a frontend and a pool of "
-            "ours, which is a proxy"
+            f"with {word.text} servers answer clients directly, bypassing this node: write `{given.keyword} "
+            "NAT`, with this node as the servers' return route, or the appliance's frontend and pool, for "
+            "a proxy"
         )
         raise DirectiveError(reason, given.place)
 
@@ -64,7 +65,7 @@ def _inhibit(found: RealServer, given: Directive) -> None:
 def _most(found: RealServer, given: Directive) -> None:
     del found
     if whole(only(given), least=0, most=MOST_NUMBER):
-        reason = "a limit for one server needs a proxy: `max_connections` of a server of ours"
+        reason = "a limit for one server needs a proxy: `max_connections` of a server in the appliance's YAML"
         raise DirectiveError(reason, given.place)
 
 
@@ -72,7 +73,9 @@ def _checker(found: RealServer, given: Directive) -> None:
     found.checkers.append(checker(given, found, found.address))
 
 
-_TOLD: Final = changed("no command is run for one server: `notify` of our YAML tells of all of them")
+_TOLD: Final = changed(
+    "no command is run for one server: `notify` in the appliance's YAML reports all of them"
+)
 
 REAL_SERVER: Final[Table[RealServer]] = {
     **times(RealServer),
@@ -81,13 +84,13 @@ REAL_SERVER: Final[Table[RealServer]] = {
         ("DNS_CHECK", "PING_CHECK", "UDP_CHECK", "BFD_CHECK", "FILE_CHECK"),
         refused(_OTHER_CHECK),
     ),
-    "weight": Understood(act=_weight, slip="leaves it out"),
+    "weight": Understood(act=_weight, slip="ignores it"),
     "lvs_method": Understood(act=nat),
-    "inhibit_on_failure": Understood(act=_inhibit, slip="leaves it out"),
+    "inhibit_on_failure": Understood(act=_inhibit, slip="ignores it"),
     "uthreshold": Understood(act=_most),
     "lthreshold": ignored("belongs to `uthreshold`"),
     "notify_up": _TOLD,
     "notify_down": _TOLD,
     "smtp_alert": MAIL,
-    "snmp_name": ignored("there is no SNMP: the metrics tell of each server"),
+    "snmp_name": ignored("there is no SNMP: the metrics show each server"),
 }

@@ -9,11 +9,12 @@ from appliance.model.snapshot.pools import Balance
 _TURNS: Final = (
     "servers take turns: the kernel does not compare their connections (a proxy's `leastconn` does)"
 )
-_HASHED: Final = "a client's address chooses its server, by another hash than IPVS's"
+_HASHED: Final = "a client's address chooses its server, with a hash other than IPVS's"
 _ONE: Final = (
-    "chooses by the address that clients connect to, which is one here: `wrr`, or `sh` by the client's"
+    "chooses by the address that clients connect to, of which there is one here: write `wrr`, or `sh` for "
+    "the client's"
 )
-_ORDER: Final = "no server waits for others here, but backups: `backup: true` at a server of a pool of ours"
+_ORDER: Final = "only backups wait for other servers here: `backup: true` on a server in the appliance's YAML"
 
 USUAL: Final = "wlc"
 """keepalived's default scheduler."""

@@ -36,14 +36,16 @@ def _the_one(server: RealServer) -> Checker | None:
     found = list(others)
     for each in server.checkers:
         if each.head.keyword == TCP and each.target in asked:
-            reason = "another check of this server connects there as well, and asks more"
+            reason = "another check of this server connects there as well, and tests more"
             each.ledger.ignore(each.head.place, reason)
             each.ledger.leave_out(each.head.places, f"belongs to `{TCP}`, line {each.head.place.line}")
         elif each.head.keyword == TCP:
             found.append(each)
     if len(found) > 1:
         last = max((each.head for each in found), key=lambda head: head.place.line)
-        reason = "a server has one check here: leave one out, or say it twice with a port of its own"
+        reason = (
+            "a server has one check here: remove one, or list the server twice, each time with its own port"
+        )
         raise DirectiveError(reason, last.place)
     return found[0] if found else None
 
@@ -75,11 +77,11 @@ def _times(found: Checker, server: RealServer, around: Block) -> Keys:
     keys["rise"] = (1, place)
     keys["fall"] = (min(int(retries) + 1, MOST_CHECKS), retries_place)
     if retries >= MOST_CHECKS:
-        found.ledger.change(retries_place, f"is at most {MOST_CHECKS - 1} here")
+        found.ledger.change(retries_place, f"is limited to {MOST_CHECKS - 1} here")
     return keys
 
 
 def _tell_of_connecting(timeout: Decimal, interval: Decimal, place: FilePosition, ledger: Ledger) -> None:
     most = min(_LONGEST_CONNECT, interval)
     if timeout > most:
-        ledger.change(place, f"a check connects within {most.normalize():f} s, or has failed")
+        ledger.change(place, f"a check connects within {most.normalize():f} s, or fails")

@@ -49,7 +49,7 @@ def virtual_server(given: Directive, ledger: Ledger, groups: Groups) -> VirtualS
     for each in given.within:
         apply(VIRTUAL_SERVER, found, each, ledger)
     if found.protocol is None:
-        raise DirectiveError("says no `protocol`, which is UDP for keepalived: `protocol TCP`", given.place)
+        raise DirectiveError("has no `protocol`, and keepalived uses UDP: write `protocol TCP`", given.place)
     return found
 
 
@@ -58,11 +58,12 @@ def _protocol(found: VirtualServer, given: Directive) -> None:
     name = word.text.upper()
     if name not in _PROTOCOLS:
         found.ledger.change(
-            word.place, f"keepalived knows no {shown(word.text)}, and leaves it out, as we do"
+            word.place,
+            f"{shown(word.text)} is unknown to keepalived, which ignores it, and so does the appliance",
         )
         return
     if name != "TCP":
-        raise DirectiveError(f"only TCP is balanced here: leave what is {name} to IPVS", word.place)
+        raise DirectiveError(f"only TCP is balanced here: leave {name} to IPVS", word.place)
     found.protocol = word
 
 
@@ -70,7 +71,10 @@ def _method(found: VirtualServer, given: Directive) -> None:
     nat(found, given)
     word = only(given)
     if word.text not in _METHODS:
-        found.ledger.change(word.place, f"keepalived knows no {shown(word.text)}, and takes NAT, as we do")
+        found.ledger.change(
+            word.place,
+            f"{shown(word.text)} is unknown to keepalived, which uses NAT, and so does the appliance",
+        )
     found.method = word
 
 
@@ -81,7 +85,7 @@ def _scheduler(found: VirtualServer, given: Directive) -> None:
     if word.text in SCHEDULERS:
         found.scheduler = word
     else:
-        reason = f"keepalived knows no {shown(word.text)}, and leaves it out, as we do"
+        reason = f"{shown(word.text)} is unknown to keepalived, which ignores it, and so does the appliance"
         found.ledger.change(word.place, reason)
 
 
@@ -99,9 +103,9 @@ def _granularity(found: VirtualServer, given: Directive) -> None:
     word = only(given)
     found.persistence = found.persistence or given.place
     if word.text in ("255.255.255.255", "128"):
-        found.ledger.ignore(word.place, "each client is taken for itself, as here")
+        found.ledger.ignore(word.place, "clients are treated individually, as here")
     else:
-        reason = "each client is taken for itself: those of one network may have different servers"
+        reason = "clients are treated individually: clients of one network may have different servers"
         found.ledger.change(word.place, reason)
 
 
@@ -126,8 +130,8 @@ def _real_server(found: VirtualServer, given: Directive) -> None:
     found.servers.append(real_server(given, found, port=found.address.port))
 
 
-_OPS: Final = ignored("is for UDP alone")
-_FALLBACK: Final = ignored("only servers that are up are chosen, here in any case")
+_OPS: Final = ignored("is for UDP only")
+_FALLBACK: Final = ignored("the appliance always chooses only servers that are up")
 _COMMANDS: Final = refused(
     "no command is run for a pool: `track: { serving: { pool: NAME } }` of a virtual IP follows its servers"
 )
@@ -145,25 +149,25 @@ VIRTUAL_SERVER: Final[Table[VirtualServer]] = {
     "sh-fallback": _FALLBACK,
     "mh-fallback": _FALLBACK,
     "flag-1": _FALLBACK,
-    "flag-3": ignored("means nothing to the algorithms that are here"),
-    "hashed": ignored("means nothing, to keepalived neither"),
+    "flag-3": ignored("has no effect on the supported algorithms"),
+    "hashed": ignored("has no effect in keepalived either"),
     "ops": _OPS,
-    "persistence_timeout": Understood(act=_persistence, slip="leaves it out"),
+    "persistence_timeout": Understood(act=_persistence, slip="ignores it"),
     "persistence_granularity": Understood(act=_granularity),
     "persistence_engine": refused("is for SIP over UDP: leave it out"),
-    "weight": Understood(act=_weight, slip="leaves it out"),
-    "quorum": Understood(act=_quorum, slip="takes 1"),
+    "weight": Understood(act=_weight, slip="ignores it"),
+    "quorum": Understood(act=_quorum, slip="uses 1"),
     "hysteresis": ignored("belongs to `quorum`"),
     "quorum_up": _COMMANDS,
     "quorum_down": _COMMANDS,
-    "omega": ignored("no commands are run for servers, at the end neither"),
+    "omega": ignored("no commands are run for servers, not even at the end"),
     "inhibit_on_failure": Understood(act=_inhibit),
     "sorry_server": Understood(act=_sorry),
     "sorry_server_inhibit": ignored("the backup is used when no server is up"),
     "sorry_server_lvs_method": Understood(act=nat),
     "real_server": Understood(act=_real_server, block=True),
-    "ha_suspend": ignored("both nodes check the servers, so that the one that takes over knows them"),
-    "ip_family": ignored("the address says it"),
+    "ha_suspend": ignored("both nodes check the servers, so the one that takes over has their states"),
+    "ip_family": ignored("the address determines it"),
     "smtp_alert": MAIL,
-    "snmp_name": ignored("there is no SNMP: the metrics tell of each pool"),
+    "snmp_name": ignored("there is no SNMP: the metrics show each pool"),
 }

@@ -68,15 +68,15 @@ def test_defaults_of_a_script():
 @pytest.mark.parametrize(
     ("lines", "outcome", "reason"),
     [
-        (("script check",), C, "`/usr/bin/env` searches the command"),
+        (("script check",), C, "`/usr/bin/env` searches for the command"),
         (("script /c", "timeout 5"), C, "checks never overlap"),
-        (("script /c", "rise 5000"), C, "is at most 1000 here"),
+        (("script /c", "rise 5000"), C, "is limited to 1000 here"),
         (("script /c", "user a b"), C, "the group is the user's own"),
         (("script /c", "init_fail"), C, "before the first result"),
-        (("script /c", "interval 0.5"), C, "a whole number from 1 to 4294, not `0.5`: keepalived takes 1 s"),
-        (("script /c", "timeout 0"), C, "a whole number from 1 to 4294, not `0`: keepalived takes none"),
-        (("script /c", "rise 0"), C, "not `0`: keepalived takes 1, and so do we"),
-        (("script /c", "weight 300"), C, "a whole number from -254 to 254, not `300`: keepalived takes 0"),
+        (("script /c", "interval 0.5"), C, "a whole number from 1 to 4294, not `0.5`: keepalived uses 1 s"),
+        (("script /c", "timeout 0"), C, "a whole number from 1 to 4294, not `0`: keepalived uses none"),
+        (("script /c", "rise 0"), C, "not `0`: keepalived uses 1, and so does the appliance"),
+        (("script /c", "weight 300"), C, "a whole number from -254 to 254, not `300`: keepalived uses 0"),
         (("script 'pidof haproxy'", "user a"), I, "no command is run"),
     ],
 )
@@ -90,11 +90,11 @@ def test_scripts_that_change(lines: tuple[str, ...], outcome: Outcome, reason: s
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ((), "says no `script`"),
+        ((), "has no `script`"),
         (("script",), "`script` needs a command"),
-        (("script /c a",), "put the command and all its words in quotes"),
-        (("script /c", "weight"), "`weight` has one number"),
-        (("script /c", "weight 3 reverse"), "there is no `reverse`"),
+        (("script /c a",), "put the command and all its arguments in quotes"),
+        (("script /c", "weight"), "`weight` takes one number"),
+        (("script /c", "weight 3 reverse"), "`reverse` is not supported"),
         (("script /c", "user"), "`user` needs a name"),
         (("script ''",), "must be a command"),
     ],
@@ -157,7 +157,7 @@ def test_urls():
             "rise": 3,
         }
     }
-    assert "takes any certificate" in told(translation)[0][2]
+    assert "accepts any certificate" in told(translation)[0][2]
     found, _ = tracked(script("script 'nc -z -w 9 localhost 80'", "timeout 1"))
     assert found["chk"] == {"tcp": "localhost:80", "interval": "1s", "timeout": "1s"}
     found, _ = tracked(script("script 'pidof crio'"))
@@ -204,7 +204,7 @@ def test_scripts_that_ask_for_haproxy_in_their_own_way():
     assert "`program`" in told(translation, C)[0][2]
     found, translation = tracked(block, files={path: f"{content}curl -f http://localhost\n"})
     assert mapping(found["chk"])["script"] == [path]
-    assert "names HAProxy, which does not run beside our own proxy" in told(translation, C)[0][2]
+    assert "names HAProxy, which does not run alongside the appliance" in told(translation, C)[0][2]
     found, translation = tracked(block, programs=(), files={path: content})
     assert (mapping(found["chk"])["script"], told(translation, C)) == ([path], [])
 
@@ -214,7 +214,9 @@ def test_a_script_called_haproxys_that_cannot_be_read():
     block = script("script /usr/libexec/keepalived/haproxy_check.sh")
     found, translation = tracked(block, programs=("proxy-api",))
     assert found == {"chk": {"program": "proxy-api", "interval": "1s"}}
-    assert told(translation, C)[0][2].startswith("cannot be read here, and is called so: looks whether")
+    assert told(translation, C)[0][2].startswith(
+        "cannot be interpreted; by its name it checks that haproxy runs"
+    )
 
 
 def test_what_a_script_asks_where_the_virtual_ip_is_held():
@@ -226,7 +228,7 @@ def test_what_a_script_asks_where_the_virtual_ip_is_held():
     )
     found, translation = tracked(script(f"script {path}"), files={path: content})
     assert mapping(found["chk"])["http"] == "https://localhost:6443/"
-    assert "not also by the virtual IP where that is held" in told(translation, C)[0][2]
+    assert "not also through the virtual IP while that is held" in told(translation, C)[0][2]
 
 
 @pytest.mark.parametrize(("programs", "wanted"), [(BOTH, None), ((), _MARKER)])
@@ -251,7 +253,7 @@ def test_processes():
     found, translation = tracked(block, kind="track_process", mention="chk weight -3")
     assert found == {"chk": {"process": "crio", "weight": -3}}
     assert [outcome for _, _, outcome in told(translation, I)] == [
-        "a process that starts or ends counts at the next look, without a delay"
+        "a process that starts or exits counts at the next check, without a delay"
     ]
 
 
@@ -262,7 +264,7 @@ def test_processes():
         ("process a b", "not by its parameters"),
         ("process a\nquorum 2", "one process is enough"),
         ("process a\nfull_command", "by its name here"),
-        ("weight 1", "says no `process`"),
+        ("weight 1", "has no `process`"),
     ],
 )
 def test_processes_that_are_refused(line: str, reason: str):
@@ -283,7 +285,7 @@ def test_files():
     found, _ = tracked(block, kind="track_file", mention="chk weight 0")
     assert found["chk"] == {"file": "/run/drained"}
     text = "track_file chk { weight 3 }\n" + instance("track_file { chk }")
-    assert told(translated(text), R) == [(1, 1, "says no `file`")]
+    assert told(translated(text), R) == [(1, 1, "has no `file`")]
     text = "track_file chk { file }\n" + instance("track_file { chk }")
     assert told(translated(text), R) == [(1, 18, "`file` needs a value")]
 
@@ -291,11 +293,9 @@ def test_files():
 def test_checks_that_nobody_tracks():
     """They are never run, by keepalived neither; of one name the first counts, for each kind by itself."""
     text = script("script /c") + "track_file chk { file /f }\n" + instance("track_script { chk }")
-    assert told(translated(text)) == [
-        (4, 1, "nothing tracks it, so that it is never run, by keepalived neither")
-    ]
+    assert told(translated(text)) == [(4, 1, "nothing tracks it, so it is never run, as in keepalived")]
     text = script("script /c") + script("script /d") + instance("track_script { chk }")
-    reason = "there is a vrrp_script `chk` already, which counts: keepalived leaves this one out, too"
+    reason = "there is already a vrrp_script `chk`, which counts: keepalived ignores this one, too"
     translation = translated(text)
     assert told(translation, Outcome.CHANGED) == [(4, 13, reason)]
     assert told(translation, Outcome.IGNORED) == [

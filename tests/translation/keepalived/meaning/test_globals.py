@@ -23,7 +23,7 @@ def test_unknown_blocks():
     assert told(found, Outcome.CHANGED)[0] == (
         1,
         1,
-        "`vvrp_script` is unknown here: did you mean `vrrp_script`? Left out, as keepalived does",
+        "`vvrp_script` is unknown here: did you mean `vrrp_script`? Ignored, as in keepalived",
     )
     assert "track" not in mapping(virtual_ips(found)["VI"])
 
@@ -68,32 +68,36 @@ def test_startup_delay(priority: str, more: str, listen: str):
 @pytest.mark.parametrize(
     ("text", "outcome", "reason"),
     [
-        ("global_defs { router_id x }", Outcome.IGNORED, "a name for mails"),
-        ("global_defs { notification_email { a@b } }", Outcome.IGNORED, "no mails"),
+        ("global_defs { router_id x }", Outcome.IGNORED, "a name for email"),
+        ("global_defs { notification_email { a@b } }", Outcome.IGNORED, "no email"),
         ("global_defs { enable_snmp_vrrp }", Outcome.IGNORED, "no SNMP"),
-        ("global_defs { vrrp_rt_priority 50 }", Outcome.IGNORED, "real time"),
-        ("global_defs { enable_script_security }", Outcome.CHANGED, "as the user"),
+        ("global_defs { vrrp_rt_priority 50 }", Outcome.IGNORED, "real-time"),
+        ("global_defs { enable_script_security }", Outcome.CHANGED, "as the configured user"),
         ("global_defs { script_user a b }", Outcome.CHANGED, "the group is the user's own"),
         ("global_defs { script_user }", Outcome.REFUSED, "`script_user` needs a value"),
         ("global_defs { notify_fifo }", Outcome.REFUSED, "`notify_fifo` needs a path"),
         ("global_defs { notify_fifo_script /x }", Outcome.REFUSED, "no reader is started"),
-        ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.IGNORED, "no instance is told by multicast"),
-        ("global_defs { bogus }", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
+        ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.IGNORED, "no instance uses multicast"),
+        ("global_defs { bogus }", Outcome.CHANGED, "`bogus` is unknown here. Ignored, as in keepalived"),
         (
             "enable_script_security",
             Outcome.CHANGED,
-            "belongs into `global_defs`: keepalived does not",
+            "belongs in `global_defs`: keepalived ignores it",
         ),
-        ("bogus", Outcome.CHANGED, "`bogus` is unknown here. Left out, as keepalived does"),
-        ("}", Outcome.CHANGED, "no block is open here: keepalived goes on behind it"),
-        ("global_defs {", Outcome.CHANGED, "this block has no end: for keepalived it ends with the file"),
-        ("net_namespace x", Outcome.REFUSED, "within the namespace"),
+        ("bogus", Outcome.CHANGED, "`bogus` is unknown here. Ignored, as in keepalived"),
+        ("}", Outcome.CHANGED, "no block is open here: keepalived continues after it"),
+        (
+            "global_defs {",
+            Outcome.CHANGED,
+            ("this block is not closed: it ends with the file, as in keepalived"),
+        ),
+        ("net_namespace x", Outcome.REFUSED, "in the namespace"),
         ("use_pid_dir", Outcome.IGNORED, "keepalived's own files"),
-        ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "says no `protocol`"),
+        ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "has no `protocol`"),
         ("static_routes { }", Outcome.REFUSED, "belongs to the host"),
-        ("bfd_instance x { }", Outcome.REFUSED, "there is no BFD"),
+        ("bfd_instance x { }", Outcome.REFUSED, "BFD is not supported"),
         ("garp_group { }", Outcome.IGNORED, "announcements are few"),
-        ("vrrp_instanze x { }", Outcome.CHANGED, "did you mean `vrrp_instance`? Left out, as keepalived"),
+        ("vrrp_instanze x { }", Outcome.CHANGED, "did you mean `vrrp_instance`? Ignored, as in keepalived"),
     ],
 )
 def test_others(text: str, outcome: Outcome, reason: str):
@@ -117,8 +121,8 @@ def test_what_a_fifo_has_not():
     """It is the appliance's, has no lines of groups, and there is one."""
     head = "global_defs {\nnotify_fifo /run/a keeper\n}\nvrrp_sync_group G {\ngroup { VI }\n}\n"
     assert told(translated(head + instance())) == [
-        (2, 20, "it belongs to the user that the appliance runs as"),
-        (2, 13, "has a line for each member of a vrrp_sync_group, and none for the GROUP"),
+        (2, 20, "the FIFO belongs to the user that the appliance runs as"),
+        (2, 13, "gets a line for each member of a vrrp_sync_group, and none for the GROUP"),
     ]
     head = "global_defs {\nnotify_fifo /run/a\nvrrp_notify_fifo /run/b\n}\n"
-    assert told(translated(head), Outcome.REFUSED) == [(3, 18, "all instances have one FIFO, `/run/a`")]
+    assert told(translated(head), Outcome.REFUSED) == [(3, 18, "all instances share one FIFO, `/run/a`")]

@@ -60,7 +60,10 @@ def test_commands_of_the_group():
     assert keys(translation, "B") == {"sync_group": "G", "notify": {"active": ["/g"]}}
     assert [why for _, _, why in told(translation, Outcome.CHANGED)] == [
         "is run for `B`, which changes with the whole group",
-        "is run for `A`, which changes with the whole group, with the words INSTANCE A in place of GROUP G",
+        (
+            "is run for `A`, which changes with the whole group, with the arguments INSTANCE A instead of "
+            "GROUP G"
+        ),
     ]
     head = "vrrp_sync_group G {\ngroup { VI }\nnotify /g\n}\n"
     refused = told(translated(head + instance("notify /a")), Outcome.REFUSED)
@@ -74,7 +77,7 @@ def test_commands_of_the_group():
         ("vrrp_sync_group G { group { VI X } }", "there is no vrrp_instance `X`"),
         (
             "vrrp_sync_group G { group { VI } }\nvrrp_sync_group H { group { VI } }",
-            "`VI` is in the group `G`",
+            "`VI` is already in the group `G`",
         ),
         ("vrrp_sync_group G { group { VI }\nbogus { }\n}", "`bogus` is unknown"),
     ],
@@ -91,7 +94,7 @@ def test_same_name_twice():
         "vrrp_sync_group G {\ngroup { X }\n}\nvrrp_sync_group G {\ngroup { VI }\n}\n" + instance()
     )
     assert keys(translation, "A") == {"sync_group": "A-B"}
-    reason = "there is a vrrp_sync_group `G` already, which counts: keepalived leaves this one out, too"
+    reason = "there is already a vrrp_sync_group `G`, which counts: keepalived ignores this one, too"
     assert told(second, Outcome.CHANGED) == [(4, 17, reason)]
     assert keys(second, "VI") == {}
 
@@ -100,7 +103,7 @@ def test_same_name_twice():
 def test_without_members(lines: str):
     """Keepalived takes such a group away, with its commands and tracks, and so do we."""
     translation = translated(f"vrrp_sync_group G {{\n{lines}\n}}\n{CHECK}{instance()}")
-    reason = "names no instance (`group { VI_1 VI_2 }`): keepalived takes it away, and so do we"
+    reason = "names no instance (`group { VI_1 VI_2 }`): keepalived removes it, and so does the appliance"
     assert (1, 1, reason) in told(translation, Outcome.CHANGED)
     assert told(translation, Outcome.REFUSED) == []
     assert keys(translation, "VI") == {}

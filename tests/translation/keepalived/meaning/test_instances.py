@@ -81,41 +81,41 @@ def test_kept(line: str, keys: dict[str, Plain]):
     [
         ("state BACKUP", {}, I, "every router starts as backup"),
         ("state MASTER\npriority 200", {"priority": 200}, C, "the highest priority becomes active"),
-        ("state MASTER", {"priority": 255}, C, "without a priority it is the owner's, 255"),
-        ("advert_int 0.4", {"advert": "1s"}, C, "is 1 s: version 2 counts whole seconds"),
+        ("state MASTER", {"priority": 255}, C, "without a priority the owner's applies, 255"),
+        ("advert_int 0.4", {"advert": "1s"}, C, "is 1 s: version 2 has whole seconds"),
         ("advert_int 2.5", {"advert": "3s"}, C, "is 3 s"),
         ("version 3\nadvert_int 0.255", {"version": 3, "advert": "260ms"}, C, "hundredths of a second"),
         ("version 3\nadvert_int 60", {"version": 3, "advert": "40950ms"}, C, "is 40.95 s"),
         ("unicast_peer { }", {}, C, "adverts are sent by multicast"),
-        ("unicast_peer { 192.0.2.2 max_ttl 64 }", {"peers": ["192.0.2.2"]}, I, "a greater TTL is no danger"),
+        ("unicast_peer { 192.0.2.2 max_ttl 64 }", {"peers": ["192.0.2.2"]}, I, "a greater TTL is harmless"),
         ("unicast_peer { 192.0.2.2\n192.0.2.2 }", {"peers": ["192.0.2.2"]}, I, "is listed already"),
         ("unicast_ttl 1", {}, C, "a TTL of 255"),
         ("authentication {\nauth_type PASS\nauth_pass 123456789 }", {"auth": {"pass": "12345678"}}, C,
          "first 8 bytes"),
         ("authentication {\nauth_type PASS\nauth_pass £6nj7^5ü }", {"auth": {"pass": "£6nj7^5"}}, C,
          "first 8 bytes"),
-        ("authentication {\nauth_type PASS }", {}, I, "count only together"),
-        ("authentication {\nauth_pass x }", {}, I, "count only together"),
+        ("authentication {\nauth_type PASS }", {}, I, "take effect only together"),
+        ("authentication {\nauth_pass x }", {}, I, "take effect only together"),
         ("strict_mode", {}, C, "but connections are accepted"),
-        ("nopreempt\npriority 255", {"priority": 255}, I, "means nothing to the owner"),
-        ("preempt", {}, I, "so it is without"),
-        ("garp_master_repeat 0", {"announce": {"repeat": 1}}, C, "is 1 to 100"),
-        ("use_vmac vrrp.7 00:00:5e:00:01:07", {"virtual_mac": True}, C, "a name of our own"),
-        ("debug 3", {}, I, "no use"),
-        ("lvs_sync_daemon_interface eth1", {}, I, "there is no IPVS here"),
-        ("smtp_alert on", {}, I, "no mails"),
+        ("nopreempt\npriority 255", {"priority": 255}, I, "has no effect on the owner"),
+        ("preempt", {}, I, "preempts unless `nopreempt` is set"),
+        ("garp_master_repeat 0", {"announce": {"repeat": 1}}, C, "is limited to 1 to 100"),
+        ("use_vmac vrrp.7 00:00:5e:00:01:07", {"virtual_mac": True}, C, "names the interface itself"),
+        ("debug 3", {}, I, "does not use it"),
+        ("lvs_sync_daemon_interface eth1", {}, I, "IPVS is not used"),
+        ("smtp_alert on", {}, I, "no email"),
         ("dont_track_primary", {}, C, "always watched"),
         ("virtual_ipaddress { 192.0.2.11/24 brd + }", {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}, I,
          "`brd`: a broadcast address"),
         ("virtual_ipaddress { 192.0.2.11/24 no_track }", {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]}, I,
-         "`no_track`: an address that somebody removes is put back"),
+         "`no_track`: a removed address is restored"),
         ("virtual_ipaddress { 192.0.2.11/24 scope link }", {"addresses": ["192.0.2.10/24", "192.0.2.11/24"]},
          I, "`scope`"),
-        ("notify tell", {"notify": {"any": ["/usr/bin/env", "tell"]}}, C, "`/usr/bin/env` searches it"),
+        ("notify tell", {"notify": {"any": ["/usr/bin/env", "tell"]}}, C, "`/usr/bin/env` searches for it"),
         ("notify /a root wheel", {"notify": {"any": ["/a"], "user": "root"}}, C, "the group is the"),
         ("notify /a root\nnotify_master /b nobody",
          {"notify": {"any": ["/a"], "active": ["/b"], "user": "root"}}, C, "all commands of a virtual"),
-        ("track_interface { eth0 weight 5 }", {}, C, "is watched in any case"),
+        ("track_interface { eth0 weight 5 }", {}, C, "is always watched"),
         ("track_interface { eth1 weight 254 }", {"track": {"eth1": {"interface": "eth1", "weight": 253}}}, C,
          "at most 253"),
         ("track_interface { eth1 weight -254 }", {"track": {"eth1": {"interface": "eth1", "weight": -253}}},
@@ -135,33 +135,33 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
     ("line", "reason"),
     [
         ("priority", "`priority` needs a value"),
-        ("priority 1 2", "`priority` has one value: `2` is too much"),
-        ("priority { }", "`priority` has no block"),
+        ("priority 1 2", "`priority` takes one value: `2` is one too many"),
+        ("priority { }", "`priority` takes no block"),
         ("unicast_peer", "needs a block"),
         ("unicast_peer { peer }", "must be an address"),
         ("unicast_peer { 192.0.2.2 192.0.2.3 }", "a line has one peer"),
         ("unicast_peer { 192.0.2.2 min_ttl }", "`min_ttl` needs a number"),
         ("mcast_dst_ip 224.0.0.99", "the RFC's group"),
-        ("authentication { auth_type AH\nauth_pass x }", "only PASS is there"),
-        ("authentication { auth_hmac x }", "with the same keys in our YAML"),
-        ("authentication { auth_pass very secret }", "`auth_pass` has one value, in quotes"),
-        ("authentication {\nauth_type PASS\nauth_pass 1234567£ }", "are no text in UTF-8"),
-        ("authentication {\nauth_type PASS\nauth_pass abc\udca3 }", "are no text in UTF-8"),
+        ("authentication { auth_type AH\nauth_pass x }", "PASS is supported, AH is not"),
+        ("authentication { auth_hmac x }", "with the same keys in the appliance's YAML"),
+        ("authentication { auth_pass very secret }", "`auth_pass` takes one value, in quotes"),
+        ("authentication {\nauth_type PASS\nauth_pass 1234567£ }", "are not valid UTF-8"),
+        ("authentication {\nauth_type PASS\nauth_pass abc\udca3 }", "are not valid UTF-8"),
         ("virtual_ipaddress_excluded { 2001:db8::1/64 }", "is IPv6 in an instance of IPv4"),
         ("virtual_ipaddress { 192.0.2.3/24 peer 192.0.2.4 }", "no peer address"),
         ("virtual_ipaddress { 192.0.2.3/24 dev }", "`dev` needs a value"),
-        ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and has no block"),
+        ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and takes no block"),
         ("no_accept", "accepts connections"),
         ("strict_mode maybe", "must be on, true, yes"),
-        ("strict_mode on\nunicast_peer { 192.0.2.2 }", "allows no `unicast_peer`"),
+        ("strict_mode on\nunicast_peer { 192.0.2.2 }", "does not allow `unicast_peer`"),
         ("notify", "`notify` needs a command"),
         ("notify ''", "must be a command"),
         ('notify "\'a"', "cannot be split into words"),
         ("track_interface { eth1 weight }", "a line has one name"),
         ("track_interface { eth1 eth2 }", "a line has one name"),
-        ("track_interface { eth1 weight 3 reverse }", "there is no `reverse`"),
-        ("track_interface { eth1 weight 3 often }", "`often` is too much"),
-        ("track_bfd { x }", "there is no BFD"),
+        ("track_interface { eth1 weight 3 reverse }", "`reverse` is not supported"),
+        ("track_interface { eth1 weight 3 often }", "`often` is unexpected here"),
+        ("track_bfd { x }", "BFD is not supported"),
         ("prioritties { 3 }", "`prioritties` is unknown here"),
     ],
 )
@@ -174,35 +174,39 @@ def test_refused(line: str, reason: str):
 @pytest.mark.parametrize(
     ("line", "keys", "reason"),
     [
-        ("state SLAVE", {}, "MASTER or BACKUP, not `SLAVE`: keepalived starts as backup, and so do we"),
+        ("state SLAVE", {},
+         "MASTER or BACKUP, not `SLAVE`: keepalived starts as backup, and so does the appliance"),
         ("state MASTER;\nnopreempt", {"preempt": False}, "not `MASTER;`: keepalived starts as backup"),
-        ("priority 256", {}, "a whole number from 1 to 255, not `256`: keepalived takes 100, and so do we"),
-        ("priority 150;", {}, "not `150;`: keepalived takes 100"),
-        ("advert_int soon", {}, "seconds such as `1` or `0.5`, not `soon`: keepalived takes 1 s"),
+        ("priority 256", {},
+         "a whole number from 1 to 255, not `256`: keepalived uses 100, and so does the appliance"),
+        ("priority 150;", {}, "not `150;`: keepalived uses 100"),
+        ("advert_int soon", {}, "seconds such as `1` or `0.5`, not `soon`: keepalived uses 1 s"),
         ("preempt_delay 5;", {}, "not `5;`: keepalived does not wait"),
         ("virtual_ipaddress { 192.0.2.3/33 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
-         "`33` is no prefix length, 0 to 32: keepalived takes 32, and so do we"),
+         "`33` is not a prefix length, 0 to 32: keepalived uses 32, and so does the appliance"),
         ("virtual_ipaddress { 192.0.2.3/255.255.255.0 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
-         "`255.255.255.0` is no prefix length"),
-        ("virtual_ipaddress { 192.0.2.300/24 }", {}, "not `192.0.2.300`: keepalived leaves it out"),
-        ("virtual_ipaddress_excluded { VIP }", {}, "not `VIP`: keepalived leaves it out, and so do we"),
+         "`255.255.255.0` is not a prefix length"),
+        ("virtual_ipaddress { 192.0.2.300/24 }", {}, "not `192.0.2.300`: keepalived ignores it"),
+        ("virtual_ipaddress_excluded { VIP }", {},
+         "not `VIP`: keepalived ignores it, and so does the appliance"),
         ("virtual_ipaddress { 2001:db8::1/64 }", {},
-         "a vrrp_instance of its own in the same vrrp_sync_group: keepalived leaves it out, and so do we"),
-        ("unicast_peer { 192.0.2.2/24 }", {"peers": ["192.0.2.2"]}, "keepalived does not look at `/24`"),
+         ("a separate vrrp_instance in the same vrrp_sync_group: keepalived ignores it, and so does the "
+         "appliance")),
+        ("unicast_peer { 192.0.2.2/24 }", {"peers": ["192.0.2.2"]}, "keepalived ignores `/24`"),
         ("unicast_src_ip 192.0.2.1/24", {"source": "192.0.2.1"}, "a router has no prefix length"),
         ("virtual_ipaddress { 192.0.2.3 /24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/32"]},
-         "`/24` stands apart from its address: keepalived leaves it out"),
+         "`/24` is separated from its address: keepalived ignores it"),
         ("virtual_ipaddress { 192.0.2.3/24 192.0.2.4/24 }", {"addresses": ["192.0.2.10/24", "192.0.2.3/24"]},
-         "`192.0.2.4/24` is no option of an address: keepalived leaves it out"),
-        ("track_script { chk }", {}, "there is no vrrp_script `chk` in this file: keepalived goes on"),
-        ("notify /a\nnotify /b", {"notify": {"any": ["/a"]}}, "stands here again: keepalived runs the first"),
-        ("prioritty 3", {}, "is unknown here: did you mean `priority`? Left out, as keepalived does"),
-        ("enable_script_security", {}, "`enable_script_security` is unknown here. Left out, as keepalived"),
+         "`192.0.2.4/24` is not an option of an address: keepalived ignores it"),
+        ("track_script { chk }", {}, "there is no vrrp_script `chk` in this file: keepalived continues"),
+        ("notify /a\nnotify /b", {"notify": {"any": ["/a"]}}, "is listed twice: keepalived runs the first"),
+        ("prioritty 3", {}, "is unknown here: did you mean `priority`? Ignored, as in keepalived"),
+        ("enable_script_security", {}, "`enable_script_security` is unknown here. Ignored, as in keepalived"),
         ("authentication {\nauth_type PASS\nauth_pass x\nmode 3 }", {"auth": {"pass": "x"}}, "`mode` is"),
     ],
 )  # fmt: skip
 def test_slips_that_keepalived_takes(line: str, keys: dict[str, Plain], reason: str):
-    """Keepalived 2.2.7 goes on with these, and so do we, in the same way; each is told."""
+    """Keepalived 2.2.7 goes on with these, and so does the appliance, in the same way; each is told."""
     found, others = result(line)
     assert found == keys
     assert [reason in why for outcome, why in others if outcome is C] == [True]
@@ -214,8 +218,14 @@ def test_a_type_of_password_that_keepalived_does_not_know():
     found, others = result('authentication {\nauth_type "PASS;"\nauth_pass x\n}')
     assert found == {}
     assert others == [
-        (C, "keepalived knows no `PASS;`, and sends no password, as we do: `PASS` is meant?"),
-        (I, "means nothing without a type that keepalived knows"),
+        (
+            C,
+            (
+                "`PASS;` is unknown to keepalived, which sends no password, nor does the appliance: is "
+                "`PASS` meant?"
+            ),
+        ),
+        (I, "has no effect without a type that keepalived supports"),
     ]
 
 
@@ -269,7 +279,7 @@ def test_lines_of_an_instance_that_is_left_out():
     """None of them is kept."""
     text = "vrrp_instance A {\ninterface e\npriority 3\nvirtual_ipaddress {\n192.0.2.1/24\n}\n}\n"
     assert told(translated(text)) == [
-        (1, 1, "says no `virtual_router_id`"),
+        (1, 1, "has no `virtual_router_id`"),
         *((line, at, "`A` is left out") for line, at in ((2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1))),
     ]
 
@@ -279,19 +289,19 @@ def test_lines_of_an_instance_that_is_left_out():
     [
         (
             "vrrp_instance A { virtual_router_id 1\nvirtual_ipaddress { 192.0.2.1/24 } }",
-            "says no `interface`",
+            "has no `interface`",
         ),
         (
             "vrrp_instance A { interface e\nvirtual_ipaddress { 192.0.2.1/24 } }",
-            "says no `virtual_router_id`",
+            "has no `virtual_router_id`",
         ),
         (
             "vrrp_instance A { interface e\nvirtual_router_id 1\nvirtual_ipaddress { 192.0.2.300 } }",
-            "its `virtual_ipaddress` cannot be obeyed",
+            "its `virtual_ipaddress` cannot be applied",
         ),
         (
             "vrrp_instance A { interface e\nvirtual_router_id 0\nvirtual_ipaddress { 192.0.2.3 } }",
-            "its `virtual_router_id` cannot be obeyed",
+            "its `virtual_router_id` cannot be applied",
         ),
         ("vrrp_instance { }", "needs a value"),
         ("vrrp_instance A", "needs a block"),
@@ -321,7 +331,7 @@ def test_an_instance_that_only_tells_its_state():
     assert loaded.snapshot is not None
     (router,) = loaded.snapshot.virtual_routers
     assert (router.family, router.version, router.addresses) == (4, 2, ())
-    assert told(translated(text % "notify /n\nversion 3"), R) == [(1, 1, "says no `virtual_ipaddress`")]
+    assert told(translated(text % "notify /n\nversion 3"), R) == [(1, 1, "has no `virtual_ipaddress`")]
     found = translated(text % "virtual_ipaddress_excluded { 192.0.2.3 }")
     assert mapping(virtual_ips(found)["A"]) == {
         "interface": "e",
@@ -336,7 +346,7 @@ def test_an_instance_that_only_tells_its_state():
 def test_same_name_twice():
     """The second one is left out whatever it says, as by keepalived."""
     translation = translated(instance() + instance("priority 0", "notify", "bogus { }"))
-    reason = "there is a vrrp_instance `VI` already, which counts: keepalived leaves this one out, too"
+    reason = "there is already a vrrp_instance `VI`, which counts: keepalived ignores this one, too"
     assert told(translation, C) == [(6, 15, reason)]
     assert {why for _, _, why in told(translation, I)} == {"belongs to the second vrrp_instance of this name"}
     assert told(translation, R) == []
@@ -359,7 +369,7 @@ def test_preemption_that_keepalived_forgets():
     assert [outcome for outcome, _ in others] == [C, I, I]
     found, others = result("nopreempt", "preempt_delay 5")
     assert found == {"preempt": False}
-    assert others == [(I, "means nothing with `nopreempt`, as in keepalived")]
+    assert others == [(I, "has no effect with `nopreempt`, as in keepalived")]
 
 
 def test_strict():
@@ -437,7 +447,9 @@ def test_labels():
     assert [(line, at) for line, at, _ in told(translation, I)] == [(4, 41), (5, 21)]
     found, others = result("virtual_ipaddress { 192.0.2.11/24 label eth0:1 }")
     assert "label" not in found
-    assert others == [(I, "`label`: a virtual IP has one label for all of its addresses, or none, as here")]
+    assert others == [
+        (I, ("`label`: a virtual IP has one label for all of its addresses, or none, as in this case"))
+    ]
 
 
 def test_names():

@@ -41,13 +41,13 @@ def test_blocks():
 
 def test_braces_that_do_not_fit():
     """Each is told, and what stands between them is read all the same."""
-    assert read("{", "a", "}", "b") == ("a b", ["1 no directive stands before this `{`"])
-    assert read("a", "{", "}", "{", "b", "}") == ("a() b", ["4 no directive stands before this `{`"])
-    more = "no block is open here: keepalived goes on behind it, and so do we"
+    assert read("{", "a", "}", "b") == ("a b", ["1 there is no directive before this `{`"])
+    assert read("a", "{", "}", "{", "b", "}") == ("a() b", ["4 there is no directive before this `{`"])
+    more = "no block is open here: keepalived continues after it, and so does the appliance"
     assert read("}", "a") == ("a", [f"1 {more}"])
-    missing = "this block has no end: for keepalived it ends with the file, and so here"
+    missing = "this block is not closed: it ends with the file, as in keepalived"
     assert read("a", "{", "b", "{") == ("a(b())", [f"3 {missing}", f"1 {missing}"])
-    assert read("{") == ("", ["1 no directive stands before this `{`", f"1 {missing}"])
+    assert read("{") == ("", ["1 there is no directive before this `{`", f"1 {missing}"])
 
 
 def test_deep_blocks():
@@ -55,7 +55,7 @@ def test_deep_blocks():
     text = ["a", "{"] * 50
     shown, refused = read(*text)
     assert shown.count("(") == DEEPEST_BLOCK
-    assert any("within each other" in each for each in refused)
+    assert any("are nested" in each for each in refused)
 
 
 def test_lines_of_a_refused_block():

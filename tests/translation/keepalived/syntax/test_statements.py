@@ -54,8 +54,8 @@ def test_conditions():
         (5, 1, Outcome.IGNORED),
         (6, 3, Outcome.IGNORED),
     ]
-    assert others[0].reason == "is for `lb2`, and this is `lb1`"
-    assert others[1].reason == "is for all but `lb1`, and this is `lb1`"
+    assert others[0].reason == "is for `lb2`, and this host is `lb1`"
+    assert others[1].reason == "is for all but `lb1`, and this host is `lb1`"
 
 
 def test_variables():
@@ -76,8 +76,8 @@ def test_values_of_several_lines():
     assert statements("$V=a \\\n# no\n  \nb\n$V\n$W=x \\\n\nc") == ["a", "b", "c"]
     assert statements("$V=a \\\nb\n$W=\\\n$V \\\nc\n$W") == ["a", "b", "c"]
     assert reasons('$V=a \\\n"b\nc \\') == [
-        "2:1 this quote has no end on its line",
-        "3:3 ends with `\\`, but a line goes on in the next one only in the value of a variable",
+        "2:1 this quote is not closed on its line",
+        "3:3 ends with `\\`, but a line continues on the next one only in the value of a variable",
     ]
 
 
@@ -117,7 +117,7 @@ def test_includes_without_end():
     """A file that includes itself is refused, and so is a chain that is too long."""
     assert reasons("include a", a="include b", b="include a") == ["1:1 `/etc/keepalived/a` includes itself"]
     chain = {f"f{number}": f"include f{number + 1}" for number in range(20)}
-    assert reasons("include f0", **chain) == [f"1:1 is the {DEEPEST_INCLUDE + 1}th include within another"]
+    assert reasons("include f0", **chain) == [f"1:1 is nested {DEEPEST_INCLUDE + 1} includes deep"]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_values_of_several_lines():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a $_RANDOM", "another number"),
+        ("a $_RANDOM", "`_RANDOM` would change"),
         ("a ${_ENV HOME}", "the environment has no variable `HOME`"),
         ("a $X", "does one contain itself"),
         ("a $LONG", f"longer than {LONGEST_LINE}"),

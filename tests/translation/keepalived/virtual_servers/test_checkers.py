@@ -170,7 +170,7 @@ def test_who_asks_connects():
     assert asked(*lines) == HTTP
     ignored = told(checked(*lines), I)
     assert [line for line, _, _ in ignored] == [7, 8, 9]
-    assert "asks more" in ignored[0][2]
+    assert "tests more" in ignored[0][2]
 
 
 @pytest.mark.parametrize(
@@ -178,13 +178,13 @@ def test_who_asks_connects():
     [
         (("bindto 192.0.2.1", "connect_timeout 3"), "the address that the kernel chooses"),
         (("connect_timeout 30",), "connects within 5 s"),
-        (("retry 5000",), "is at most 999 here"),
+        (("retry 5000",), "is limited to 999 here"),
         (
             ("connect_timeout 0", "delay_loop 0"),
-            "must be more than 0: keepalived leaves it out, and so do we",
+            "must be more than 0: keepalived ignores it, and so does the appliance",
         ),
-        (("nb_get_retry 3",), "is unknown here. Left out, as keepalived does"),
-        (("connect_port 0",), "keepalived leaves it out"),
+        (("nb_get_retry 3",), "is unknown here. Ignored, as in keepalived"),
+        (("connect_port 0",), "keepalived ignores it"),
     ],
 )
 def test_what_changes(lines: tuple[str, ...], reason: str):
@@ -198,14 +198,16 @@ def test_what_a_command_becomes_is_told():
     """Nobody runs it; a certificate that it verified is not verified."""
     translation = checked("MISC_CHECK {", "misc_path 'curl -f https://192.0.2.11:6443/'", "}")
     [told_of] = [why for line, _, why in told(translation, C) if line > 4]
-    assert told_of.startswith("no command is run: the check asks port 6443 itself (`https`), and takes any")
+    assert told_of.startswith(
+        "no command is run: the appliance checks port 6443 itself (`https`), and accepts any"
+    )
 
 
 @pytest.mark.parametrize(
     ("lines", "keyword", "reason"),
     [
-        (("HTTP_GET {", "}"), "HTTP_GET", "says no `url { path ... }`"),
-        (("HTTP_GET {", "url { }", "}"), "url", "says no `path`"),
+        (("HTTP_GET {", "}"), "HTTP_GET", "has no `url { path ... }`"),
+        (("HTTP_GET {", "url { }", "}"), "url", "has no `path`"),
         (("HTTP_GET {", "url { path /", "}", "url {", "path /b", "}", "}"), "url", "this is the second"),
         (("HTTP_GET {", "url { path x", "}", "}"), "url", "must be a path"),
         (("HTTP_GET {", "url {", "path /", "status_code 99", "}", "}"), "status_code", "must be a status"),
@@ -213,11 +215,11 @@ def test_what_a_command_becomes_is_told():
         (("HTTP_GET {", "url {", "path /", "digest 9b3a0c", "}", "}"), "digest", "`expect_body`"),
         (("HTTP_GET {", "url {", "path /", "regex ok", "}", "}"), "regex", "`expect_body`"),
         (("HTTP_GET {", "url {", "path /", "virtualhost a/b", "}", "}"), "virtualhost", "a/b"),
-        (("TCP_CHECK {", "fwmark 3", "}"), "fwmark", "no mark"),
+        (("TCP_CHECK {", "fwmark 3", "}"), "fwmark", "no packet mark"),
         (("TCP_CHECK { }", "TCP_CHECK {", "connect_port 81", "}"), "TCP_CHECK", "has one check here"),
         (("SMTP_CHECK {", "helo_name 'a", "}"), "helo_name", "must be a name of a host"),
-        (("DNS_CHECK { }",), "DNS_CHECK", "is no check here"),
-        (("MISC_CHECK { }",), "MISC_CHECK", "says no `misc_path`"),
+        (("DNS_CHECK { }",), "DNS_CHECK", "is not supported: write TCP_CHECK"),
+        (("MISC_CHECK { }",), "MISC_CHECK", "has no `misc_path`"),
         (("MISC_CHECK {", "misc_path", "}"), "misc_path", "needs a command"),
         (("MISC_CHECK {", "misc_path /etc/keepalived/check.sh", "}"), "misc_path", "write HTTP_GET"),
         (("MISC_CHECK {", "misc_path /c", "misc_dynamic", "}"), "misc_dynamic", "`appliance weight`"),
@@ -233,6 +235,6 @@ def test_a_check_that_cannot_be_made_leaves_all_out(lines: tuple[str, ...], keyw
     translation = checked(*lines)
     [refused] = refusals(translation)
     assert (refused.place.line, refused.place.column) == (1, 1)
-    assert f"for its `{keyword}`, line " in (refused.reason or "")
+    assert f"because of its `{keyword}`, line " in (refused.reason or "")
     assert reason in (refused.reason or "")
     assert translation.root.value == {}

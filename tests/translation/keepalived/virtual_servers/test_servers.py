@@ -32,22 +32,27 @@ def weights(*given: int, lines: tuple[str, ...] = ("lvs_sched wrr",)) -> list[Pl
         (("lvs_sched lc",), {}, C, "servers take turns"),
         (("lb_algo wlc",), {}, C, "servers take turns"),
         (("lvs_sched twos",), {"balance": "random"}, C, "at random"),
-        (("lvs_sched sh", "sh-fallback"), {"balance": "source"}, C, "by another hash than IPVS's"),
+        (("lvs_sched sh", "sh-fallback"), {"balance": "source"}, C, "with a hash other than IPVS's"),
         (
             ("lvs_sched mh", "mh-port"),
             {"balance": "hash", "hash_on": ["source", "source-port"]},
             C,
-            "by another",
+            "with a hash other",
         ),
-        (("persistence_timeout",), {"balance": "source"}, C, "and not for a time"),
+        (("persistence_timeout",), {"balance": "source"}, C, "not for a set time"),
         (
             ("lvs_sched sh", "sh-port", "persistence_timeout 50"),
             {"balance": "source"},
             C,
-            "and not for a time",
+            "not for a set time",
         ),
         (("persistence_granularity 255.255.255.0",), {"balance": "source"}, C, "may have different servers"),
-        (("persistence_granularity 255.255.255.255",), {"balance": "source"}, I, "each client is taken"),
+        (
+            ("persistence_granularity 255.255.255.255",),
+            {"balance": "source"},
+            I,
+            ("clients are treated individually"),
+        ),
     ],
 )
 def test_how_a_server_is_chosen(
@@ -89,7 +94,9 @@ def test_the_weight_of_all():
     """A server without a weight has that of the virtual server."""
     translation = servers(real_server(), lines=("lvs_sched wrr", "weight 7"))
     assert mapping(pool(translation), "servers", FIRST)["weight"] == 7
-    assert told(servers(real_server("weight -1")), C)[1][2].endswith("keepalived leaves it out, and so do we")
+    assert told(servers(real_server("weight -1")), C)[1][2].endswith(
+        "keepalived ignores it, and so does the appliance"
+    )
 
 
 def test_servers_that_keepalived_leaves_out():
@@ -100,7 +107,7 @@ def test_servers_that_keepalived_leaves_out():
     assert [*mapping(pool(translation), "servers")] == [FIRST]
     reasons = [why for _, _, why in told(translation, C)]
     assert [each.partition(": ")[2] for each in reasons[1:]] == [
-        "the same server stands above",
+        "the same server is listed above",
         "its address is of the other version of IP",
     ]
     assert refusals(translation) == []
@@ -122,7 +129,7 @@ def test_names_that_are_like_each_other():
     ("quorum", "outcome", "reason"),
     [
         ("quorum 1", None, ""),
-        ("quorum 2", C, "below the quorum those that are up go on"),
+        ("quorum 2", C, "below the quorum the servers that are up continue"),
         ("alpha", None, ""),
     ],
 )
@@ -151,7 +158,7 @@ def test_inhibit_on_failure(outer: tuple[str, ...], first: str, second: str, fou
     blocks = (real_server(first), real_server(second, address="192.0.2.12"))
     translation = servers(*blocks, lines=outer)
     assert pool(translation).get("on_down") == found
-    differs = any("if all servers of a pool say so" in why for _, _, why in told(translation, C))
+    differs = any("if all servers of a pool set this" in why for _, _, why in told(translation, C))
     assert differs is (found is None and first != second)
 
 
@@ -161,7 +168,7 @@ def test_inhibit_on_failure(outer: tuple[str, ...], first: str, second: str, fou
         ("lvs_method NAT", None, ""),
         ("uthreshold 0", None, ""),
         ("lthreshold 5", I, "belongs to `uthreshold`"),
-        ("notify_down '/bin/tell it'", C, "`notify` of our YAML"),
+        ("notify_down '/bin/tell it'", C, "`notify` in the appliance's YAML"),
         ("snmp_name x", I, "no SNMP"),
     ],
 )
@@ -184,4 +191,4 @@ def test_what_one_server_cannot_have_leaves_all_out(line: str, reason: str):
 def test_a_server_on_loopback_is_refused():
     """IPVS serves such a one itself; packets that nftables translates do not reach it."""
     [one] = refusals(servers(real_server(), lines=("sorry_server 127.0.0.1 80",)))
-    assert "`sorry_server`, line 5: packets of others do not reach `127.0.0.1`" in (one.reason or "")
+    assert "`sorry_server`, line 5: packets from other hosts do not reach `127.0.0.1`" in (one.reason or "")

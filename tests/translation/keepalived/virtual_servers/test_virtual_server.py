@@ -91,9 +91,12 @@ def test_our_own_validation_takes_it():
     [
         (
             "virtual_server 192.0.2.150 6443 {\nlb_kind DR",
-            "for its `lb_kind`, line 2: with DR servers answer",
+            "because of its `lb_kind`, line 2: with DR servers answer",
         ),
-        ("virtual_server 192.0.2.150 6443 {\nlvs_method TUN type ipip", "for its `lvs_method`, line 2"),
+        (
+            "virtual_server 192.0.2.150 6443 {\nlvs_method TUN type ipip",
+            "because of its `lvs_method`, line 2",
+        ),
         (
             "virtual_server 192.0.2.150 6443 {\nsorry_server_lvs_method TUN",
             "`sorry_server_lvs_method`, line 2",
@@ -107,14 +110,17 @@ def test_our_own_validation_takes_it():
         ("virtual_server 192.0.2.150 web {", "must be a whole number"),
         (
             "virtual_server 192.0.2.150 6443 {\nlb_algo fo",
-            "for its `lb_algo`, line 2: no server waits for others",
+            "because of its `lb_algo`, line 2: only backups wait for other servers",
         ),
         ("virtual_server 192.0.2.150 6443 {\nlvs_sched dh", "chooses by the address that clients connect to"),
         ("virtual_server 192.0.2.150 6443 {\nquorum_down '/bin/a b'", "no command is run for a pool"),
         ("virtual_server 192.0.2.150 6443 {\npersistence_engine sip", "for SIP over UDP"),
         ("virtual_server 192.0.2.150 6443 {\nprotocol UDP", "only TCP is balanced here"),
-        ("virtual_server 192.0.2.150 6443 {\nreal_server x 1 {\n}", "for its `real_server`, line 2: must be"),
-        ("virtual_server 192.0.2.150 6443 {\nretry ${LATER}", "its line 2, which cannot be read"),
+        (
+            "virtual_server 192.0.2.150 6443 {\nreal_server x 1 {\n}",
+            "because of its `real_server`, line 2: must be",
+        ),
+        ("virtual_server 192.0.2.150 6443 {\nretry ${LATER}", "because its line 2 cannot be read"),
     ],
 )
 def test_one_refused_block_is_one_line(head: str, reason: str):
@@ -139,7 +145,7 @@ def test_the_rest_of_the_file_stands():
 def test_a_protocol_must_be_said():
     """Without one keepalived balances UDP."""
     [one] = refusals(translated("virtual_server 192.0.2.1 80 {\nreal_server 192.0.2.2 80 {\n}\n}\n"))
-    assert "which is UDP for keepalived" in (one.reason or "")
+    assert "and keepalived uses UDP" in (one.reason or "")
 
 
 def test_the_same_address_twice():
@@ -157,28 +163,28 @@ def test_without_servers(servers: str):
     translation = translated(virtual_server(servers=servers))
     assert refusals(translation) == []
     assert plain(translation.root) == {}
-    assert any("has no `real_server` that counts" in why for _, _, why in told(translation, C))
+    assert any("has no valid `real_server`" in why for _, _, why in told(translation, C))
 
 
 @pytest.mark.parametrize(
     ("line", "outcome", "reason"),
     [
-        ("ops", I, "is for UDP alone"),
-        ("alpha", I, "after its first check"),
+        ("ops", I, "is for UDP only"),
+        ("alpha", I, "before its first check"),
         ("omega", I, "no commands"),
-        ("smtp_alert", I, "no mails"),
+        ("smtp_alert", I, "no email"),
         ("ha_suspend", I, "both nodes check"),
         ("hysteresis 1", I, "belongs to `quorum`"),
-        ("quorum 2", I, "means nothing without"),
-        ("quorum 0", C, "keepalived takes 1"),
-        ("sh-port", I, "counts for `sh` and `mh` alone"),
-        ("nat_mask 255.255.255.0", C, "is unknown here. Left out, as keepalived does"),
-        ("lb_kind nat", C, "keepalived knows no `nat`, and takes NAT, as we do"),
-        ("lb_algo xx", C, "keepalived knows no `xx`, and leaves it out"),
-        ("protocol XX", C, "keepalived knows no `XX`, and leaves it out"),
-        ("persistence_timeout 0", C, "keepalived leaves it out"),
-        ("delay_loop 0", C, "keepalived leaves it out"),
-        ("warmup 0", I, "the first checks are made at once"),
+        ("quorum 2", I, "has no effect without"),
+        ("quorum 0", C, "keepalived uses 1"),
+        ("sh-port", I, "applies to `sh` and `mh` only"),
+        ("nat_mask 255.255.255.0", C, "is unknown here. Ignored, as in keepalived"),
+        ("lb_kind nat", C, "`nat` is unknown to keepalived, which uses NAT, and so does the appliance"),
+        ("lb_algo xx", C, "`xx` is unknown to keepalived, which ignores it"),
+        ("protocol XX", C, "`XX` is unknown to keepalived, which ignores it"),
+        ("persistence_timeout 0", C, "keepalived ignores it"),
+        ("delay_loop 0", C, "keepalived ignores it"),
+        ("warmup 0", I, "the first checks run at once"),
     ],
 )
 def test_other_lines(line: str, outcome: Outcome, reason: str):
@@ -213,7 +219,7 @@ def test_groups_and_certificates():
     """A group that no virtual server uses means nothing, and checks show no certificate."""
     translation = translated("virtual_server_group g {\n192.0.2.1 80\n}\nSSL {\nca /x\n}\n")
     assert [each.place.line for each in refusals(translation)] == [4]
-    assert told(translation, I)[0] == (1, 1, "no `virtual_server group` that is taken over uses it")
+    assert told(translation, I)[0] == (1, 1, "no translated `virtual_server group` uses it")
 
 
 GROUP = "virtual_server_group web {\n192.0.2.150 80\n192.0.2.151 80\n192.0.2.150 80\n}\n"
@@ -246,21 +252,21 @@ def test_a_group_with_several_ports():
     assert [each.reason for each in refusals(again)] == [
         "there is a virtual_server of this address and port already"
     ]
-    assert (1, 1, "no `virtual_server group` that is taken over uses it") in told(again, I)
+    assert (1, 1, "no translated `virtual_server group` uses it") in told(again, I)
 
 
 @pytest.mark.parametrize(
     ("members", "servers", "reason"),
     [
         ("", "", "has no address"),
-        ("fwmark 1", "", "what another firewall marks"),
+        ("fwmark 1", "", "marks of another firewall"),
         ("192.0.2.150-155 80", "", "more than an address and a port: `192.0.2.150-155`"),
         ("192.0.2.150 80 81", "", "more than an address and a port"),
-        ("192.0.2.150", "", "all ports of an address at once"),
+        ("192.0.2.150", "", "one entry cannot cover all ports of an address"),
         ("vip 80", "", "must be an address such as"),
         ("192.0.2.150 80\n2001:db8::1 80", "", "of both versions of IP"),
-        ("192.0.2.150 80\n192.0.2.150 81", real_server(address="192.0.2.11"), "keep the ports of its group"),
-        ("192.0.2.150 80\nretry ${LATER}", "", "which cannot be read"),
+        ("192.0.2.150 80\n192.0.2.150 81", real_server(address="192.0.2.11"), "use the ports of its group"),
+        ("192.0.2.150 80\nretry ${LATER}", "", "cannot be read"),
     ],
 )
 def test_groups_that_cannot_be_said(members: str, servers: str, reason: str):
