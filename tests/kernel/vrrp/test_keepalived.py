@@ -107,6 +107,18 @@ forms = pytest.mark.parametrize(
 )
 
 
+def _spoke_unheard(ground: Field, form: Form) -> list[float]:
+    """Return when ours sent an advertisement though keepalived had sent one within three intervals.
+
+    On a machine that gives keepalived no processor for so long, ours takes over for a moment, and rightly so.
+    """
+    sent, heard = (
+        [(each.at, each.interval) for each in ground.capture.adverts(source=form.primary(node))]
+        for node in (ground.one, ground.two)
+    )
+    return [at for at, interval in sent if any(at - 3 * interval < other <= at for other, _ in heard)]
+
+
 @pytest.mark.promise("docs/virtual-ips.md", "beside keepalived in either role")
 @forms
 def test_backup_of_keepalived(ground: Field, forms: Sequence[Form]):
@@ -120,7 +132,7 @@ def test_backup_of_keepalived(ground: Field, forms: Sequence[Form]):
                 ground.wait_for_holder(ground.two, form.address)
             _wait_for_adverts(ground, forms, 2, ground.two)
             for form in forms:
-                assert not ground.capture.adverts(source=form.primary(ground.one))
+                assert _spoke_unheard(ground, form) == []
             peer.terminate()
             for form in forms:
                 ground.wait_for_holder(ground.one, form.address)

@@ -86,6 +86,7 @@ def test_two_actives_of_a_mixed_phase_end_with_it(ground: Field, active: str):
         Keepalived(two, _theirs(two, one, priority=theirs, unicast=False)) as keepalived,
     ):
         ground.wait_for_holder(first)
+        vrrp.wait_for("active" if active == "ours" else "backup")
         vrrp.reload(_ours(one, two, priority=ours, unicast=True))
         wait_until(lambda: set(ground.holders()) == {one, two}, what="both hold it", timeout=20.0)
         keepalived.configure(_theirs(two, one, priority=theirs, unicast=True))

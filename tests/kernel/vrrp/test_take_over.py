@@ -142,7 +142,7 @@ def test_the_next_run_takes_over_unseen(ground: Field, advert: str, busy: bool):
     """No transition at the peer, no probe lost, no connection reset, and the address never leaves."""
     serve(ground.one, ground.two)
     interval = float(advert.removesuffix("ms")) / 1000 if advert.endswith("ms") else 1.0
-    judged(lambda: _take_over_unseen(ground, advert=advert, busy=busy), longest=interval)
+    judged(lambda: _take_over_unseen(ground, advert=advert, busy=busy), longest=interval / 2)
 
 
 def _take_over_unseen(ground: Field, *, advert: str, busy: bool) -> None:
