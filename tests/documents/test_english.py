@@ -29,14 +29,21 @@ _BETTER: Final = {
     r"may everything": "may do everything",
     r"misuse": "usage error",
     r"the answer is no": "failure or refusal",
+    r"cannot be said|what can be said": "cannot be expressed",
+    r"with us": "here",
 }
 """What one does not write, and what one writes."""
 
 _CODE: Final = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 _PAGES: Final = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+_MESSAGES: Final = (
+    *sorted((ROOT / "tests" / "translation" / "corpus").rglob("*.report")),
+    *sorted((ROOT / "tests" / "model" / "corpus").glob("*.problems")),
+)
+"""What files of operators are answered with: most messages of the translation and of the configuration."""
 
 
-@pytest.mark.parametrize("path", _PAGES, ids=name_of)
+@pytest.mark.parametrize("path", (*_PAGES, *_MESSAGES), ids=name_of)
 def test_phrases_stay_away(path: Path):
     """In running text, not in code. Pages of commands, keys, events and metrics are made of the sources."""
     text = re.sub(r"\s+", " ", _CODE.sub(" ", path.read_text()))
