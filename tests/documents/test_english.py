@@ -43,7 +43,7 @@ _MESSAGES: Final = (
 """What files of operators are answered with: most messages of the translation and of the configuration."""
 
 
-@pytest.mark.parametrize("path", (*_PAGES, *_MESSAGES), ids=name_of)
+@pytest.mark.parametrize("path", [*_PAGES, *_MESSAGES], ids=name_of)
 def test_phrases_stay_away(path: Path):
     """In running text, not in code. Pages of commands, keys, events and metrics are made of the sources."""
     text = re.sub(r"\s+", " ", _CODE.sub(" ", path.read_text()))
