@@ -4,20 +4,24 @@ A browser sends its remembered password with whatever any site makes it request.
 that only our own pages have, and a browser that names the origin of a form must name us.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from hmac import compare_digest
 from typing import BinaryIO, Final
 from urllib.parse import parse_qsl
 
+import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.model.server_states import AdminState
+from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.stats import servers
 from appliance.stats.figures import LatestFigures
 from appliance.stats.servers import NotDone
+from appliance.wire.boards import health_board
 from appliance.wire.lines.control import Answer, Question
 
 _TIMEOUT: Final = 25.0
@@ -46,6 +50,8 @@ def _told(paths: Paths, command: str, name: str) -> Answer:
 
 
 _LONGEST_FORM: Final = 4096
+_PUBLISHED_WITHIN: Final = 1.0  # seconds; with very many servers `health` publishes less often
+_LOOK_AGAIN: Final = 0.02
 _STATES: Final[Mapping[str, AdminState]] = {each.name.lower(): each for each in AdminState}
 
 Environment = Mapping[str, str]
@@ -95,7 +101,21 @@ class Changes:
             raise MalformedFormError
         pool = form.get("pool", "")
         servers.set_state(self._paths, pool=pool, server=server, state=state)
+        self._wait_for_board((pool, server), state)
         self._log.info("state-set", pool=pool, server=server, state=word, by="page")
+
+    def _wait_for_board(self, key: tuple[str, str], state: AdminState) -> None:
+        """Wait until the board, from which the next page is made, has the new state of a server.
+
+        `health` publishes a moment after its answer.
+        """
+        until = time.monotonic() + _PUBLISHED_WITHIN
+        while time.monotonic() < until:
+            board = content(self._paths.health_board, health_board.decode)
+            found = board.by_name().get(key) if board else None
+            if found is None or found.admin is state:
+                return
+            gevent.sleep(_LOOK_AGAIN)
 
     def _virtual_ip(self, form: Form) -> None:
         word, name = _change(form)

@@ -112,7 +112,8 @@ class LatestFigures:
 
     def forget(self) -> None:
         """Collect new figures for the next request: something was changed."""
-        self._latest = None
+        with self._lock:  # what is being collected may be of before
+            self._latest = None
 
     def close(self) -> None:
         """Stop collecting."""
