@@ -143,7 +143,7 @@ def test_one_of_somebody_else_is_neither_taken_nor_removed(node: Node) -> None:
     with VrrpNode(node, API) as ours:
         ours.wait_for("active")
         (trouble,) = ours.status()["route_troubles"]
-        assert trouble.startswith(f"{GATEWAY}: somebody else")
+        assert trouble.startswith(f"{GATEWAY}: another program")
         assert "via 192.0.2.253" in node.ip("route", "show", "10.1.0.0/16")
         node.batch("route delete 10.1.0.0/16")
         wait_until(lambda: not ours.status()["route_troubles"], what="ours has its place")
