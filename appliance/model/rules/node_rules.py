@@ -32,16 +32,15 @@ def order(routers: Mapping[str, VirtualIpSection], every: Sequence[str] = ()) ->
     Those of a sync group have the same order, as they move together. Nodes that are named as `first` are
     counted before the others take their turns. The order of the mapping means nothing.
     """
-    units: dict[str, list[str]] = {}
+    units: dict[str, tuple[SpreadSection, list[str]]] = {}
     for name, each in sorted(routers.items()):
         if each.spread and len(_nodes(each.spread, every)) > 1:
-            units.setdefault(each.sync_group or name, []).append(name)
-    spread = {unit: routers[names[0]].spread or SpreadSection() for unit, names in units.items()}
-    turns = Counter((_nodes(each, every), each.first) for each in spread.values())
+            units.setdefault(each.sync_group or name, (each.spread, []))[1].append(name)
+    turns = Counter((_nodes(spread, every), spread.first) for spread, _ in units.values())
     seconds: Counter[tuple[tuple[str, ...], str]] = Counter()
     found: dict[str, tuple[str, ...]] = {}
-    for unit, names in units.items():
-        nodes, first = _nodes(spread[unit], every), spread[unit].first
+    for spread, names in units.values():
+        nodes, first = _nodes(spread, every), spread.first
         if first is None or first not in nodes:
             first = min(nodes, key=lambda node: turns[nodes, node])  # called at once
             turns[nodes, first] += 1
