@@ -16,7 +16,7 @@ INTERVAL: Final = 60.0
 """Seconds until a kind that was over its burst is written again."""
 
 MOST_KINDS: Final = 16_384
-"""Kinds that are told apart. Beyond that number, all further ones of the same event count as one."""
+"""Kinds that are limited separately; beyond that number, the further ones of an event share one limit."""
 
 _NAMES: Final = (  # names from a configuration or a file system: nobody outside can add to them
     "name",

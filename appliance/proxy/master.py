@@ -70,7 +70,7 @@ class ProxyMaster:
             return answer.errors or self._transaction.commit_pending().errors
 
     def retire(self, *, within: float) -> None:
-        """Stop serving: every generation drains within so many seconds, and nothing listens any more."""
+        """Stop serving: every generation drains within `within` seconds, and nothing listens any more."""
         self._transaction.retire(within=within)
 
     def give_up_pending(self) -> None:

@@ -29,8 +29,8 @@ def eligible_members(
 ) -> EligibleMembers:
     """Return which members take new connections; `members` are in the configuration's order.
 
-    `panic` is the part of the servers that must be up. With fewer up it is more likely that the checks are
-    wrong than that so many servers are down, and the rest could not carry the load of all. `serving` are the
+    `panic` is the part of the servers that must be up. If fewer are up, the checks are probably wrong, and
+    otherwise those that are up could not carry the whole load. `serving` are the
     members that take connections so far: backups among them continue while a server before them has its first
     check, but others are not used until that server is known to be down.
     """

@@ -99,7 +99,7 @@ class PoolMember:
         return f"{self.pool}/{self.config.name}"
 
     def count_connect(self, queued: float, seconds: float) -> None:
-        """Count a connect that took so many seconds, and so many in the queue before."""
+        """Count a connect and the wait in the queue before it; both are in seconds."""
         self.connected += 1
         self.queue_seconds += queued
         self.connect_seconds += seconds
@@ -107,7 +107,7 @@ class PoolMember:
         self.longest_connect = max(self.longest_connect, seconds)
 
     def count_end(self, seconds: float) -> None:
-        """Count the end of a session that had been connected and lasted so many seconds."""
+        """Count the end of a session that had a server; `seconds` is its duration."""
         self.ended += 1
         self.session_seconds += seconds
         self.longest_session = max(self.longest_session, seconds)

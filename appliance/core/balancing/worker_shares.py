@@ -32,12 +32,12 @@ def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
 
 
 def session_limit(open_files: int) -> int:
-    """Return how many sessions a worker with so many open files can hold: two files for each, and pipes."""
+    """Return the sessions that `open_files` allow a worker: each takes two, and pipes take some."""
     return max(1, (open_files - _RESERVED) // 2 - pipe_limit(open_files))
 
 
 def pipe_limit(open_files: int) -> int:
-    """Return how many pipes for bulk a worker with so many open files may hold."""
+    """Return the pipes for bulk that `open_files` allow a worker."""
     return max(2, min(_PIPES, open_files // 16))
 
 

@@ -221,7 +221,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         family, "nat", "output", -100, [*to_us, f"{family} daddr {_LOOPBACK[family]} return", *to_frontends]
     )
     # A packet of a connection that neither conntrack nor a socket knows: it was another node's, or was ended
-    # by us. Its sender is told at once by a reset, and not by a timeout.
+    # by us. Its sender receives a reset at once, instead of a timeout.
     yield from _chain(
         family, "filter", PREROUTING, -150,
         ["ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",

@@ -33,7 +33,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Order a worker to stop accepting and to end within so many seconds."""
+    """Order a worker to stop accepting and to end; `within` is seconds."""
 
     worker: WorkerId
     within: float
@@ -73,7 +73,7 @@ class GenerationAccepting:
 
 @dataclass(frozen=True, slots=True)
 class GenerationDraining:
-    """A generation stops accepting and ends within so many seconds."""
+    """A generation stops accepting and ends; `within` is seconds."""
 
     generation: int
     within: float

@@ -72,7 +72,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retire:
-    """Stop serving: every generation drains within so many seconds, or less if it has less time left."""
+    """Stop serving: every generation drains within `within` seconds, or earlier if its deadline is."""
 
     within: float
 

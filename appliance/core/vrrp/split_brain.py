@@ -11,7 +11,7 @@ ANNOUNCEMENT_PAUSE: Final = 1.0
 """Seconds between two announcements against another active: one that cannot receive ours may never stop."""
 
 MOST_PEERS: Final = 32
-"""How many other actives are told apart at a time."""
+"""Other actives that are tracked at a time."""
 
 ANSWERS_PER_INTERVAL: Final = 10
 """At most this many answers in an interval. All others receive one; more would only help a flood."""

@@ -149,7 +149,7 @@ class Poller:
                 self.loop.run_callback(self._go_on)
 
     def _turn(self, seconds: float = 0.0) -> bool:
-        """Pass on the events of so many seconds; return whether there were any."""
+        """Wait up to `seconds` for events and pass them on; return whether there were any."""
         self.turn = turn = self.turn + 1
         sides = self._sides
         ready = self._epoll.poll(seconds, _BATCH)

@@ -23,7 +23,7 @@ def drain_older(generations: Generations, generation: Generation, now: float) ->
 
 
 def retire(generations: Generations, event: Retire, now: float) -> list[Effect]:
-    """Drain everything that was committed within so many seconds; earlier deadlines stay."""
+    """Drain every committed generation within `event.within` seconds; earlier deadlines stay."""
     end = now + event.within
     return aborting.abort(generations) + [
         effect

@@ -40,7 +40,7 @@ def tell_to_apply(worker: TrackedWorker, snapshot: int) -> list[Effect]:
 def drain(
     generation: Generation, worker: TrackedWorker, within: float, timing: Timing, now: float
 ) -> list[Effect]:
-    """End a worker within so many seconds, or earlier if it drains already.
+    """End a worker within `within` seconds, or earlier if it drains already.
 
     One that never accepted has no sessions to lose, and is killed at once.
     """

@@ -99,7 +99,7 @@ class Session(SessionState):
                 self.on_early()
 
     def delay(self, seconds: float) -> None:
-        """Keep the place at the member, and connect after so many seconds."""
+        """Keep the place at the member, and connect after `seconds`."""
         self.phase = DELAYED
         self.deadline = self.traffic.now + seconds
 
