@@ -6,6 +6,7 @@ that only our own pages have, and a browser that names the origin of a form must
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from hmac import compare_digest
 from typing import BinaryIO, Final
 from urllib.parse import parse_qsl
@@ -16,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.model.server_states import AdminState
-from appliance.net.boards.board_content import content
+from appliance.net.boards.board_content import BoardFollower
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.stats import servers
 from appliance.stats.figures import LatestFigures
@@ -110,12 +111,13 @@ class Changes:
         `health` publishes a moment after its answer.
         """
         until = time.monotonic() + _PUBLISHED_WITHIN
-        while time.monotonic() < until:
-            board = content(self._paths.health_board, health_board.decode)
-            found = board.by_name().get(key) if board else None
-            if found is None or found.admin is state:
-                return
-            gevent.sleep(_LOOK_AGAIN)
+        with closing(BoardFollower(self._paths.health_board, health_board.decode)) as follower:
+            while time.monotonic() < until:
+                board = follower.changed()
+                found = board.by_name().get(key) if board else None
+                if board and (found is None or found.admin is state):
+                    return
+                gevent.sleep(_LOOK_AGAIN)
 
     def _virtual_ip(self, form: Form) -> None:
         word, name = _change(form)
