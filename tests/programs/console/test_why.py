@@ -215,7 +215,8 @@ def test_a_server_that_is_gone(site: Cluster):
         assert site.appliance.reload(config)["ok"]
         wait_for(site.appliance, "extra", state("up"))
     # A check under way when it goes is cut off, which counts as an answer: it may be down one check sooner.
-    found = wait_for(site.appliance, f"127.0.0.1:{extra.port}", lambda told: "Nothing answers there" in text(told))
+    gone = f"127.0.0.1:{extra.port}"
+    found = wait_for(site.appliance, gone, lambda shown: "Nothing answers there" in text(shown))
     assert (found["name"], found["state"], found["decided_by"]) == ("masters/extra", "down", "check")
     assert "L4CON" in text(found)
     assert site.appliance.reload(site.config())["ok"]
