@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from appliance.model.config.bgp import BgpSection
 from appliance.model.config.frontends import ProxyGroupSection
 from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.kubernetes import KubernetesSection
@@ -16,6 +17,7 @@ from appliance.model.config.linger import LingerSection
 from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
+from appliance.model.config.shared_ips import SharedIpSection
 from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
@@ -132,9 +134,9 @@ class NodeSection(Section):
     """One node of those that have this file."""
 
     address: RouterAddress | None = Field(default=None, examples=["10.0.0.2"])
-    """Address in the segment of the virtual IPs, to which the other nodes then send advertisements."""
+    """Address in the segment of the virtual IPs, to which the other nodes send advertisements and reports."""
     ipv6: RouterAddress | None = Field(default=None, examples=["2001:db8::2"])
-    """The same for virtual IPs of IPv6."""
+    """The same for IPv6."""
 
 
 class Config(Section):
@@ -157,6 +159,10 @@ class Config(Section):
     """The cluster's API, for pools whose servers are discovered."""
     virtual_ips: dict[Name, VirtualIpSection] = Field(default_factory=dict)
     """Virtual IPs by name: addresses that one of several appliances holds, by VRRP, as with keepalived."""
+    shared_ips: dict[Name, SharedIpSection] = Field(default_factory=dict)
+    """Shared addresses by name: all nodes serve them at a time, and announce them to routers by BGP."""
+    bgp: BgpSection | None = None
+    """How routers learn `shared_ips`."""
     linger: LingerSection | None = None
     """Planned moves of virtual IPs close no connection if all nodes have this section with the same key."""
     source: SourceSection = Field(default_factory=SourceSection)

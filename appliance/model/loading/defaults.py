@@ -17,6 +17,7 @@ from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.loading.copied import copied
+from appliance.model.loading.shared_ip_defaults import bgp, shared_ip
 from appliance.model.loading.virtual_router_defaults import hmac_key, virtual_router
 from appliance.model.rules.references import groups
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
@@ -52,7 +53,11 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
         stats=_stats(config.stats) if config.stats else None,
         notify=tuple(_notify(name, given) for name, given in config.notify.items()),
-        linger=_linger(config.linger) if config.linger and config.virtual_ips else None,
+        linger=_linger(config.linger)
+        if config.linger and (config.virtual_ips or config.shared_ips)
+        else None,
+        shared_ips=tuple(shared_ip(name, given) for name, given in sorted(config.shared_ips.items())),
+        bgp=bgp(config.bgp) if config.bgp and config.shared_ips else None,
         log=copied(Log, config.log),
         virtual_routers=tuple(
             virtual_router(name, given, cluster=config.cluster.name, lingers=config.linger is not None)

@@ -27,7 +27,7 @@ from appliance.model.messages.problems import (
     shortened,
 )
 from appliance.model.messages.quoting import printable, shown
-from appliance.model.rules import cross_references, node_rules
+from appliance.model.rules import cross_references, node_rules, shared_ip_rules
 from appliance.model.rules.node_rules import at_node
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
@@ -152,6 +152,7 @@ def _validated(document: Document, node: str | None) -> tuple[Document, Config |
 
 def _findings(config: Config, node: str | None) -> Iterator[Finding]:
     yield from node_rules.findings(config, node=node)
+    yield from shared_ip_rules.references(config)
     yield from cross_references.findings(at_node(config, node))
 
 

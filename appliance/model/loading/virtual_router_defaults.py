@@ -51,7 +51,7 @@ def virtual_router(
         listen=_down_interval(given) if given.listen is None else given.listen,
         hand_over=_hand_over(given) if given.hand_over is None else given.hand_over,
         announce=copied(AnnounceSettings, given.announce),
-        track=tuple(_track(each, track) for each, track in given.track.items()),
+        track=tuple(track(each, section) for each, section in given.track.items()),
         notify=_notify(given.notify),
         # A returning node takes nothing over before it knows which node has each connection.
         informed_within=INFORMED_WITHIN if lingers else 0.0,
@@ -82,7 +82,8 @@ def hmac_key(number: int, secret: str) -> HmacKey:
     return HmacKey(id=number, secret=secret)
 
 
-def _track(name: str, given: TrackSettings) -> Track:
+def track(name: str, given: TrackSettings) -> Track:
+    """Return a track without errors."""
     kind, (target, *arguments) = given.watched[0]
     return copied(
         Track,

@@ -16,7 +16,7 @@ def findings(config: Config) -> Iterator[Finding]:
     """Yield what `linger` cannot do."""
     if config.linger is None:
         return
-    if not config.virtual_ips:
+    if not config.virtual_ips and not config.shared_ips:
         yield warning(("linger",), "does nothing: there are no `virtual_ips`")
     for name, each in config.virtual_ips.items():
         for address, interface in each.elsewhere:

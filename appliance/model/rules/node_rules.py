@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from appliance.model.config.bgp import BgpSection
 from appliance.model.config.configuration import Config, NodeSection
+from appliance.model.config.linger import LingerSection
 from appliance.model.config.virtual_ips import SpreadSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, key_error
@@ -59,16 +61,44 @@ def priority(nodes: Sequence[str], node: str) -> int:
 
 
 def at_node(config: Config, node: str | None) -> Config:
-    """Return the configuration with the priorities and peers that a node has; for None those of the first.
+    """Return the configuration with the priorities, peers and neighbours that a node has.
 
-    What this node is no member of stays as it is; `findings` reports it.
+    For None these are those of the first node. What this node is no member of stays as it is; `findings`
+    reports it.
     """
     routers = {name: _with_peers(given, config.nodes, node) for name, given in config.virtual_ips.items()}
     for name, nodes in order(routers, tuple(config.nodes)).items():
         own = nodes[0] if node is None else own_name(nodes, node)
         if own is not None:
             routers[name] = routers[name].model_copy(update={"priority": priority(nodes, own)})
-    return config.model_copy(update={"virtual_ips": routers})
+    linger = config.linger and _lingering(config.linger, config.nodes, node)
+    bgp = config.bgp and _announcing(config.bgp, tuple(config.nodes), node)
+    return config.model_copy(update={"virtual_ips": routers, "linger": linger, "bgp": bgp})
+
+
+def _lingering(given: LingerSection, nodes: Mapping[str, NodeSection], node: str | None) -> LingerSection:
+    """Return the section with the other nodes' addresses as peers, unless it names some."""
+    own = _own(tuple(nodes), node)
+    if own is None or "peers" in given.model_fields_set:
+        return given
+    others = (each for name, each in nodes.items() if name != own)
+    peers = tuple(address for each in others for address in (each.address, each.ipv6) if address)
+    return given.model_copy(update={"peers": peers})
+
+
+def _announcing(given: BgpSection, nodes: Sequence[str], node: str | None) -> BgpSection:
+    """Return the section with the neighbours that this node has."""
+    own = _own(nodes, node) or node or ""
+    ours = {
+        name: each
+        for name, each in given.neighbors.items()
+        if not each.nodes or own_name(each.nodes, own) is not None
+    }
+    return given.model_copy(update={"neighbors": ours})
+
+
+def _own(nodes: Sequence[str], node: str | None) -> str | None:
+    return next(iter(nodes), None) if node is None else own_name(nodes, node)
 
 
 def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
@@ -87,6 +117,13 @@ def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
             if "priority" in given.model_fields_set:
                 yield key_error((*path[:2], "priority"), "`spread` computes it: remove one of the two", path)
             yield from _spread(path, given.spread, tuple(config.nodes), node)
+
+    if config.bgp and config.nodes:
+        for name, neighbor in config.bgp.neighbors.items():
+            for at, each in enumerate(neighbor.nodes):
+                if each not in config.nodes:
+                    message = f"`{each}` is not one of the file's `nodes`: {', '.join(config.nodes)}"
+                    yield error(("bgp", "neighbors", name, "nodes", at), message, ("nodes",))
 
 
 def _spread(path: Path, spread: SpreadSection, every: tuple[str, ...], node: str | None) -> Iterator[Finding]:
@@ -119,7 +156,7 @@ def _with_peers(
     given: VirtualIpSection, nodes: Mapping[str, NodeSection], node: str | None
 ) -> VirtualIpSection:
     """Return a virtual IP with the other nodes as peers, unless it names some or a node has no address."""
-    own = next(iter(nodes), None) if node is None else own_name(tuple(nodes), node)
+    own = _own(tuple(nodes), node)
     found = {name: _address(each, six=6 in given.families) for name, each in nodes.items()}
     if own is None or len(nodes) < 2 or None in found.values() or "peers" in given.model_fields_set:
         return given

@@ -21,14 +21,15 @@ _ONLY_FOR: Final = {
 def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Iterator[Finding]:
     """Yield the contradictions below `track` of the virtual IP at `path`."""
     for name, track in given.track.items():
-        yield from _track((*path, "track", name), track, config)
+        yield from one_track((*path, "track", name), track, config)
         if track.interface == given.interface:
             message = f"`{given.interface}` carries the virtual IP and is always watched"
             yield warning((*path, "track", name, "interface"), message, (*path, "interface"))
     yield from _sum(path, given)
 
 
-def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
+def one_track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
+    """Yield the contradictions within one track."""
     kinds = [kind for kind, _ in track.watched]
     if len(kinds) != 1:
         some = f"has {' and '.join(f'`{each}`' for each in kinds)}" if kinds else "names nothing to watch"

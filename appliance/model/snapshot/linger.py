@@ -10,8 +10,11 @@ class Linger:
     """Connections stay on their node for `longest` seconds after a virtual IP has moved.
 
     Nodes report to each other, by UDP at `port`, what they have. The first of `keys` signs, all are accepted.
+    `peers` are the other nodes that serve shared addresses, of both families.
     """
 
     longest: float
     port: int
     keys: tuple[HmacKey, ...]
+    # Optional, because the last-good copy of an older version lacks it.
+    peers: tuple[str, ...] = ()

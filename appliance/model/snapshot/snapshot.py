@@ -18,6 +18,7 @@ from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Pool, without_sent
+from appliance.model.snapshot.shared_ip import Bgp, SharedIp, without_passwords
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
@@ -80,6 +81,9 @@ class Snapshot:
     notify: tuple[NotifyTarget, ...] = ()
     linger: Linger | None = None
     """How virtual IPs move with their connections, None if connections end."""
+    shared_ips: tuple[SharedIp, ...] = ()
+    bgp: Bgp | None = None
+    """How shared addresses are announced, None if there are none."""
     left_out: tuple[str, ...] = ()
     """What foreign files serve and this configuration does not, by the operator's choice: a sentence each."""
 
@@ -89,6 +93,11 @@ class Snapshot:
         return frozenset(
             str(ip_interface(address).ip) for each in self.virtual_routers for address in each.addresses
         )
+
+    @property
+    def shared_addresses(self) -> tuple[str, ...]:
+        """Return the addresses that all nodes serve, literal and without their prefix lengths."""
+        return tuple(str(ip_interface(each).ip) for group in self.shared_ips for each in group.addresses)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -122,7 +131,15 @@ def without_secrets(snapshot: Snapshot) -> Snapshot:
     notify = tuple(replace(each, webhook=None, command=()) for each in snapshot.notify)
     linger = replace(snapshot.linger, keys=()) if snapshot.linger else None
     pools = tuple(map(without_sent, snapshot.pools))
-    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify, linger=linger, pools=pools)
+    return replace(
+        snapshot,
+        virtual_routers=shown,
+        stats=stats,
+        notify=notify,
+        linger=linger,
+        pools=pools,
+        bgp=snapshot.bgp and without_passwords(snapshot.bgp),
+    )
 
 
 class SnapshotError(Exception):

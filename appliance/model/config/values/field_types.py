@@ -9,6 +9,7 @@ from pydantic.config import JsonDict
 
 from appliance.model.config.values import (
     addresses,
+    bgp,
     check_steps,
     http,
     kubernetes,
@@ -27,6 +28,7 @@ from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
 from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import Balance, CheckInit, CheckStep, OnDown, SendProxy
+from appliance.model.snapshot.shared_ip import Engine, Unhealthy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
 
@@ -103,9 +105,15 @@ KeepAliveTime = Annotated[float, PlainValidator(units.keepalive_time), _pattern(
 UserTimeoutOrOff = Annotated[
     float, PlainValidator(units.user_timeout_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
 ]
+HoldTime = Annotated[float, PlainValidator(units.hold_time), _pattern(units.DURATION_PATTERN)]
+RestartTimeOrOff = Annotated[
+    float, PlainValidator(units.restart_time_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+BfdInterval = Annotated[float, PlainValidator(units.bfd_interval), _pattern(units.DURATION_PATTERN)]
 WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(names.name), _pattern(names.NAME_PATTERN)]
+Names = Annotated[tuple[Name, ...], _Listed]
 NodeNames = Annotated[tuple[Name, ...], _Listed, AfterValidator(names.nodes)]
 Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
 ServerAddress = Annotated[
@@ -263,3 +271,26 @@ ConflictPolicy = Annotated[OnConflict, _Word]
 ChecksumForm = Annotated[Checksum, _Word]
 TrailerMode = Annotated[HmacMode, _Word]
 ReplayGuard = Annotated[AntiReplay, _Word]
+
+SharedAddresses = Annotated[
+    tuple[Annotated[str, PlainValidator(bgp.shared_address), _pattern(bgp.SHARED_ADDRESS_PATTERN)], ...],
+    _Listed,
+]
+WhenUnhealthy = Annotated[Unhealthy, _Word]
+Communities = Annotated[
+    tuple[Annotated[str, PlainValidator(bgp.community), _pattern(bgp.COMMUNITY_PATTERN)], ...], _Listed
+]
+BgpEngine = Annotated[Engine, _Word]
+Asn = Annotated[
+    int,
+    PlainValidator(bgp.asn),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": bgp.MOST_ASN - 1}),
+]
+BgpRouterId = Annotated[str | None, PlainValidator(bgp.router_id), _pattern(r"^(auto|[0-9.]+)$")]
+BgpPassword = Annotated[str, PlainValidator(bgp.password), _pattern(bgp.PASSWORD_PATTERN)]
+NeighborAddress = Annotated[str, PlainValidator(bgp.neighbor_address), _pattern(bgp.NEIGHBOR_PATTERN)]
+RoutingTable = Annotated[
+    int,
+    PlainValidator(bgp.table),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": bgp.MOST_ASN}),
+]

@@ -55,6 +55,21 @@ def hand_over(value: object) -> float:
     return _between(value, least="10ms", most="1m")
 
 
+def hold_time(value: object) -> float:
+    """Return BGP's hold time in seconds: whole ones, from 3 on (RFC 4271, section 4.2)."""
+    return _whole(value, least="3s", most="65535s")
+
+
+def restart_time_or_off(value: object) -> float:
+    """Return BGP's restart time in seconds, 0.0 for `off`: whole ones, 12 bits (RFC 4724, section 3)."""
+    return 0.0 if _is_off(value) else _whole(value, least="1s", most="4095s")
+
+
+def bfd_interval(value: object) -> float:
+    """Return the time between BFD packets in seconds; below 50 ms a busy machine misses some."""
+    return _between(value, least="50ms", most="10s")
+
+
 def watchdog(value: object) -> float:
     """Return the time without a heartbeat in seconds: at least 3 s, because a program may only be busy."""
     return _between(value, least="3s", most="10m")
@@ -78,6 +93,13 @@ def _between(value: object, *, least: str, most: str, whose: str = "") -> float:
         raise ValueError(f"{shown(value)} is too short: at least `{least}`")
     if seconds > _seconds(most):
         raise ValueError(f"{shown(value)} is too long: at most `{most}`{whose}")
+    return seconds
+
+
+def _whole(value: object, *, least: str, most: str) -> float:
+    seconds = _between(value, least=least, most=most)
+    if seconds % 1:
+        raise ValueError(f"{shown(value)} must be whole seconds")
     return seconds
 
 
