@@ -84,7 +84,7 @@ def adopted(state: SharedState, now: float) -> Announced:
 
 
 def after(before: Announced, gate: Gate, *, unhealthy: Unhealthy, drain: float, now: float) -> Announced:
-    """Return the state of an address at `now`; `drain` are the seconds before a node that leaves withdraws."""
+    """Return the state of an address at `now`; a node that leaves withdraws it after `drain` seconds."""
     before = replace(before, failures=tuple(each for each in before.failures if now - each < FORGOTTEN))
     if gate.leaves:
         return _leaving(before, drain, now)

@@ -37,9 +37,7 @@ _PROTOCOL_AT: Final = 16 + 5  # of struct rtmsg, after struct nlmsghdr
 
 
 @lru_cache(maxsize=1024)
-def add_route(
-    route: VirtualRoute, index: int, *, replace: bool = False, protocol: int = OURS
-) -> bytes:
+def add_route(route: VirtualRoute, index: int, *, replace: bool = False, protocol: int = OURS) -> bytes:
     """Return the request that adds a route of ours; EEXIST if its place is taken and `replace` is false.
 
     `index` is that of its interface, 0 without one.

@@ -111,7 +111,9 @@ class Routing:
         self._foreign.difference_update(unwanted)
         requests = [
             remove_route(each, protocol=self._protocol)
-            if isinstance(each, VirtualRoute) else remove_rule(each) for each in gone
+            if isinstance(each, VirtualRoute)
+            else remove_rule(each)
+            for each in gone
         ]
         refused = dict[Routed, int]()
         for each, outcome in zip(gone, self._requests.ask(requests), strict=True):
@@ -154,7 +156,6 @@ class Routing:
         outcomes |= zip(asked, self._requests.ask(requests), strict=True)
         return list(outcomes.items())
 
-
     def _adding(self, routed: Routed, *, replace: bool) -> bytes:
         if isinstance(routed, VirtualRule):
             return add_rule(routed)
@@ -165,5 +166,3 @@ class Routing:
 def place(routed: Routed) -> RouteKey:
     """Return the key of a route or rule."""
     return routed.place if isinstance(routed, VirtualRoute) else routed
-
-

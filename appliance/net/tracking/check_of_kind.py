@@ -12,13 +12,13 @@ from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.scripts.account import Account, UnknownUserError, account
 from appliance.net.scripts.command import Command
+from appliance.net.tracking.endpoint import EndpointTrack, probe_check
+from appliance.net.tracking.exists import ExistsTrack, OnlyWhileExists
+from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.pool import PoolTrack
+from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
-from appliance.tracker.endpoint import EndpointTrack, probe_check
-from appliance.tracker.exists import ExistsTrack, OnlyWhileExists
-from appliance.tracker.file import FileTrack
-from appliance.tracker.process import ProcessTrack
 
 
 class ScriptTrack(TrackCheck):
