@@ -67,6 +67,11 @@ class Announced:
     failures: tuple[float, ...] = ()
 
     @property
+    def is_announced(self) -> bool:
+        """Whether routers learn the address from this node."""
+        return self.state in (SharedState.SERVING, SharedState.DRAINED)
+
+    @property
     def pause(self) -> float:
         """Seconds after the last failure before the address is served again."""
         count = len(self.failures)
@@ -89,7 +94,7 @@ def after(before: Announced, gate: Gate, *, unhealthy: Unhealthy, drain: float, 
     if gate.leaves:
         return _leaving(before, drain, now)
     if gate.tracks is None:
-        return before if _is_announced(before) else _changed(before, SharedState.STARTING, gate.why, now)
+        return before if before.is_announced else _changed(before, SharedState.STARTING, gate.why, now)
     if not gate.tracks:
         return _failed(before, gate.why, unhealthy, now)
     return _healthy(before, gate, now)
@@ -126,14 +131,10 @@ def _healthy(before: Announced, gate: Gate, now: float) -> Announced:
     if before.state is SharedState.SERVING:
         return _changed(before, SharedState.SERVING, "all tracks are up", now)
     if gate.unready:
-        return before if _is_announced(before) else _changed(before, SharedState.STARTING, gate.unready, now)
+        return before if before.is_announced else _changed(before, SharedState.STARTING, gate.unready, now)
     if before.failures and now - before.failures[-1] < before.pause:
         return replace(before, reason=f"it failed {len(before.failures)} times: it waits {before.pause:g}s")
     return _changed(before, SharedState.SERVING, "all tracks are up", now)
-
-
-def _is_announced(announced: Announced) -> bool:
-    return announced.state in (SharedState.SERVING, SharedState.DRAINED)
 
 
 def _changed(before: Announced, state: SharedState, reason: str, now: float) -> Announced:

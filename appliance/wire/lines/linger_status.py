@@ -37,6 +37,19 @@ class KeeperStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedAddress:
+    """An address that all nodes serve.
+
+    `ready` is whether packets of other nodes' connections are forwarded to them; `nodes` are the other
+    living nodes that have the address.
+    """
+
+    address: str
+    ready: bool = False
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LingerStatus(StatusAnswer):
     """The whole answer. `trouble` is why something is not as intended, empty if all is.
 
@@ -46,6 +59,7 @@ class LingerStatus(StatusAnswer):
     trouble: str = ""
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
+    shared: tuple[SharedAddress, ...] = ()
     drops: Mapping[str, int] = field(default_factory=dict)
 
     def objection(self, routers: Collection[str]) -> str:

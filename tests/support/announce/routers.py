@@ -1,0 +1,142 @@
+"""Routers that learn shared addresses by BGP: Debian's BIRD and FRR, each in a node with files of its own."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from support.network.namespaces import Node
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.run import tools
+
+ASN: Final = 64600
+_FRR: Final = Path("/usr/lib/frr")
+
+
+class Router:
+    """A node that spreads connections over all nodes that announce an address. Use it as a context manager."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._directory = tempfile.TemporaryDirectory(prefix="lb-router-")
+        self.root = Path(self._directory.name)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        with node.inside():
+            for family in ("ipv4", "ipv6"):
+                Path(f"/proc/sys/net/{family}/fib_multipath_hash_policy").write_text("1")
+            Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for each in self._processes:
+            kill(each)
+        if kind is not None:
+            sys.stderr.write(f"--- log of the router\n{self.log()[-4000:]}\n")
+        self._directory.cleanup()
+
+    def log(self) -> str:
+        """Return what it has logged."""
+        found = sorted(self.root.glob("*log*"))
+        return "".join(each.read_text(errors="replace") for each in found)
+
+    def next_hops(self, address: str) -> frozenset[str]:
+        """Return the nodes to which the kernel of the router sends packets for an address."""
+        family = "-6" if ":" in address else "-4"
+        found = json.loads(self.node.ip("-json", family, "route", "show", address) or "[]")
+        return frozenset(
+            str(hop["via"]["host"] if "via" in hop else hop["gateway"])
+            for route in found
+            for hop in route.get("nexthops", [route])
+            if "gateway" in hop or "via" in hop
+        )
+
+    def wait_for(self, address: str, *nodes: str, timeout: float = 30.0) -> None:
+        """Wait until exactly these nodes get the packets for an address."""
+        wait_until(
+            lambda: self.next_hops(address) == frozenset(nodes),
+            what=f"the router sends packets for {address} to {', '.join(nodes) or 'no node'}",
+            timeout=timeout,
+        )
+
+    def _start(self, words: Sequence[str], log: str) -> None:
+        with (self.root / log).open("ab") as output:
+            self._processes.append(self.node.start(words, output=output))
+
+
+class BirdRouter(Router):
+    """BIRD 2; an announcement with GRACEFUL_SHUTDOWN is used only if there is no other (RFC 8326)."""
+
+    def __init__(
+        self, node: Node, neighbors: Sequence[str], *, asn: int, lines: str = "", bfd: bool = True
+    ) -> None:
+        super().__init__(node)
+        peers = "".join(
+            f"""protocol bgp n{number} {{ local as {ASN}; neighbor {each} as {asn}; {lines}
+  connect delay time 1; error wait time 1, 4; {"bfd { interval 100 ms; multiplier 3; };" if bfd else ""}
+  ipv{6 if ":" in each else 4} {{ export none; import filter {{
+    if (65535, 0) ~ bgp_community then bgp_local_pref = 0; accept; }}; }}; }}
+"""
+            for number, each in enumerate(neighbors)
+        )
+        kernel = "merge paths on; learn off; persist off;".replace("learn off; persist off;", "")
+        (self.root / "bird.conf").write_text(
+            f"""router id {node.address};
+log stderr all;
+protocol device {{ }}
+protocol bfd {{ }}
+protocol kernel {{ {kernel} ipv4 {{ import none; export all; }}; }}
+protocol kernel {{ {kernel} ipv6 {{ import none; export all; }}; }}
+{peers}"""
+        )
+        bird = tools.path("bird") or "bird"
+        self._start([bird, "-f", "-c", str(self.root / "bird.conf"), "-s", str(self.root / "ctl")], "log")
+
+    def show(self, command: str) -> str:
+        """Return the answer to a command."""
+        birdc = tools.path("birdc") or "birdc"
+        return self.node.run([birdc, "-s", str(self.root / "ctl"), *command.split()], check=False)
+
+
+class FrrRouter(Router):
+    """FRR: zebra, bgpd and bfdd. It gives GRACEFUL_SHUTDOWN the preference 0 by itself."""
+
+    def __init__(self, node: Node, neighbors: Sequence[str], *, asn: int, lines: str = "") -> None:
+        super().__init__(node)
+        self.root.chmod(0o755)
+        peers = "".join(
+            f" neighbor {each} remote-as {asn}\n neighbor {each} bfd\n{lines}" for each in neighbors
+        )
+        families = "".join(
+            f" address-family {word} unicast\n"
+            + "".join(
+                f"  {'no ' if (':' in each) != (word == 'ipv6') else ''}neighbor {each} activate\n"
+                for each in neighbors
+            )
+            + "  maximum-paths 16\n exit-address-family\n"
+            for word in ("ipv4", "ipv6")
+        )
+        config = self.root / "frr.conf"
+        config.write_text(
+            f"hostname router\nrouter bgp {ASN}\n bgp router-id {node.address}\n no bgp ebgp-requires-policy\n"
+            f" bgp bestpath as-path multipath-relax\n timers bgp 3 9\n{peers}{families}"
+        )
+        for name in ("zebra", "bfdd", "bgpd"):
+            words = [str(_FRR / name), "-u", "root", "-g", "root", "-z", str(self.root / "zserv")]
+            words += ["--vty_socket", str(self.root), "-i", str(self.root / f"{name}.pid"), "-P", "0"]
+            words += ["--log", "stdout", "-f", str(config)]
+            if name == "bfdd":
+                words += ["--bfdctl", str(self.root / "bfdd.sock")]
+            self._start(words, f"log-{name}")
+            if name == "zebra":
+                wait_until((self.root / "zserv").exists, what="zebra listens", timeout=20.0)
+
+    def show(self, command: str) -> str:
+        """Return the answer to a command of vtysh."""
+        vtysh = tools.path("vtysh") or "vtysh"
+        return self.node.run([vtysh, "--vty_socket", str(self.root), "-c", command], check=False)
