@@ -1,4 +1,4 @@
-"""Shared addresses with real routers: announced while a node serves, drained and withdrawn when it does not."""
+"""Shared addresses with real routers: announced while a node serves, drained when it does not."""
 
 import contextlib
 from collections.abc import Iterator

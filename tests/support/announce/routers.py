@@ -1,6 +1,8 @@
 """Routers that learn shared addresses by BGP: Debian's BIRD and FRR, each in a node with files of its own."""
 
 import json
+import os
+import pwd
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ _FRR: Final = Path("/usr/lib/frr")
 
 
 class Router:
-    """A node that spreads connections over all nodes that announce an address. Use it as a context manager."""
+    """Spreads connections over all nodes that announce an address. Use it as a context manager."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -35,7 +37,7 @@ class Router:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for each in self._processes:
-            kill(each)
+            kill(each.pid)
         if kind is not None:
             sys.stderr.write(f"--- log of the router\n{self.log()[-4000:]}\n")
         self._directory.cleanup()
@@ -84,14 +86,13 @@ class BirdRouter(Router):
 """
             for number, each in enumerate(neighbors)
         )
-        kernel = "merge paths on; learn off; persist off;".replace("learn off; persist off;", "")
         (self.root / "bird.conf").write_text(
             f"""router id {node.address};
 log stderr all;
 protocol device {{ }}
 protocol bfd {{ }}
-protocol kernel {{ {kernel} ipv4 {{ import none; export all; }}; }}
-protocol kernel {{ {kernel} ipv6 {{ import none; export all; }}; }}
+protocol kernel {{ merge paths on; ipv4 {{ import none; export all; }}; }}
+protocol kernel {{ merge paths on; ipv6 {{ import none; export all; }}; }}
 {peers}"""
         )
         bird = tools.path("bird") or "bird"
@@ -108,7 +109,6 @@ class FrrRouter(Router):
 
     def __init__(self, node: Node, neighbors: Sequence[str], *, asn: int, lines: str = "") -> None:
         super().__init__(node)
-        self.root.chmod(0o755)
         peers = "".join(
             f" neighbor {each} remote-as {asn}\n neighbor {each} bfd\n{lines}" for each in neighbors
         )
@@ -123,15 +123,16 @@ class FrrRouter(Router):
         )
         config = self.root / "frr.conf"
         config.write_text(
-            f"hostname router\nrouter bgp {ASN}\n bgp router-id {node.address}\n no bgp ebgp-requires-policy\n"
-            f" bgp bestpath as-path multipath-relax\n timers bgp 3 9\n{peers}{families}"
+            f"hostname router\nrouter bgp {ASN}\n bgp router-id {node.address}\n"
+            " no bgp ebgp-requires-policy\n bgp bestpath as-path multipath-relax\n"
+            f" timers bgp 3 9\n{peers}{families}"
         )
+        for path in (self.root, config):  # its daemons become the user frr
+            os.chown(path, pwd.getpwnam("frr").pw_uid, pwd.getpwnam("frr").pw_gid)
         for name in ("zebra", "bfdd", "bgpd"):
-            words = [str(_FRR / name), "-u", "root", "-g", "root", "-z", str(self.root / "zserv")]
-            words += ["--vty_socket", str(self.root), "-i", str(self.root / f"{name}.pid"), "-P", "0"]
-            words += ["--log", "stdout", "-f", str(config)]
-            if name == "bfdd":
-                words += ["--bfdctl", str(self.root / "bfdd.sock")]
+            words = [str(_FRR / name), "-z", str(self.root / "zserv"), "--vty_socket", str(self.root)]
+            words += ["-i", str(self.root / f"{name}.pid"), "-P", "0", "--log", "stdout", "-f", str(config)]
+            words += ["--bfdctl", str(self.root / "bfdd.sock")] if name == "bfdd" else []
             self._start(words, f"log-{name}")
             if name == "zebra":
                 wait_until((self.root / "zserv").exists, what="zebra listens", timeout=20.0)
