@@ -25,6 +25,7 @@ from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_whole
 from appliance.net.privileges import capabilities
 from appliance.wire.bird.bird_answers import BgpSession, bfd_sessions, sessions
+from appliance.wire.lines.announce_status import ESTABLISHED
 
 HEARTBEAT: Final = "bird"
 """Name of the heartbeat of BIRD."""
@@ -34,7 +35,6 @@ _CONFIRMED_WITHIN: Final = 30
 """Seconds in which sessions must be back after a change; else BIRD returns to the configuration before."""
 
 _TESTED: Final = 10.0  # seconds for the test of a configuration
-_ESTABLISHED: Final = "Established"
 
 
 class BirdRefused(Exception):  # noqa: N818  # a state, not a mistake
@@ -173,7 +173,7 @@ class Bird:
     def _change(self, wanted: str) -> None:
         """Give BIRD another configuration; it returns to the present one unless that is confirmed."""
         self._before = self._present()
-        established = frozenset(name for name, each in self.sessions.items() if each.state == _ESTABLISHED)
+        established = frozenset(name for name, each in self.sessions.items() if each.state == ESTABLISHED)
         self._write(wanted)
         answer = ask(self._paths.bird_control, f"configure timeout {_CONFIRMED_WITHIN}")
         if answer.error:
@@ -199,7 +199,7 @@ class Bird:
     def _confirm(self) -> None:
         if not self._confirm_until:
             return
-        back = {name for name, each in self.sessions.items() if each.state == _ESTABLISHED}
+        back = {name for name, each in self.sessions.items() if each.state == ESTABLISHED}
         if self._unconfirmed <= back:
             self._confirm_until = 0.0
             ask(self._paths.bird_control, "configure confirm")

@@ -20,7 +20,7 @@ from appliance.wire.bird.bird_config import (
     families,
     protocol,
 )
-from appliance.wire.lines.announce_status import NeighborStatus
+from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
 
 _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
 
@@ -106,7 +106,7 @@ class Neighbors:
             since=before.since if state == before.state else time.time(),
             bfd=self._bird.bfd.get(neighbor.address.partition("%")[0], "Down") if neighbor.bfd else "",
             exported=session.exported if session else 0,
-            error=(session.error or session.info) if session else "",
+            error=(session.error or session.info) if session and state != ESTABLISHED else "",
         )
 
 

@@ -4,8 +4,12 @@ Every field has a default, so that the answer of another version can still be re
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from appliance.wire.lines.status_answer import StatusAnswer
+
+ESTABLISHED: Final = "Established"
+"""The state of a session in which routes are exchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ class NeighborStatus:
     @property
     def is_up(self) -> bool:
         """Return whether routes are exchanged."""
-        return self.state == "Established"
+        return self.state == ESTABLISHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

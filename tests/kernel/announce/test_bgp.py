@@ -30,18 +30,15 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[Router, SharedNode, S
 def test_both_nodes_serve_and_one_leaves(site: tuple[Router, SharedNode, SharedNode]):
     """The router has both as next hops in both families; a dead server, `leave` and a stop take one away."""
     router, one, other = site
-    for address, both in (
-        (ADDRESS, (one.node.address, other.node.address)),
-        (ADDRESS6, (one.node.address6, other.node.address6)),
-    ):
-        router.wait_for(address, *both)
+    for address in (ADDRESS, ADDRESS6):
+        router.wait_for(address, one.node, other.node)
     assert one.state() == "serving"
     one.server.kill()
-    router.wait_for(ADDRESS, other.node.address)
+    router.wait_for(ADDRESS, other.node)
     assert one.state() == "drained"
     other.appliance.command("leave")
     wait_until(lambda: other.state() == "withdrawn", what="it is withdrawn", timeout=20.0)
     # The drained node is the last resort: better than nothing.
-    router.wait_for(ADDRESS, one.node.address)
+    router.wait_for(ADDRESS, one.node)
     assert other.appliance.reload(other.appliance.config)["ok"]
-    router.wait_for(ADDRESS, other.node.address)
+    router.wait_for(ADDRESS, other.node)

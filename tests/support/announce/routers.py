@@ -58,11 +58,17 @@ class Router:
             if "gateway" in hop or "via" in hop
         )
 
-    def wait_for(self, address: str, *nodes: str, timeout: float = 30.0) -> None:
+    def serving(self, address: str, nodes: Sequence[Node]) -> list[str]:
+        """Return the names of those of these nodes that get packets for an address."""
+        hops = self.next_hops(address)
+        return [each.name for each in nodes if hops & {each.address, each.address6, each.link_local}]
+
+    def wait_for(self, address: str, *nodes: Node, timeout: float = 30.0) -> None:
         """Wait until exactly these nodes get the packets for an address."""
+        names = [each.name for each in nodes]
         wait_until(
-            lambda: self.next_hops(address) == frozenset(nodes),
-            what=f"the router sends packets for {address} to {', '.join(nodes) or 'no node'}",
+            lambda: self.serving(address, nodes) == names and len(self.next_hops(address)) == len(nodes),
+            what=f"the router sends packets for {address} to {', '.join(names) or 'no node'}",
             timeout=timeout,
         )
 
