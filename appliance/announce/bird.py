@@ -2,8 +2,8 @@
 
 BIRD outlives this program, and the next run of it continues with it: a restart here is no event at a router.
 If nobody is left who tends it, supervisord's watchdog kills it by the heartbeat that we beat for it, so a
-machine whose programs are all dead does not attract clients for ever. A new BIRD starts with -R: routers that
-support graceful restart keep the routes until it has sent them again.
+machine whose programs are all dead does not attract clients for ever. After a killed
+one, BIRD starts with -R: routers that support graceful restart keep the routes until it has sent them again.
 """
 
 import contextlib
@@ -140,9 +140,10 @@ class Bird:
         self._refused = ""
         self._write(wanted)
         control = self._paths.bird_control
-        with contextlib.suppress(OSError):
-            control.unlink(missing_ok=True)
-        words = [program, "-f", "-R", "-c", str(self._paths.bird_config), "-s", str(control)]
+        words = [program, "-f", "-c", str(self._paths.bird_config), "-s", str(control)]
+        with contextlib.suppress(FileNotFoundError):
+            control.unlink()
+            words.append("-R")  # an earlier one was killed, else it would have removed its socket
         with capabilities.passed_on({Capability.CAP_NET_BIND_SERVICE, Capability.CAP_NET_ADMIN}):
             try:
                 started = os.posix_spawn(

@@ -72,6 +72,15 @@ class Router:
             timeout=timeout,
         )
 
+    def watch(self) -> None:
+        """Record the changes of the kernel's routes from now on, for `changes`."""
+        self._start(["ip", "monitor", "route"], "monitor")
+
+    def changes(self, address: str) -> list[str]:
+        """Return the recorded changes of routes for an address."""
+        recorded = (self.root / "monitor").read_text().splitlines()
+        return [each for each in recorded if address in each]
+
     def _start(self, words: Sequence[str], log: str) -> None:
         with (self.root / log).open("ab") as output:
             self._processes.append(self.node.start(words, output=output))
