@@ -41,7 +41,7 @@ def shared(*addresses: str, name: str = "ingress", **changes: object) -> SharedI
     )
 
 
-def text(*neighbors: Neighbor, ips: tuple[SharedIp, ...], restart: int = 15, secret: str = "") -> str:
+def text(*neighbors: Neighbor, ips: tuple[SharedIp, ...], restart: int = 15, key: str = "") -> str:
     """Return the configuration."""
     bgp = Bgp(
         engine=Engine.BIRD,
@@ -52,7 +52,7 @@ def text(*neighbors: Neighbor, ips: tuple[SharedIp, ...], restart: int = 15, sec
         graceful_restart=restart,
         neighbors=neighbors,
     )
-    passwords = {each.name: secret for each in neighbors} if secret else {}
+    passwords = {each.name: key for each in neighbors} if key else {}
     return bird_config(BirdSettings(bgp=bgp, shared=ips, router_id="10.0.0.11", passwords=passwords))
 
 
@@ -82,7 +82,7 @@ def test_options_of_a_neighbour():
     """Each key of the configuration has its word."""
     bfd = Bfd(interval=0.05, multiplier=4)
     found = text(
-        neighbor(bfd=bfd, multihop=2, ttl_security=True, port=1179, hold=3), ips=(BOTH,), secret="s3cret"
+        neighbor(bfd=bfd, multihop=2, ttl_security=True, port=1179, hold=3), ips=(BOTH,), key="s3cret"
     )
     for word in (
         'password "s3cret";',
@@ -115,7 +115,7 @@ def test_an_address_goes_to_its_neighbours():
 def test_a_password_that_cannot_be_written_is_refused():
     """A file may hold anything: what would end the text is an error, without the password in it."""
     with pytest.raises(BirdConfigError, match="tor-a") as caught:
-        text(neighbor(), ips=(BOTH,), secret='a"; include "/etc/shadow')
+        text(neighbor(), ips=(BOTH,), key='a"; include "/etc/shadow')
     assert "shadow" not in str(caught.value)
 
 
