@@ -35,6 +35,7 @@ from appliance.wire import (
     proxy_protocol,
     sockaddr,
 )
+from appliance.wire.bird import bird_answers
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
@@ -44,6 +45,7 @@ from appliance.wire.haproxy import commands
 from appliance.wire.http import failed_checks, http_request, http_response, response_body
 from appliance.wire.kubernetes import answers, kubeconfig, objects
 from appliance.wire.lines import (
+    announce_status,
     connect_failure,
     control,
     discovery_status,
@@ -976,6 +978,20 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
+        name="announce-status",
+        run=status_round_trip(announce_status.AnnounceStatus),
+        seeds=(control.encode_answer(good(**status_answer.encode(ANNOUNCE_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="bird-answers",
+        run=bird_answer,
+        seeds=(b"1002-a BGP --- up\n1006-  BGP state: Up\n     Routes: 0 imported, 1 exported\n \n0000 \n",),
+        errors=(bird_answers.BirdAnswerError,),
+        words=(b"\n0000 \n", b"9001 ", b"1002-", b"BGP", b" exported", b"10.0.0.1 - Up\n"),
+    ),
+    Target(
         name="ovf-environment",
         run=ovf_environment.parse,
         seeds=(ovf.environment({"lb.hostname": "lb-1", "lb.config": "a: 1\n", "lb.dns": "10.0.0.2"}),),
@@ -1010,5 +1026,5 @@ def test_every_decoder_is_fed():
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-commands"}
     undecoded |= {"requests", "objects", "ended-connections"}
-    undecoded |= {"statistics", "syslog", "tcp-segment"}
+    undecoded |= {"statistics", "syslog", "tcp-segment", "bird-config"}
     assert modules - fed <= undecoded

@@ -49,15 +49,19 @@ def test_vrrp_comes_last():
         kubernetes=access,
         stats=Stats(bind=Bind(host="localhost", port=29445)),
         linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)),
+        shared_ips=[shared_ip()],
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == CONFIGURED
     assert plan(both, api).prepare == (
-        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger", "vrrp",
+        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger",
+        "announce", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "forward", "proxy-ingress", "discover", "stats", "linger")
+    assert plan(api, both).start == (
+        "redirect", "forward", "proxy-ingress", "discover", "stats", "linger", "announce",
+    )  # fmt: skip
 
 
 def test_programs_have_the_time_that_they_need_to_stop():
