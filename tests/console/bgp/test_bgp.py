@@ -1,0 +1,125 @@
+"""`appliance bgp status` against a program that answers as `announce` does."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from support.processes.processes import running
+from support.processes.waiting import wait_until
+from support.values.shared_ips import announcing, bgp, neighbor, session, shared_status, with_shared
+from support.values.snapshots import snapshot
+
+from appliance.console.command import main
+from appliance.model.paths import Paths
+from appliance.model.snapshot.shared_ip import Engine
+from appliance.model.snapshot.snapshot import Snapshot, encode
+from appliance.wire.lines.announce_status import AnnounceStatus
+from appliance.wire.lines.status_answer import encode as encode_status
+
+pytestmark = pytest.mark.programs
+
+_TESTS = str(Path(__file__).parents[2])
+
+
+@pytest.fixture
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
+    """Give a runtime directory with a short name."""
+    root = tmp_path_factory.mktemp("b")
+    return Paths(config=root / "appliance.yaml", runtime=root, state=root)
+
+
+def ran(paths: Paths, *arguments: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main, ["bgp", *arguments], env={**paths.environment(), "COLUMNS": "200"})
+
+
+@contextmanager
+def answering(paths: Paths, accepted: Snapshot, said: AnnounceStatus) -> Iterator[None]:
+    """Have a program answer on the socket of `announce`, with this configuration accepted."""
+    paths.accepted.write_bytes(encode(accepted))
+    file = paths.runtime / "answer.json"
+    file.write_text(json.dumps(encode_status(said)))
+    socket = paths.control("announce")
+    arguments = [sys.executable, "-m", "support.vrrp.fake_vrrp", str(socket), str(file)]
+    with running(arguments, log=paths.runtime / "log", environment={**os.environ, "PYTHONPATH": _TESTS}):
+        wait_until(socket.exists, what="the program listens")
+        yield
+
+
+def test_status_shows_everything(paths: Paths):
+    """Each address with its state, who has learnt it and who else serves it; each session with its error."""
+    down = session("tor-b", address="10.9.0.1", state="Active", bfd="Down", error="Received: Bad peer AS")
+    shared = shared_status(neighbors=("tor-a", "tor-b"))
+    with answering(
+        paths, with_shared(by=bgp(neighbor(), neighbor("tor-b"))), announcing(shared, by=(session(), down))
+    ):
+        result = ran(paths, "status")
+    shown = " ".join(result.stdout.split())
+    assert result.exit_code == 1
+    for text in (
+        "! the BGP session with tor-b is down: Received: Bad peer AS",
+        "ingress-all 198.51.100.10/32 2001:db8:10::10/128 serving",
+        "1/2 lb-1, lb-2 all tracks are up",
+        "tor-a 10.0.0.1 64600 Established",
+        "tor-b 10.9.0.1 64600 Active",
+        "Down 1 Received: Bad peer AS",
+    ):
+        assert text in shown
+
+
+def test_all_is_well(paths: Paths):
+    """Nothing is wrong: exit code 0; JSON is what the program said."""
+    said = announcing(shared_status(), by=(session(),))
+    with answering(paths, with_shared(), said):
+        table, values = ran(paths, "status"), ran(paths, "status", "--json")
+    assert (table.exit_code, values.exit_code) == (0, 0)
+    assert "!" not in table.stdout
+    assert json.loads(values.stdout) == json.loads(json.dumps(encode_status(said)))
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [("serving", "table 198"), ("drained", "table 199"), ("starting", " - ")],
+)
+def test_of_another_daemon_only_the_tables_are_known(paths: Paths, state: str, shown: str):
+    """It says where the address is written, and who knows the rest."""
+    by = bgp(neighbor(), engine=Engine.TABLE)
+    said = announcing(shared_status(state=state, announced_to=(), others=()), by=(), engine="table")
+    with answering(paths, with_shared(by=by), said):
+        result = ran(paths, "status")
+    text = " ".join(result.stdout.split())
+    assert shown in f" {text} "
+    assert "whether they are announced is the other daemon's to show" in text
+    assert "10.0.0.1" not in text
+
+
+def test_nobody_answers(paths: Paths):
+    """It says which program, and what shows more."""
+    paths.accepted.write_bytes(encode(with_shared()))
+    result = ran(paths, "status")
+    assert result.exit_code == 1
+    assert "the program announce does not answer" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"{", "accepted"), (None, "there is no accepted configuration")]
+)
+def test_without_a_configuration(paths: Paths, content: bytes | None, said: str):
+    """It is refused with the file."""
+    if content is not None:
+        paths.accepted.write_bytes(content)
+    result = ran(paths, "status")
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_without_shared_ips(paths: Paths):
+    """No program is asked."""
+    paths.accepted.write_bytes(encode(snapshot()))
+    assert ran(paths, "status").stdout == "No shared IPs are configured.\n"
+    assert json.loads(ran(paths, "status", "--json").stdout) == {"addresses": [], "neighbors": []}
