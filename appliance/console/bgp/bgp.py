@@ -1,6 +1,8 @@
 """`appliance bgp`: shared IPs, the sessions with neighbours, and snippets for other daemons."""
 
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import click
@@ -15,9 +17,14 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
+from appliance.net.sources.judging import collect, load
+from appliance.net.sources.read_files import ReadFiles
+from appliance.wire.bgp_examples.bird_example import bird_example
+from appliance.wire.bgp_examples.frr_example import frr_example
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Question
 
+_EXAMPLES: Final = {"frr": frr_example, "bird": bird_example}
 _TIMEOUT: Final = 10.0
 _NONE: Final = "No shared IPs are configured."
 
@@ -54,6 +61,32 @@ def bgp_status_command(paths: Paths, *, as_json: bool) -> None:
         print_table(bgp_tables(shown, bgp_status(snapshot.bgp, status), wrong, time.time()))
     if wrong:
         raise SystemExit(1)
+
+
+@bgp.command("example", epilog="Example: appliance bgp example frr")
+@click.argument("daemon", type=click.Choice(list(_EXAMPLES)))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.pass_obj
+def example(paths: Paths, *, daemon: str, file: Path | None) -> None:
+    """Print what the FRR or BIRD of this host needs, to announce shared IPs with `engine: table`.
+
+    It is for the accepted configuration, or for FILE before it is accepted. Nothing changes. A password is
+    left out: put it in where REPLACE-ME stands.
+    """
+    snapshot = _accepted(paths) if file is None else _loaded(paths, file)
+    if not snapshot.shared_ips or snapshot.bgp is None:
+        raise Refused("no shared IPs are configured", step="add `shared_ips` and `bgp`: docs/shared-ips.md")
+    if not snapshot.bgp.neighbors:
+        raise Refused("`bgp` has no neighbours at this node", step="name the routers in `bgp.neighbors`")
+    click.echo(_EXAMPLES[daemon](snapshot.bgp, snapshot.shared_ips), nl=False)
+
+
+def _loaded(paths: Paths, file: Path) -> Snapshot:
+    """Return the configuration in a file; raises ClickException with its errors."""
+    loaded = load(collect(replace(paths, config=file, haproxy=(), keepalived=None), ReadFiles()), number=0)
+    if loaded.snapshot is None:
+        raise Refused("; ".join(map(str, loaded.errors)), step=f"`appliance check {file}`")
+    return loaded.snapshot
 
 
 def _accepted(paths: Paths) -> Snapshot:

@@ -123,3 +123,46 @@ def test_without_shared_ips(paths: Paths):
     paths.accepted.write_bytes(encode(snapshot()))
     assert ran(paths, "status").stdout == "No shared IPs are configured.\n"
     assert json.loads(ran(paths, "status", "--json").stdout) == {"addresses": [], "neighbors": []}
+
+
+CONFIGURATION = """
+shared_ips: { web: { addresses: [198.51.100.10/32] } }
+bgp: { engine: table, asn: 64512, neighbors: { tor-a: { address: 10.0.0.1, asn: 64600 } } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("daemon", "line"), [("frr", "router bgp 64512"), ("bird", "protocol bgp bgp_tor_2d_a {")]
+)
+def test_an_example_is_for_the_accepted_configuration_or_a_file(paths: Paths, daemon: str, line: str):
+    """Both give the same kind of lines; the file needs no running appliance."""
+    file = paths.runtime / "proposed.yaml"
+    file.write_text(CONFIGURATION)
+    proposed = ran(paths, "example", daemon, str(file))
+    paths.accepted.write_bytes(encode(with_shared(by=bgp(neighbor(), engine=Engine.TABLE))))
+    accepted = ran(paths, "example", daemon)
+    for each in (proposed, accepted):
+        assert each.exit_code == 0, each.stderr
+        assert line in each.stdout.splitlines()
+    assert "LB-web" in proposed.stdout or daemon == "bird"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "said"),
+    [(snapshot(), "no shared IPs are configured"), (with_shared(by=bgp()), "has no neighbours at this node")],
+)
+def test_an_example_needs_addresses_and_neighbours(paths: Paths, accepted: Snapshot, said: str):
+    """Otherwise it says which is missing."""
+    paths.accepted.write_bytes(encode(accepted))
+    result = ran(paths, "example", "frr")
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_an_example_of_a_wrong_file_is_refused(paths: Paths):
+    """With the errors of that file."""
+    file = paths.runtime / "proposed.yaml"
+    file.write_text("bgp: { asn: 0 }\n")
+    result = ran(paths, "example", "frr", str(file))
+    assert result.exit_code == 1
+    assert "asn" in result.stderr
