@@ -1,5 +1,6 @@
 """`appliance bgp`: shared IPs, the sessions with neighbours, and snippets for other daemons."""
 
+import socket
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from appliance.console.runtime_access import require_access
 from appliance.core.status.shared_ips import bgp_status, shared_ips, shared_troubles
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
+from appliance.model.snapshot.shared_ip import Bgp
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.sources.judging import collect, load
@@ -26,6 +28,8 @@ from appliance.wire.lines.control import Question
 
 _EXAMPLES: Final = {"frr": frr_example, "bird": bird_example}
 _TIMEOUT: Final = 10.0
+_SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
+_PORT: Final = 179
 _NONE: Final = "No shared IPs are configured."
 
 
@@ -78,7 +82,20 @@ def example(paths: Paths, *, daemon: str, file: Path | None) -> None:
         raise Refused("no shared IPs are configured", step="add `shared_ips` and `bgp`: docs/shared-ips.md")
     if not snapshot.bgp.neighbors:
         raise Refused("`bgp` has no neighbours at this node", step="name the routers in `bgp.neighbors`")
-    click.echo(_EXAMPLES[daemon](snapshot.bgp, snapshot.shared_ips), nl=False)
+    router_id = snapshot.bgp.router_id or _own_address(snapshot.bgp)
+    click.echo(_EXAMPLES[daemon](snapshot.bgp, snapshot.shared_ips, router_id=router_id), nl=False)
+
+
+def _own_address(bgp: Bgp) -> str:
+    """Return this node's IPv4 address towards its routers; raises ClickException without one."""
+    towards = next((each.address for each in bgp.neighbors if ":" not in each.address), _SOMEWHERE)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect((towards, _PORT))
+        except OSError as error:
+            step = "set `bgp.router_id` to an address that no other node has"
+            raise Refused(f"this node has no IPv4 address towards {towards}", step=step) from error
+        return str(asking.getsockname()[0])
 
 
 def _loaded(paths: Paths, file: Path) -> Snapshot:

@@ -21,12 +21,15 @@ _PORT: Final = 179
 Family = Literal[4, 6]
 
 
-def frr_example(bgp: Bgp, shared: tuple[SharedIp, ...]) -> str:
-    """Return the lines for frr.conf, or for `configure terminal` in vtysh; passwords are left out."""
-    return "\n".join((*_lines(bgp, shared), ""))
+def frr_example(bgp: Bgp, shared: tuple[SharedIp, ...], *, router_id: str) -> str:
+    """Return the lines for frr.conf, or for `configure terminal` in vtysh; passwords are left out.
+
+    FRR would choose an address of `lo` as its router id: that of all nodes.
+    """
+    return "\n".join((*_lines(bgp, shared, router_id), ""))
 
 
-def _lines(bgp: Bgp, shared: tuple[SharedIp, ...]) -> Iterator[str]:
+def _lines(bgp: Bgp, shared: tuple[SharedIp, ...], router_id: str) -> Iterator[str]:
     yield "! FRR of this host announces what the appliance writes to the kernel's tables."
     yield "! /etc/frr/daemons needs bgpd=yes, and bfdd=yes for BFD."
     yield "! Nothing is learnt from these neighbours, and nothing else is announced to them."
@@ -38,8 +41,7 @@ def _lines(bgp: Bgp, shared: tuple[SharedIp, ...]) -> Iterator[str]:
     for each in shared:
         yield from _prefixes(each)
     yield f"router bgp {bgp.asn}"
-    if bgp.router_id:
-        yield f" bgp router-id {bgp.router_id}"
+    yield f" bgp router-id {router_id}"
     for neighbor in bgp.neighbors:
         yield from _session(neighbor, bgp)
     yield from _family(4, bgp)

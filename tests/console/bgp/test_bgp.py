@@ -127,7 +127,7 @@ def test_without_shared_ips(paths: Paths):
 
 CONFIGURATION = """
 shared_ips: { web: { addresses: [198.51.100.10/32] } }
-bgp: { engine: table, asn: 64512, neighbors: { tor-a: { address: 10.0.0.1, asn: 64600 } } }
+bgp: { engine: table, asn: 64512, router_id: 10.0.0.11, neighbors: { tor-a: { address: 10.0.0.1, asn: 64600 } } }
 """
 
 
@@ -157,6 +157,19 @@ def test_an_example_needs_addresses_and_neighbours(paths: Paths, accepted: Snaps
     result = ran(paths, "example", "frr")
     assert result.exit_code == 1
     assert said in result.stderr
+
+
+def test_the_router_id_is_this_node_s_address(paths: Paths):
+    """With `auto` that towards its first router: a daemon might choose the shared address, which all have."""
+    for address, code, said in (
+        ("127.0.0.1", 0, " bgp router-id 127.0.0.1\n"),
+        ("255.255.255.255", 1, "set `bgp.router_id`"),
+    ):
+        by = bgp(neighbor(address=address), router_id=None, engine=Engine.TABLE)
+        paths.accepted.write_bytes(encode(with_shared(by=by)))
+        result = ran(paths, "example", "frr")
+        assert result.exit_code == code
+        assert said in result.output
 
 
 def test_an_example_of_a_wrong_file_is_refused(paths: Paths):

@@ -1,4 +1,4 @@
-"""The BGP daemon of a node's host, with `engine: table`: Debian's FRR or BIRD, with what the appliance prints."""
+"""The BGP daemon of a host, with `engine: table`: Debian's FRR or BIRD, with what the appliance prints."""
 
 import os
 import pwd

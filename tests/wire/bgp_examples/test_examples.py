@@ -24,7 +24,7 @@ def daemon(*neighbors: object, **changes: object) -> Bgp:
 def test_frr_of_one_router():
     """The tables, the session with BFD, both policies, and the community of drained addresses."""
     given = shared_ip("web", addresses=("198.51.100.10/32",), communities=("64512:100",))
-    assert frr_example(daemon(TOR_A), (given,)).splitlines()[5:] == [
+    assert frr_example(daemon(TOR_A), (given,), router_id="10.0.0.11").splitlines()[5:] == [
         "ip import-table 198 distance 15",
         "ip import-table 199 distance 16",
         "bfd",
@@ -71,8 +71,10 @@ def test_frr_of_one_router():
 
 def test_every_kind_of_session_of_frr():
     """Port, timers, hops and the interface stand where they differ from FRR's defaults; no password does."""
-    lines = frr_example(daemon(TOR_B, TOR_C, TOR_D, INTERNAL, router_id=None), (shared_ip(),)).splitlines()
-    assert not [each for each in lines if "router-id" in each or "secret" in each]
+    lines = frr_example(
+        daemon(TOR_B, TOR_C, TOR_D, INTERNAL), (shared_ip(),), router_id="10.0.0.11"
+    ).splitlines()
+    assert not [each for each in lines if "secret" in each]
     for each in (
         " neighbor fd00::1 port 1179",
         " neighbor fd00::1 timers 10 30",
@@ -93,7 +95,7 @@ def test_every_kind_of_session_of_frr():
 
 def test_without_bfd_there_is_no_profile():
     """A session without BFD needs no bfdd."""
-    assert "bfd" not in frr_example(daemon(TOR_B), (shared_ip(),)).splitlines()
+    assert "bfd" not in frr_example(daemon(TOR_B), (shared_ip(),), router_id="10.0.0.11").splitlines()
 
 
 @pytest.mark.parametrize(
@@ -106,20 +108,15 @@ def test_without_bfd_there_is_no_profile():
 )
 def test_a_neighbour_gets_what_is_meant_for_it(given: SharedIp, policy: str):
     """A router that an address is not for, or that has no session of its family, learns nothing."""
-    assert policy in frr_example(daemon(TOR_A), (given,)).splitlines()
+    assert policy in frr_example(daemon(TOR_A), (given,), router_id="10.0.0.11").splitlines()
 
 
 def test_bird():
     """It is what our own BIRD would have, without passwords, and without what its file may have already."""
-    text = bird_example(daemon(TOR_A, TOR_B, TOR_C), (shared_ip(),))
+    text = bird_example(daemon(TOR_A, TOR_B, TOR_C), (shared_ip(),), router_id="10.0.0.11")
     assert "# the password of `tor-c` is in /etc/bgp.pass\nlog syslog all;\nrouter id 10.0.0.11;\n" in text
     assert text.count("router id") == 2  # the other one is in the first comment
     assert text.count('password "REPLACE-ME";') == 2
     assert "secret" not in text
     assert "kernel table 198;" in text
     assert "log stderr" not in text
-
-
-def test_the_router_id_may_be_the_daemon_s_own():
-    """With `auto` the host's daemon decides, as it does for everything else."""
-    assert "router id 0" not in bird_example(daemon(TOR_A, router_id=None), (shared_ip(),))
