@@ -162,7 +162,7 @@ PROGRAMS: Final = (
     ),
     Program(
         name=LINGER,
-        needed=lambda snapshot: bool(snapshot.linger and snapshot.virtual_routers),
+        needed=lambda snapshot: bool(snapshot.linger and (snapshot.virtual_routers or snapshot.shared_ips)),
         module="appliance.programs.linger",
         # Rules, addresses on lo, and options of interfaces.
         capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),

@@ -37,16 +37,32 @@ class KeeperStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedAddress:
+    """One address that all nodes serve; `nodes` are the other living ones that have it now.
+
+    It is `ready` if packets of other nodes' connections are forwarded, and all peers were heard, or had the
+    time to be: an address that is announced earlier ends connections.
+    """
+
+    address: str
+    ready: bool = False
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LingerStatus(StatusAnswer):
     """The whole answer. `trouble` is why something is not as intended, empty if all is.
 
-    `drops` counts rejected reports by reason.
+    `drops` counts rejected reports by reason, `strays` the packets of shared addresses that belong to no
+    connection of this node, by what became of them.
     """
 
     trouble: str = ""
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
     drops: Mapping[str, int] = field(default_factory=dict)
+    shared: tuple[SharedAddress, ...] = ()
+    strays: Mapping[str, int] = field(default_factory=dict)
 
     def objection(self, routers: Collection[str]) -> str:
         """Return why moving these virtual routers would end their connections, "" if it would not."""
