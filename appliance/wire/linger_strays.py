@@ -64,7 +64,8 @@ def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldStr
     body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
     magic, session, sequence, size, found, denied = _HEAD.unpack_from(body)
     step = 2 * size + 2 * _PORT.size
-    if magic != _MAGIC or size not in _SIZES.values() or len(body) != _HEAD.size + (found + denied) * step:
+    # Addresses are of the sender's family: its other reports go elsewhere.
+    if magic != _MAGIC or size != len(packed(source)) or len(body) != _HEAD.size + (found + denied) * step:
         raise LingerReportError(ReportDrop.LAYOUT)
     ends = tuple(_decoded(body, start, size) for start in range(_HEAD.size, len(body), step))
     return ToldStrays(session=session, sequence=sequence, found=ends[:found], denied=ends[found:])

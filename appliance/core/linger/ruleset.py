@@ -93,16 +93,7 @@ def make(
     lines = [
         f"add table {name}",
         ended_connections.time_outs(family, table, times),
-        *_leading(
-            family,
-            entrances,
-            table=table,
-            longest=longest,
-            priority=_BEFORE,
-            begun=f"{ended_connections.OF_A_FIRST_PACKET} return",
-            ended=ended_connections.OF_ANY_PACKET,
-            shared=shared,
-        ),
+        *_leading(family, entrances, table=table, longest=longest, shared=shared),
         *_chain(name, "output", "output", _BEFORE, [ended_connections.OF_A_FIRST_PACKET]),
         *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
         *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
@@ -114,19 +105,9 @@ def guard(
     family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, shared: bool = False
 ) -> str:
     """Return the script that makes the guard anew, without elements: the process that makes it owns it."""
-    begun = f"ct state new {_FLAGS} == syn return"
     name = f"{family.value} {GUARD}"
     owned = f"add table {name} {{ flags owner; }}"
-    lines = _leading(
-        family,
-        entrances,
-        table=GUARD,
-        longest=longest,
-        priority=_BEHIND,
-        begun=begun,
-        ended="",
-        shared=shared,
-    )
+    lines = _leading(family, entrances, table=GUARD, longest=longest, shared=shared)
     return "\n".join((owned, f"delete table {name}", owned, *lines))
 
 
@@ -186,15 +167,16 @@ def _leading(
     *,
     table: str,
     longest: float,
-    priority: int,
-    begun: str,
-    ended: str,
     shared: bool,
 ) -> list[str]:
-    """Return the rules of a table that forward packets; `begun` is that for a connection's first packet.
-
-    `ended` is the statement for a packet that will be reset, "" for none: the guard leaves it to the table.
-    """
+    """Return the rules of a table that forward packets; time-outs of connections are not the guard's."""
+    priority, begun, ended = (
+        _BEFORE,
+        f"{ended_connections.OF_A_FIRST_PACKET} return",
+        ended_connections.OF_ANY_PACKET,
+    )
+    if table == GUARD:
+        priority, begun, ended = _BEHIND, f"ct state new {_FLAGS} == syn return", ""
     kind, name, places = _TYPES[family], f"{family.value} {table}", tuple(entrances)
     ends = f"{kind} . inet_service . {kind} . inet_service"
     return [
