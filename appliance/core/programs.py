@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from appliance.model.capability import Capability
 from appliance.model.program_names import (
+    ANNOUNCE,
     DISCOVER,
     FORWARD,
     HEALTH,
@@ -59,8 +60,9 @@ class Program:
     an answer. When all stop, those with the highest `stop_priority` stop first. `stop_seconds` is how long a
     program may then take by a configuration, and `stop_alone` how long if only it stops, if that differs;
     `why_then` is for readers of supervisord.conf. `hangs_after` is after how many seconds it is killed if the
-    watchdog's period is longer. `leftovers` is a module whose `remove_all` removes from the kernel what an
-    earlier run has left there, if the configuration no longer needs the program.
+    watchdog's period is longer. `tends` is the name of the heartbeat that it beats for a process that cannot.
+    `leftovers` is a module whose `remove_all` removes from the kernel what an earlier run has left there, if
+    the configuration no longer needs the program.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Program:
     stop_alone: int | None = None
     why_then: str = ""
     hangs_after: float | None = None
+    tends: str | None = None
     leftovers: str | None = None
 
 
@@ -88,6 +91,10 @@ def _drained(snapshot: "Snapshot") -> int:
 
 def _handed_over(snapshot: "Snapshot") -> int:
     return math.ceil(max((each.hand_over for each in snapshot.virtual_routers), default=0.0)) + STOP_MARGIN
+
+
+def _withdrawn(snapshot: "Snapshot") -> int:
+    return math.ceil(max((each.drain for each in snapshot.shared_ips), default=0.0)) + STOP_MARGIN
 
 
 def _proxy(name: str) -> Program:
@@ -176,6 +183,19 @@ PROGRAMS: Final = (
         leftovers="appliance.linger.linger_leftovers",
     ),
     Program(
+        name=ANNOUNCE,
+        needed=lambda snapshot: bool(snapshot.shared_ips),
+        module="appliance.programs.announce",
+        # Routes, addresses on lo, options of interfaces; and BIRD, which listens on port 179.
+        capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
+        status="appliance.wire.lines.announce_status:AnnounceStatus",
+        stop_priority=40,
+        stop_seconds=_withdrawn,
+        why_then="Before the proxies: routers choose other nodes while they still accept.",
+        tends="bird",
+        leftovers="appliance.announce.announce_leftovers",
+    ),
+    Program(
         name=VRRP,
         needed=lambda snapshot: bool(snapshot.virtual_routers),
         module="appliance.programs.vrrp",
@@ -202,8 +222,8 @@ PROGRAMS: Final = (
 
 `reload` leads them. `health` is the first of the others, so that a new generation finds its servers'
 verdicts. `redirect` is next: its rules are gone before a proxy closes their targets, and new ones come when
-workers accept. `forward` follows: the kernel has a frontend's connections before a proxy closes it. `vrrp` is
-last: it attracts clients, and the programs that serve them must be there.
+workers accept. `forward` follows: the kernel has a frontend's connections before a proxy closes it.
+`announce` and `vrrp` are last: they attract clients, and the programs that serve them must be there.
 """
 
 BY_NAME: Final = {each.name: each for each in PROGRAMS}

@@ -169,6 +169,26 @@ class Paths:
         return self.runtime / "linger.lock"
 
     @property
+    def announce_lock(self) -> Path:
+        """Lock of `announce`, which exists from its first start on: then it may have left something."""
+        return self.runtime / "announce.lock"
+
+    @property
+    def bird_config(self) -> Path:
+        """Configuration of BIRD; it has passwords."""
+        return self.runtime / "bird.conf"
+
+    @property
+    def bird_control(self) -> Path:
+        """Control socket of BIRD."""
+        return self.runtime / "bird.ctl"
+
+    @property
+    def bird_log(self) -> Path:
+        """Log of BIRD, which it keeps short."""
+        return self.runtime / "bird.log"
+
+    @property
     def owned_addresses(self) -> Path:
         """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
         return self.runtime / "owned-addresses.json"

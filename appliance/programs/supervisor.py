@@ -27,6 +27,7 @@ import sys
 from enum import Enum, auto
 from typing import Final
 
+from structlog.typing import FilteringBoundLogger
 from supervisor import supervisord
 from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.states import SupervisorStates
@@ -80,8 +81,18 @@ def main() -> None:
     if ended not in (_End.RELIEVED, _End.GAVE_WAY):
         patience = 0 if ended is _End.FORCED else _ORPHAN_PATIENCE
         subreaper.end_children(patience=patience, last_patience=_ORPHAN_PATIENCE)
+        _forget_shared_addresses(paths, log)
     log.info("stopped", forced=ended is _End.FORCED)
     sys.exit({_End.FORCED: 1, _End.GAVE_WAY: OTHER_GOES_ON}.get(ended, 0))
+
+
+def _forget_shared_addresses(paths: Paths, log: FilteringBoundLogger) -> None:
+    """Remove the addresses that `announce` left for proxies that drained, and what a killed one left."""
+    if paths.announce_lock.exists():
+        from appliance.announce import announce_leftovers  # noqa: PLC0415  # netlink, for this case only
+
+        with capabilities.in_effect():
+            announce_leftovers.remove_all(paths, log)
 
 
 def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:

@@ -31,8 +31,8 @@ from appliance.net.scripts.notify_commands import NotifyCommands
 from appliance.net.scripts.notify_fifos import NotifyFifos
 from appliance.net.scripts.script_leftovers import end_leftovers
 from appliance.net.starting.accepted_log import PAUSE, AcceptedLog
-from appliance.tracker.check_of_kind import check_of
-from appliance.tracker.track_follower import TrackFollower
+from appliance.net.tracking.check_of_kind import check_of
+from appliance.net.tracking.track_follower import TrackFollower
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (

@@ -1,7 +1,7 @@
-"""Whether this node takes part in its virtual routers: the line `stop` ends that until the next `reload`.
+"""Whether this node takes part in virtual IPs and shared addresses: the line `stop` ends that until `reload`.
 
-The wish is noted in a file first, so that a `vrrp` that is down follows it when it starts. A running one gets
-the command, and gets it again until it has answered.
+The wish is noted in a file first, so that a `vrrp` or `announce` that is down follows it when it starts. A
+running one gets the command, and gets it again until it has answered.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.programs import needed
 from appliance.model.paths import Paths
-from appliance.model.program_names import VRRP
+from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import stopped_virtual_ips
 from appliance.reload.program_clients import ProgramClients, ProgramDown
@@ -18,11 +18,13 @@ from appliance.reload.program_outcomes import failures_of
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 TAKE_PART: Final = "take-part"
-"""Command to `vrrp`: `wanted` true or false."""
+"""Command to `vrrp` and `announce`: `wanted` true or false."""
+
+_TAKING_PART: Final = (ANNOUNCE, VRRP)
 
 
 class Participation:
-    """Whether the node should take part, and whether `vrrp` knows that."""
+    """Whether the node should take part, and whether the programs know that."""
 
     def __init__(self, paths: Paths, clients: ProgramClients, log: FilteringBoundLogger) -> None:
         self._paths = paths
@@ -31,19 +33,21 @@ class Participation:
         self._is_told = False  # an earlier process may have been killed before it sent the command
 
     def stop(self, accepted: Snapshot) -> Answer:
-        """Have `vrrp` leave all virtual IPs to other nodes, in order."""
-        if VRRP not in needed(accepted):
+        """Leave all virtual IPs and shared addresses to other nodes, in order."""
+        if not self._programs(accepted):
             return bad("there are no virtual IPs to stop")
+        routers = [each.name for each in accepted.virtual_routers]
+        names = [*routers, *(each.name for each in accepted.shared_ips)]
         if not stopped_virtual_ips.are_stopped(self._paths):  # dynkeepalived sends it every five seconds
             try:
                 stopped_virtual_ips.note_stop(self._paths)
             except OSError as error:
                 return bad(str(error))
-            self._log.info("virtual-ips-stopped", names=[each.name for each in accepted.virtual_routers])
-        problem = self._tell()
-        return bad(problem) if problem else good(stopped=[each.name for each in accepted.virtual_routers])
+            self._log.info("virtual-ips-stopped", names=names)
+        problems = self._tell(accepted)
+        return bad(*problems) if problems else good(stopped=names)
 
-    def resume(self) -> list[AnswerProblem]:
+    def resume(self, accepted: Snapshot) -> list[AnswerProblem]:
         """End a stop, if there is one; return what failed."""
         if not stopped_virtual_ips.are_stopped(self._paths):
             return []
@@ -52,19 +56,21 @@ class Participation:
         except OSError as error:
             return [AnswerProblem(message=str(error))]
         self._log.info("virtual-ips-resumed")
-        problem = self._tell()
-        return [problem] if problem else []
+        return self._tell(accepted)
 
     def converge(self, accepted: Snapshot) -> None:
-        """Send `vrrp` a command again that it has not answered."""
-        if not self._is_told and VRRP in needed(accepted):
-            self._tell()
+        """Send a command again that has not been answered."""
+        if not self._is_told and self._programs(accepted):
+            self._tell(accepted)
 
-    def _tell(self) -> AnswerProblem | None:
+    def _programs(self, accepted: Snapshot) -> tuple[str, ...]:
+        return tuple(each for each in needed(accepted) if each in _TAKING_PART)
+
+    def _tell(self, accepted: Snapshot) -> list[AnswerProblem]:
         wanted = not stopped_virtual_ips.are_stopped(self._paths)
-        outcome = self._clients.tell(VRRP, TAKE_PART, wanted=wanted)
-        # If it is down it reads the note at its start; it may also have read it just before this change.
-        self._is_told = isinstance(outcome, Answer) and outcome.ok
-        if isinstance(outcome, ProgramDown):
-            return None
-        return next(iter(failures_of(VRRP, outcome)), None)
+        programs = self._programs(accepted)
+        outcomes = {each: self._clients.tell(each, TAKE_PART, wanted=wanted) for each in programs}
+        # If one is down it reads the note at its start; it may also have read it just before this change.
+        self._is_told = all(isinstance(each, Answer) and each.ok for each in outcomes.values())
+        answered = ((name, each) for name, each in outcomes.items() if not isinstance(each, ProgramDown))
+        return [problem for name, each in answered for problem in failures_of(name, each)]

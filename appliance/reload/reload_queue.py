@@ -131,7 +131,9 @@ class ReloadQueue:
     def _obey_request(self, request: _Request) -> Answer:
         """Reload, and take part in the virtual routers again: after a refused file, in the accepted ones."""
         answer = self._obey(request.source, forced=request.forced)
-        return _with_warnings(answer, self._guarded(self._participation.resume) or [])
+        return _with_warnings(
+            answer, self._guarded(lambda: self._participation.resume(self._transaction.accepted)) or []
+        )
 
     def _obey(self, source: str, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())

@@ -21,7 +21,10 @@ from appliance.net.boards import heartbeats
 from appliance.net.files import snapshots
 
 _SUFFIX: Final = ".heartbeat"
-_NOT_CHILDREN: Final = tuple({each.heartbeat for program in PROGRAMS for each in program.children})
+_NOT_CHILDREN: Final = (
+    *{each.heartbeat for program in PROGRAMS for each in program.children},
+    *{program.tends for program in PROGRAMS if program.tends is not None},
+)
 
 
 class HeartbeatWatch:

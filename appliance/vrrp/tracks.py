@@ -16,9 +16,9 @@ from appliance.net.boards import heartbeats
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink.links import Links
 from appliance.net.process.python import SAFE_PATH
-from appliance.tracker.tracker_child import TrackerChild
 from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.tracker_child import TrackerChild
 from appliance.wire.lines.tracker_lines import (
     CommandEnded,
     RunCommand,

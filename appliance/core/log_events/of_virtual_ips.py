@@ -19,6 +19,23 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "another program removed a virtual IP that is active here; it was added again",
         "find that program, often NetworkManager or systemd-networkd: it must leave the address alone",
     ),
+    "announce-crashed": LogEvent("a bug ended `announce`; supervisord starts it again", REPORT),
+    "announce-failed": LogEvent(
+        "the kernel refuses an address or route of `shared_ips`, for `reason`; it is tried again",
+        "start with the capability NET_ADMIN; `ip route show table 198` lists the routes",
+    ),
+    "bgp-session-down": LogEvent(
+        "the BGP session with a neighbour is down, for `reason`: it learns no shared address from this node",
+        "compare address, `asn` and `password` with the router's; `appliance bgp status`",
+    ),
+    "bird-refused": LogEvent(
+        "BIRD refused a configuration, or sessions did not come back with it: it runs with the one before",
+        "read `reason`, correct `bgp`, and reload",
+    ),
+    "shared-ip": LogEvent(
+        "a shared IP is announced as drained or no more, for `reason`",
+        "`appliance bgp status` shows it; it is announced again when its tracks are up",
+    ),
     "authority-file": LogEvent(
         "a track's file of CA certificates cannot be read: those that were read last are used",
         "fix the file; it is read again automatically",
@@ -130,7 +147,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "read `reason`: usually the gateway is unreachable, or the interface is down; it is retried every 2s",
     ),
     "route-restored": LogEvent(
-        "another program removed routes or rules of a virtual IP that is active here; they were added again",
+        "another program removed routes or rules of this node's addresses; they were added again",
         "find that program, often NetworkManager or systemd-networkd: it must leave them alone",
     ),
     "router-crashed": LogEvent("a sync group hit a bug; the others continue", REPORT),

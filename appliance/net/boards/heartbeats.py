@@ -51,10 +51,14 @@ class ProcessHeartbeat:
 
 
 class Heartbeat:
-    """The heartbeat of this process. `trouble` is why others cannot see it, None if they can."""
+    """The heartbeat of this process, or of `pid`, which cannot beat itself.
 
-    def __init__(self, path: Path) -> None:
+    `trouble` is why others cannot see it, None if they can.
+    """
+
+    def __init__(self, path: Path, *, pid: int | None = None) -> None:
         self.path = path
+        self._pid = os.getpid() if pid is None else pid
         self.trouble: str | None = None
         self._renew_at = 0.0
         self._begin()
@@ -74,8 +78,8 @@ class Heartbeat:
 
     def _write_identity(self) -> None:
         self._words[0] = _MAGIC
-        self._words[_STARTED] = started(os.getpid())
-        self._words[_PID] = os.getpid()
+        self._words[_STARTED] = started(self._pid)
+        self._words[_PID] = self._pid
 
     def beat(self, now: float) -> None:
         """Record a turn of the loop; `now` is monotonic seconds."""

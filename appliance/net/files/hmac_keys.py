@@ -19,16 +19,20 @@ def secrets(keys: Iterable[HmacKey]) -> dict[int, bytes]:
 def _secret(key: HmacKey) -> bytes:
     if key.file is None:
         return bytes.fromhex(key.secret)
-    try:
-        text = _text(key.file)
-    except OSError as error:
-        raise OSError(error.errno, f"the key file {key.file}: {error.strerror}") from None
-    found = key_bytes(text.strip())
+    found = key_bytes(text_of(key.file))
     if found is None:
         raise OSError(
             errno.EINVAL, f"the key file {key.file} has no key: 32 to 64 bytes, in ASCII or `hex:...`"
         )
     return found
+
+
+def text_of(path: str) -> str:
+    """Return the text of a file with a key or password; raises OSError, with the file's name in its text."""
+    try:
+        return _text(path).strip()
+    except OSError as error:
+        raise OSError(error.errno, f"the key file {path}: {error.strerror}") from None
 
 
 def _text(path: str) -> str:

@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 from collections.abc import Collection
+from functools import partial
 from ipaddress import ip_address
 from typing import Final
 
@@ -21,8 +22,11 @@ from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
 from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
-OURS: Final = 113
-"""IFA_PROTO of these addresses; those that `vrrp` adds to interfaces have 112."""
+LEFT: Final = 113
+"""IFA_PROTO of the addresses of virtual IPs that connections still need; `vrrp` marks with 112."""
+
+SHARED: Final = 114
+"""IFA_PROTO of shared addresses."""
 
 _NEW_ADDRESS: Final = 20  # RTM_NEWADDR of linux/rtnetlink.h
 _HEADER: Final = struct.Struct("=IHHII")
@@ -39,9 +43,10 @@ _DONE: Final = (0, errno.EEXIST, errno.EADDRNOTAVAIL)
 
 
 class KeptAddresses:
-    """The addresses on `lo`. Methods raise OSError and may be repeated."""
+    """The addresses on `lo` with a mark. Methods raise OSError and may be repeated."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, mark: int = LEFT) -> None:
+        self._mark = mark
         self._requests = Requests()
         self._lo = socket.if_nametoindex("lo")
         self._silent: set[int] = set()
@@ -52,7 +57,7 @@ class KeptAddresses:
 
     def present(self, configured: Collection[str]) -> frozenset[str]:
         """Return our addresses on `lo`; `configured` are the virtual addresses."""
-        known = readable(_decode, self._requests.dump(all_addresses(self._lo)))
+        known = readable(partial(_decode, mark=self._mark), self._requests.dump(all_addresses(self._lo)))
         return frozenset(
             address
             for index, address, marked in known
@@ -67,7 +72,7 @@ class KeptAddresses:
 
     def keep(self, address: str) -> None:
         """Add an address."""
-        self._done(_add(self._lo, address))
+        self._done(_add(self._lo, address, self._mark))
 
     def remove(self, address: str) -> None:
         """Remove an address of ours."""
@@ -79,25 +84,25 @@ class KeptAddresses:
             raise OSError(result, os.strerror(result))
 
 
-def _add(index: int, address: str) -> bytes:
+def _add(index: int, address: str, mark: int) -> bytes:
     found = ip_address(address)
     family = socket.AF_INET if found.version == 4 else socket.AF_INET6
     flags = _NO_PREFIX_ROUTE | (_NO_DAD if family == socket.AF_INET6 else 0)
     body = _ADDRESS.pack(family, found.max_prefixlen, flags & 0xFF, _HOST, index)
     body += attribute(_IFA_LOCAL, found.packed) + attribute(_IFA_ADDRESS, found.packed)
-    body += attribute(_IFA_FLAGS, _WORD.pack(flags)) + attribute(_IFA_PROTO, bytes([OURS]))
+    body += attribute(_IFA_FLAGS, _WORD.pack(flags)) + attribute(_IFA_PROTO, bytes([mark]))
     if family == socket.AF_INET6:  # deprecated: no source of new connections (RFC 6724 section 5 rule 3)
         body += attribute(_IFA_CACHEINFO, _CACHE.pack(0, _FOR_EVER, 0, 0))
     asked = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE
     return _HEADER.pack(_HEADER.size + len(body), _NEW_ADDRESS, asked, 0, 0) + body
 
 
-def _decode(message: Message) -> tuple[int, str, bool] | None:
-    """Return interface, address, and whether it has our mark; raises DamagedMessage."""
+def _decode(message: Message, mark: int) -> tuple[int, str, bool] | None:
+    """Return interface, address, and whether it has the mark; raises DamagedMessage."""
     with one_decoding_error():
         family, _length, _flags, _scope, index = _ADDRESS.unpack_from(message.data, _HEADER.size)
         if family not in (socket.AF_INET, socket.AF_INET6):
             return None
         found = by_kind(message.data[_HEADER.size + _ADDRESS.size :])
         address = socket.inet_ntop(family, found.get(_IFA_LOCAL) or found[_IFA_ADDRESS])
-        return index, address, found.get(_IFA_PROTO) == bytes([OURS])
+        return index, address, found.get(_IFA_PROTO) == bytes([mark])

@@ -1,6 +1,7 @@
 """rtnetlink messages about our routes and rules: requests that add, remove and list them, and the answers.
 
-They are pyroute2's classes: an address has few routes, and their encoding is cached.
+They are pyroute2's classes: an address has few routes, and their encoding is cached. `protocol` is the
+rtm_protocol that marks routes as ours.
 """
 
 from functools import lru_cache
@@ -36,12 +37,12 @@ _PROTOCOL_AT: Final = 16 + 5  # of struct rtmsg, after struct nlmsghdr
 
 
 @lru_cache(maxsize=1024)
-def add_route(route: VirtualRoute, index: int, *, replace: bool = False) -> bytes:
+def add_route(route: VirtualRoute, index: int, *, replace: bool = False, protocol: int = OURS) -> bytes:
     """Return the request that adds a route of ours; EEXIST if its place is taken and `replace` is false.
 
     `index` is that of its interface, 0 without one.
     """
-    message = _route(route)
+    message = _route(route, protocol)
     message["scope"] = _ANYWHERE if route.via else _ON_LINK
     message["type"] = _UNICAST
     message["flags"] = _GATEWAY_ON_LINK if route.onlink else 0
@@ -53,9 +54,9 @@ def add_route(route: VirtualRoute, index: int, *, replace: bool = False) -> byte
 
 
 @lru_cache(maxsize=1024)
-def remove_route(route: VirtualRoute) -> bytes:
+def remove_route(route: VirtualRoute, *, protocol: int = OURS) -> bytes:
     """Return the request that removes a route of ours, whatever its next hop; ESRCH if it does not exist."""
-    message = _route(route)
+    message = _route(route, protocol)
     message["scope"] = _NOWHERE
     return encode(message, kind=RTM_DELROUTE, flags=REQUEST | ACKNOWLEDGE)
 
@@ -72,10 +73,10 @@ def remove_rule(rule: VirtualRule) -> bytes:
     return encode(_rule(rule), kind=RTM_DELRULE, flags=REQUEST | ACKNOWLEDGE)
 
 
-def all_routes(family: int) -> bytes:
+def all_routes(family: int, *, protocol: int = OURS) -> bytes:
     """Return the request for all our routes; before Linux 4.20, for those of other programs, too."""
     message = rtmsg()
-    message["family"], message["proto"] = family, OURS
+    message["family"], message["proto"] = family, protocol
     return encode(message, kind=RTM_GETROUTE, flags=REQUEST | DUMP)
 
 
@@ -86,13 +87,13 @@ def all_rules(family: int) -> bytes:
     return encode(message, kind=RTM_GETRULE, flags=REQUEST | DUMP)
 
 
-def decode_route(message: Message) -> VirtualRoute | None:
+def decode_route(message: Message, *, protocol: int = OURS) -> VirtualRoute | None:
     """Return the place of a route of ours, whatever its next hop; None for a route of another program.
 
     Raises DamagedMessage.
     """
     with one_decoding_error():
-        if message.kind != RTM_NEWROUTE or message.data[_PROTOCOL_AT] != OURS:
+        if message.kind != RTM_NEWROUTE or message.data[_PROTOCOL_AT] != protocol:
             return None
         found = rtmsg(message.data)
         found.decode()
@@ -127,13 +128,13 @@ def _adding(*, replace: bool) -> int:
     return REQUEST | ACKNOWLEDGE | CREATE | (REPLACE if replace else EXCLUSIVE)
 
 
-def _route(route: VirtualRoute) -> nlmsg:
+def _route(route: VirtualRoute, protocol: int) -> nlmsg:
     """Return the part that the requests to add and to remove a route share."""
     to, table, metric = ip_network(route.to), *route.place[1:]
     message = rtmsg()
     message["family"] = AF_INET if to.version == 4 else AF_INET6
     message["dst_len"] = to.prefixlen
-    message["table"], message["proto"] = min(table, _COMPAT_TABLE), OURS
+    message["table"], message["proto"] = min(table, _COMPAT_TABLE), protocol
     message["attrs"] = [("RTA_TABLE", table)]
     if to.prefixlen:
         message["attrs"].append(("RTA_DST", str(to.network_address)))

@@ -9,9 +9,11 @@ import os
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.net.netlink.address_messages import OURS
 from appliance.net.netlink.netlink import Message, Requests
 from appliance.net.netlink.route_messages import (
     add_route,
@@ -46,10 +48,14 @@ class Added:
 
 
 class Routing:
-    """Adds and removes our routes and rules. Its methods raise OSError if the kernel does not answer."""
+    """Adds and removes our routes and rules. Its methods raise OSError if the kernel does not answer.
 
-    def __init__(self, requests: Requests) -> None:
+    `protocol` marks the routes as ours.
+    """
+
+    def __init__(self, requests: Requests, *, protocol: int = OURS) -> None:
         self._requests = requests
+        self._protocol = protocol
         self._held: dict[RouteKey, Routed] = {}
         self._foreign: set[Routed] = set()
 
@@ -57,7 +63,10 @@ class Routing:
         """Return our routes and rules in the kernel; of a route only its key."""
         found: list[Routed] = []
         for family in _FAMILIES:
-            found += readable(decode_route, self._dump(all_routes(family)))
+            found += readable(
+                partial(decode_route, protocol=self._protocol),
+                self._dump(all_routes(family, protocol=self._protocol)),
+            )
             found += readable(decode_rule, self._dump(all_rules(family)))
         return {place(each): each for each in found}
 
@@ -101,7 +110,10 @@ class Routing:
         gone = [each for each in reversed(unwanted) if each not in self._foreign]
         self._foreign.difference_update(unwanted)
         requests = [
-            remove_route(each) if isinstance(each, VirtualRoute) else remove_rule(each) for each in gone
+            remove_route(each, protocol=self._protocol)
+            if isinstance(each, VirtualRoute)
+            else remove_rule(each)
+            for each in gone
         ]
         refused = dict[Routed, int]()
         for each, outcome in zip(gone, self._requests.ask(requests), strict=True):
@@ -136,7 +148,7 @@ class Routing:
         outcomes, asked, requests = dict[Routed, int](), list[Routed](), list[bytes]()
         for each in wanted:
             try:
-                requests.append(_adding(each, replace=replace))
+                requests.append(self._adding(each, replace=replace))
             except OSError as error:  # no such interface
                 outcomes[each] = error.errno or errno.ENODEV
             else:
@@ -144,14 +156,13 @@ class Routing:
         outcomes |= zip(asked, self._requests.ask(requests), strict=True)
         return list(outcomes.items())
 
+    def _adding(self, routed: Routed, *, replace: bool) -> bytes:
+        if isinstance(routed, VirtualRule):
+            return add_rule(routed)
+        index = socket.if_nametoindex(routed.interface) if routed.interface else 0
+        return add_route(routed, index, replace=replace, protocol=self._protocol)
+
 
 def place(routed: Routed) -> RouteKey:
     """Return the key of a route or rule."""
     return routed.place if isinstance(routed, VirtualRoute) else routed
-
-
-def _adding(routed: Routed, *, replace: bool) -> bytes:
-    if isinstance(routed, VirtualRule):
-        return add_rule(routed)
-    index = socket.if_nametoindex(routed.interface) if routed.interface else 0
-    return add_route(routed, index, replace=replace)

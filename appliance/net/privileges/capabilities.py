@@ -19,7 +19,7 @@ from typing import Final
 
 from appliance.core.programs import BY_NAME, PROGRAMS
 from appliance.model.capability import Capability
-from appliance.model.program_names import VRRP
+from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.net.process import python
 from appliance.net.process.prctl import ProcessOption, prctl
 
@@ -28,7 +28,7 @@ EVERYTHING: Final = frozenset().union(*_USED.values())
 """All capabilities that the programs use."""
 
 OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
-"""Further ones that root needs: vrrp's tracker runs a script as the configured `user`."""
+"""Further ones that root needs: a track's script runs as the configured `user`."""
 
 _VERSION_3: Final = 0x20080522  # linux/capability.h
 _AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE of linux/prctl.h
@@ -57,7 +57,8 @@ def used_by(command: Sequence[str]) -> frozenset[Capability]:
     if not python.is_own_program(command):
         return frozenset()
     module = python.module_of(command)
-    return _USED.get(module, frozenset()) | (OTHER_USERS if module == BY_NAME[VRRP].module else frozenset())
+    tracks = module in {BY_NAME[VRRP].module, BY_NAME[ANNOUNCE].module}
+    return _USED.get(module, frozenset()) | (OTHER_USERS if tracks else frozenset())
 
 
 def is_root() -> bool:
@@ -163,6 +164,27 @@ def keep_from_children(*, but: Collection[Capability] = ()) -> None:
     held = _permitted()
     passed_on = held & _bits(but)
     _set(effective=held, permitted=held, inheritable=passed_on)
+
+
+@contextlib.contextmanager
+def passed_on(wanted: Collection[Capability]) -> Iterator[None]:
+    """Pass these of our capabilities to programs that are started within the block.
+
+    A block must not switch greenlets: what others start would have them, too.
+    """
+    if is_root():
+        yield
+        return
+    held = _permitted()
+    share = held & _bits(wanted)
+    _set(effective=held, permitted=held, inheritable=share)
+    try:
+        for capability in Capability:
+            if share >> capability & 1:
+                _checked(prctl(ProcessOption.CAP_AMBIENT, _AMBIENT_RAISE, capability))
+        yield
+    finally:
+        keep_from_children()
 
 
 def _change_effective(added: int, removed: int) -> None:

@@ -1,1 +1,1 @@
-"""Checks shared by several programs: of a pool, of a listening program."""
+"""Tracks: the checks of all kinds, and who follows them over time. They may block their greenlet."""

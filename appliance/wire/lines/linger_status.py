@@ -38,10 +38,10 @@ class KeeperStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedAddress:
-    """One address that all nodes serve; `nodes` are the other living ones that have it now.
+    """An address that all nodes serve.
 
-    It is `ready` if packets of other nodes' connections are forwarded, and all peers were heard, or had the
-    time to be: an address that is announced earlier ends connections.
+    `ready` is whether packets of other nodes' connections are forwarded to them, and all peers were heard, or
+    had the time to be; `nodes` are the other living nodes that have the address.
     """
 
     address: str
@@ -60,8 +60,8 @@ class LingerStatus(StatusAnswer):
     trouble: str = ""
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
-    drops: Mapping[str, int] = field(default_factory=dict)
     shared: tuple[SharedAddress, ...] = ()
+    drops: Mapping[str, int] = field(default_factory=dict)
     strays: Mapping[str, int] = field(default_factory=dict)
 
     def objection(self, routers: Collection[str]) -> str:

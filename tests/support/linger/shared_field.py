@@ -136,8 +136,6 @@ class SharedField:
             machine.batch(
                 f"route add default via {self.router.address}",
                 f"route add default via {self.router.address6}",
-                f"address add {SHARED}/32 dev lo",
-                f"address add {SHARED6}/128 dev lo nodad",
             )
 
 

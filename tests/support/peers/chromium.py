@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from support.processes.processes import end
-from support.processes.waiting import wait_until
+from support.processes.waiting import Late, wait_until
 
 _PATIENCE: Final = 60.0
 _OPTIONS: Final = (
@@ -181,12 +181,16 @@ class Tab:
 
     def until_text(self, words: str, selector: str = "main") -> None:
         """Return when the page says something."""
-        wait_until(
-            lambda: words in self.text(selector),
-            what=f"{selector} says {words!r}",
-            timeout=_PATIENCE,
-            pause=0.05,
-        )
+        try:
+            wait_until(
+                lambda: words in self.text(selector),
+                what=f"{selector} says {words!r}",
+                timeout=_PATIENCE,
+                pause=0.05,
+            )
+        except Late as late:
+            seen = f"{self.value('location.href')}, {self.complaints}, {self.text('body')[:2000]}"
+            raise Late(f"{late}: {seen}") from None
 
     def click(self, selector: str) -> None:
         """Click on what is there, which has to be visible and not covered."""

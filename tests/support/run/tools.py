@@ -19,6 +19,7 @@ PACKAGES: Final = {
     RSYSLOG_TLS: "rsyslog-openssl",
     "cc": "gcc",  # compiles the data path
     "/usr/share/bash-completion/bash_completion": "bash-completion",
+    "bird": "bird2",
     "catatonit": "catatonit",  # a pod is nothing else
     "chromium": "chromium",
     "curl": "curl",
@@ -65,6 +66,7 @@ PACKAGES: Final = {
     "systemd-nspawn": "systemd-container",
     "tcpdump": "tcpdump",
     "vrrpd": "frr",
+    "vtysh": "frr",
     "wrk": "wrk",
     "zebra": "frr",
     "zsh": "zsh",

@@ -10,7 +10,7 @@ from support.vrrp.tracks import track
 
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
-from appliance.tracker.track_follower import TrackFollower
+from appliance.net.tracking.track_follower import TrackFollower
 
 pytestmark = pytest.mark.sockets
 

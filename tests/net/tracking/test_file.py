@@ -9,8 +9,8 @@ import pytest
 from gevent.threadpool import ThreadPool
 from support.processes.greenlets import until
 
+from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
-from appliance.tracker.file import FileTrack
 
 pytestmark = pytest.mark.sockets
 

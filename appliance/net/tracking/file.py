@@ -9,8 +9,8 @@ import re
 import stat
 from typing import Final
 
+from appliance.net.tracking.thread_answer import ThreadAnswer
 from appliance.net.tracking.track_check import LookResult, TrackCheck
-from appliance.tracker.thread_answer import ThreadAnswer
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")

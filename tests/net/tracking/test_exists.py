@@ -10,10 +10,10 @@ from support.values.snapshots import track
 from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.tracking import exists
+from appliance.net.tracking.check_of_kind import check_of
+from appliance.net.tracking.exists import ExistsTrack, OnlyWhileExists
 from appliance.net.tracking.track_check import LookResult
-from appliance.tracker import exists
-from appliance.tracker.check_of_kind import check_of
-from appliance.tracker.exists import ExistsTrack, OnlyWhileExists
 
 pytestmark = pytest.mark.sockets
 

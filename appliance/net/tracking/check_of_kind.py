@@ -12,13 +12,13 @@ from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.scripts.account import Account, UnknownUserError, account
 from appliance.net.scripts.command import Command
+from appliance.net.tracking.endpoint import EndpointTrack, probe_check
+from appliance.net.tracking.exists import ExistsTrack, OnlyWhileExists
+from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.pool import PoolTrack
+from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
-from appliance.tracker.endpoint import EndpointTrack, probe_check
-from appliance.tracker.exists import ExistsTrack, OnlyWhileExists
-from appliance.tracker.file import FileTrack
-from appliance.tracker.process import ProcessTrack
 
 
 class ScriptTrack(TrackCheck):
@@ -93,8 +93,13 @@ def tcp_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
     return EndpointTrack(probe_check(track, CheckType.TCP), place.host, place.port, contexts)
 
 
-def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:
-    """Return the check of a track; one with an invalid target is always down, with the reason."""
+def check_of(track: Track, *, paths: Paths, contexts: TlsContexts, scripts: Path | None = None) -> TrackCheck:
+    """Return the check of a track; one with an invalid target is always down, with the reason.
+
+    `scripts` marks the processes of a script (script_leftovers), by default with the runtime directory.
+    """
+    if track.kind is TrackKind.SCRIPT:
+        return _while_exists(track, _script(track, scripts or paths.runtime))
     make = _BY_KIND.get(track.kind)
     if make is None:
         return _Impossible(f"{track.kind} is not tracked here")
@@ -102,6 +107,10 @@ def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck
         check = make(track, paths, contexts)
     except ValueError as error:
         return _Impossible(str(error))
+    return _while_exists(track, check)
+
+
+def _while_exists(track: Track, check: TrackCheck) -> TrackCheck:
     return check if track.exists is None else OnlyWhileExists(track.exists, check, timeout=track.timeout)
 
 
@@ -115,9 +124,9 @@ class _Impossible(TrackCheck):
         return self._seen
 
 
-def _script(track: Track, paths: Paths) -> TrackCheck:
+def _script(track: Track, mark: Path) -> TrackCheck:
     words = (track.target, *track.arguments)
-    return ScriptTrack(words, user=track.user, timeout=track.timeout, runtime=paths.runtime)
+    return ScriptTrack(words, user=track.user, timeout=track.timeout, runtime=mark)
 
 
 def _file(track: Track) -> TrackCheck:
@@ -130,7 +139,6 @@ _Make = Callable[[Track, Paths, TlsContexts], TrackCheck]
 _BY_KIND: Final[dict[TrackKind, _Make]] = {
     TrackKind.HTTP: lambda track, _, contexts: http_track(track, contexts),
     TrackKind.TCP: lambda track, _, contexts: tcp_track(track, contexts),
-    TrackKind.SCRIPT: lambda track, paths, _: _script(track, paths),
     TrackKind.PROCESS: lambda track, _, __: ProcessTrack(track.target),
     TrackKind.FILE: lambda track, _, __: _file(track),
     TrackKind.POOL: lambda track, paths, _: PoolTrack(track.target, paths.health_board),

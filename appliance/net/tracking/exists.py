@@ -7,8 +7,8 @@ hangs, the track is down.
 import os
 from typing import Final
 
+from appliance.net.tracking.thread_answer import ThreadAnswer
 from appliance.net.tracking.track_check import LookResult, TrackCheck
-from appliance.tracker.thread_answer import ThreadAnswer
 
 
 class ExistsTrack(TrackCheck):

@@ -11,7 +11,7 @@ import gevent
 import pytest
 from support.processes.greenlets import until
 
-from appliance.tracker.process import ProcessTrack
+from appliance.net.tracking.process import ProcessTrack
 
 pytestmark = pytest.mark.programs
 

@@ -7,8 +7,8 @@ import pytest
 from support.processes.greenlets import until
 from support.processes.processes import alive
 
+from appliance.net.tracking.check_of_kind import ScriptTrack
 from appliance.net.tracking.track_check import LookResult
-from appliance.tracker.check_of_kind import ScriptTrack
 
 pytestmark = pytest.mark.programs
 

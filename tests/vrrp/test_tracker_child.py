@@ -10,7 +10,7 @@ from support.processes.processes import alive, kill
 from support.processes.waiting import wait_until
 
 from appliance.net.loop.loop import Loop
-from appliance.tracker.tracker_child import TrackerChild
+from appliance.vrrp.tracker_child import TrackerChild
 
 pytestmark = pytest.mark.programs
 

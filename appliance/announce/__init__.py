@@ -1,0 +1,1 @@
+"""The addresses that all nodes serve, and what routers learn about them."""

@@ -1,0 +1,68 @@
+"""What `announce` answers on its control socket: the commands of `reload`, and queries."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.announce.announcer import Announcer
+from appliance.model.paths import Paths
+from appliance.model.program_names import ANNOUNCE
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.control_server import Call, Handler
+from appliance.net.control.reload_commands import ReloadCommands
+from appliance.wire.lines import status_answer
+from appliance.wire.lines.announce_status import AnnounceStatus
+from appliance.wire.lines.control import Answer, good
+
+FOR_READERS: Final = frozenset({"status"})
+"""Commands that members of `group:` may also use."""
+
+
+class AnnounceCommands:
+    """The commands by their names; those of a reload are in `ReloadCommands`."""
+
+    def __init__(self, paths: Paths, announcer: Announcer) -> None:
+        self._announcer = announcer
+        self._started_at = time.time()
+        self._reload = ReloadCommands(
+            paths,
+            applied=lambda: announcer.snapshot,
+            apply=announcer.apply,
+            differs=lambda proposed: _used(proposed) != _used(announcer.snapshot),
+            objections=announcer.objections,
+        )
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the commands by their names."""
+        return {
+            "status": self._status,
+            **self._reload.handlers(),
+            "take-part": self._take_part,
+        }
+
+    def _status(self, _: Call) -> Answer:
+        announcer = self._announcer
+        bgp = announcer.snapshot.bgp if announcer.snapshot else None
+        status = AnnounceStatus(
+            program=ANNOUNCE,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=self._reload.number,
+            pending=self._reload.pending,
+            trouble=announcer.trouble,
+            engine=bgp.engine.value if bgp else "",
+            addresses=announcer.shared_statuses(),
+            neighbors=announcer.neighbors.statuses,
+        )
+        return good(**status_answer.encode(status))
+
+    def _take_part(self, call: Call) -> Answer:
+        """Leave the addresses to other nodes, or take part again."""
+        self._announcer.take_part(wanted=call.question.flag("wanted"))
+        return good()
+
+
+def _used(snapshot: Snapshot | None) -> object:
+    """Return the part of a snapshot that this program uses."""
+    return None if snapshot is None else (snapshot.shared_ips, snapshot.bgp)

@@ -1,0 +1,140 @@
+"""The neighbours of this node: BIRD's configuration for them, and the states of their sessions."""
+
+import socket
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.announce import bird
+from appliance.announce.bird import Bird
+from appliance.model.paths import Paths
+from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files import hmac_keys
+from appliance.wire.bird.bird_config import (
+    BirdConfigError,
+    BirdSettings,
+    bird_config,
+    families,
+    protocol,
+)
+from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
+
+_SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
+
+
+class Neighbors:
+    """The neighbours, and BIRD. `trouble` is why BIRD does not run as configured, "" if it does."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+        self.log = log
+        self._paths = paths
+        self._bird = Bird(paths, log)
+        self._statuses: dict[str, NeighborStatus] = {}
+        self._trouble = ""
+
+    @property
+    def trouble(self) -> str:
+        """Why BIRD does not run as configured, "" if it does."""
+        return self._trouble or self._bird.trouble
+
+    @property
+    def statuses(self) -> tuple[NeighborStatus, ...]:
+        """The status of each neighbour; with the engine `table` they are the other daemon's."""
+        return tuple(self._statuses.values())
+
+    @property
+    def established(self) -> frozenset[str]:
+        """The names of those whose session is established."""
+        return frozenset(name for name, each in self._statuses.items() if each.is_up)
+
+    def objection(self, proposed: Snapshot) -> str:
+        """Return why BIRD would refuse a configuration, "" if it would not."""
+        if proposed.bgp is None or proposed.bgp.engine is not Engine.BIRD:
+            return ""
+        try:
+            return bird.objection(_text(proposed.bgp, proposed), self._paths)
+        except (BirdConfigError, OSError) as error:
+            return str(error)
+
+    def tend(self, snapshot: Snapshot) -> None:
+        """Have BIRD run for this configuration, or end it; called once a second."""
+        self._bird.log = self.log
+        if snapshot.bgp is None or snapshot.bgp.engine is not Engine.BIRD:
+            self._bird.stop()
+            self._statuses = {}
+            return
+        try:
+            text = _text(snapshot.bgp, snapshot)
+        except (BirdConfigError, OSError) as error:
+            self._trouble = str(error)
+            return
+        self._trouble = ""
+        self._bird.tend(text)
+        self._follow(snapshot.bgp)
+
+    def close(self, *, ends: bool) -> None:
+        """Leave BIRD to the next run; with `ends` it ends, and withdraws everything."""
+        if ends:
+            self._bird.stop()
+        self._bird.close()
+
+    def _follow(self, bgp: Bgp) -> None:
+        """Note since when sessions have their state, and log those that come and go."""
+        known, self._statuses = self._statuses, {}
+        for neighbor in bgp.neighbors:
+            before = known.get(neighbor.name, NeighborStatus(name=neighbor.name, since=time.time()))
+            status = self._statuses[neighbor.name] = self._status(neighbor, before)
+            if status.is_up and not before.is_up:
+                self.log.info("bgp-session-up", neighbor=status.name, address=status.address)
+            elif before.is_up and not status.is_up:
+                reason = status.error or self.trouble
+                self.log.error(
+                    "bgp-session-down", neighbor=status.name, address=status.address, reason=reason
+                )
+
+    def _status(self, neighbor: Neighbor, before: NeighborStatus) -> NeighborStatus:
+        session = self._bird.sessions.get(protocol(neighbor.name))
+        state = session.state if session else ""
+        return NeighborStatus(
+            name=neighbor.name,
+            address=neighbor.address,
+            asn=neighbor.asn,
+            state=state,
+            since=before.since if state == before.state else time.time(),
+            bfd=self._bird.bfd.get(neighbor.address.partition("%")[0], "Down") if neighbor.bfd else "",
+            exported=session.exported if session else 0,
+            error=(session.error or session.info) if session and state != ESTABLISHED else "",
+        )
+
+
+def carries(neighbor: Neighbor, shared: SharedIp) -> bool:
+    """Return whether a neighbour learns some address of a shared IP."""
+    if shared.neighbors and neighbor.name not in shared.neighbors:
+        return False
+    return any((6 if ":" in each else 4) in families(neighbor.address) for each in shared.addresses)
+
+
+def _text(bgp: Bgp, snapshot: Snapshot) -> str:
+    """Return BIRD's configuration; raises BirdConfigError, and OSError for a password file."""
+    passwords = {each.name: each.password for each in bgp.neighbors if each.password is not None}
+    in_files = {each.name: each.password_file for each in bgp.neighbors if each.password_file}
+    passwords |= {name: hmac_keys.text_of(path) for name, path in in_files.items()}
+    router_id = bgp.router_id or _own_address(bgp.neighbors)
+    return bird_config(
+        BirdSettings(bgp=bgp, shared=snapshot.shared_ips, router_id=router_id, passwords=passwords)
+    )
+
+
+def _own_address(neighbors: Iterable[Neighbor]) -> str:
+    """Return this node's IPv4 address towards the first neighbour that has one; raises OSError."""
+    towards = next((each.address for each in neighbors if ":" not in each.address), _SOMEWHERE)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect((towards, 179))
+        except OSError as error:
+            message = "`router_id: auto` finds no IPv4 address of this node: set it"
+            raise OSError(error.errno, message) from None
+        return str(asking.getsockname()[0])

@@ -1,0 +1,1 @@
+"""When this node announces its shared addresses: the table of their states."""

@@ -1,0 +1,1 @@
+"""BIRD 2: its configuration, and the answers on its control socket."""
