@@ -74,7 +74,7 @@ class Lingerer:
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
         self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
-        self.shared = SharedHolder(self._sharing, self._led)
+        self.shared = SharedHolder(self._sharing, self._led, log)
         self._room = RoomWatch()
         self._settled = Settled()
         self._segment_trouble = ""
@@ -96,7 +96,7 @@ class Lingerer:
     def apply(self, snapshot: Snapshot) -> None:
         """Change to the virtual addresses of a snapshot; addresses that stay keep their state."""
         first = self.snapshot is None
-        self.log = logs.obey(LINGER, snapshot.log)
+        self.log = self.shared.log = logs.obey(LINGER, snapshot.log)
         wanted = tuple(address_sets(snapshot)) if snapshot.linger else ()
         shared = tuple(shared_sets(snapshot)) if snapshot.linger else ()
         changed = (wanted, shared, snapshot.linger) != (self._sets, self.shared.sets, self._settings)

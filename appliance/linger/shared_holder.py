@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from structlog.typing import FilteringBoundLogger
+
 from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.nodes import Nodes
 from appliance.core.linger.shared_nodes import Company, Exchange, company
@@ -29,6 +31,7 @@ from appliance.wire.nftables import stray_keys
 
 _STALLED: Final = 0.5  # seconds between two looks after which this node was held up itself
 _COUNTED: Final = 2.0  # seconds between two reads of the kernel's counters
+_LIMITED: Final = 60.0  # seconds between two warnings
 _NOTING: Final = 0.1  # maximum share of the time for reading what the kernel noted
 _NOBODY: Final = Company(others={}, settled=False, doubtful=())
 
@@ -36,7 +39,8 @@ _NOBODY: Final = Company(others={}, settled=False, doubtful=())
 class SharedHolder:
     """The sets of the snapshot applied last, with the reports about them, None while there are none."""
 
-    def __init__(self, nodes: Nodes, led: LedPackets) -> None:
+    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger) -> None:
+        self.log = log
         self.sets: tuple[SharedSet, ...] = ()
         self.reports: SharedReports | None = None
         self.counts: dict[str, int] = {}
@@ -51,7 +55,7 @@ class SharedHolder:
         self._elements = SetElements()
         self._awake = self._looked_at = float("-inf")
         self._note_due: dict[int, float] = {}
-        self._count_due = float("-inf")
+        self._count_due = self._warn_due = float("-inf")
         self._last: dict[tuple[int, str], int] = {}
 
     def apply(self, sets: Iterable[SharedSet]) -> None:
@@ -144,7 +148,7 @@ class SharedHolder:
                 strays.restart()
         if now >= self._count_due:
             self._count_due = now + _COUNTED
-            self._count()
+            self._count(now)
 
     def restart(self) -> None:
         """Have the kernel learn anew: its elements are gone."""
@@ -175,13 +179,18 @@ class SharedHolder:
                 noted.setdefault(stray[1], []).append(stray[0])
         return noted
 
-    def _count(self) -> None:
+    def _count(self, now: float) -> None:
+        limited = self.counts.get("limited", 0)
         for each in self.sets:
             for kind, count in self._led.strays(each.family).items():
                 last = self._last.get((each.family, kind), 0)
                 self._last[each.family, kind] = count
                 more = count - last if count >= last else count  # the table was made anew
                 self.counts[kind] = self.counts.get(kind, 0) + more
+        limited = self.counts.get("limited", 0) - limited
+        if limited and now >= self._warn_due:
+            self._warn_due = now + _LIMITED
+            self.log.warning("strays-limited", packets=limited)
 
     # Told
 

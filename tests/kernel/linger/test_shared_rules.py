@@ -129,7 +129,11 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
     if table == ruleset.GUARD:
         made = ruleset.guard(word, [], longest=60.0, shared=True).replace("flags owner;", "")
     elements = ruleset.Elements(
-        addresses=(), hops=Hops(direct={}, led={}), nodes=frozenset(), settled=frozenset(), shared=model.shared
+        addresses=(),
+        hops=Hops(direct={}, led={}),
+        nodes=frozenset(),
+        settled=frozenset(),
+        shared=model.shared,
     )
     watched.run(
         watched.one,

@@ -20,7 +20,9 @@ OUTSIDE: Final = "203.0.113"
 OUTSIDE6: Final = "2001:db8:20:"
 NAMES: Final = ("one", "two", "three", "four", "five")
 
-_UPLINK: Final = "out0"
+UPLINK: Final = "out0"
+"""The router's interface towards the client."""
+
 _ROUTER: Final = 254  # the router's number outside
 _PATIENCE: Final = 30.0
 
@@ -110,13 +112,13 @@ class SharedField:
     def _join_networks(self) -> None:
         """Connect the router to the client's network, and all to the router."""
         self._outside.batch(
-            f"link add uplink type veth peer name {_UPLINK} netns {self.router.name}",
+            f"link add uplink type veth peer name {UPLINK} netns {self.router.name}",
             "link set uplink master bridge up",
         )
         self.router.batch(
-            f"link set {_UPLINK} up",
-            f"address add {OUTSIDE}.{_ROUTER}/24 dev {_UPLINK}",
-            f"address add {OUTSIDE6}:{_ROUTER}/64 dev {_UPLINK} nodad",
+            f"link set {UPLINK} up",
+            f"address add {OUTSIDE}.{_ROUTER}/24 dev {UPLINK}",
+            f"address add {OUTSIDE6}:{_ROUTER}/64 dev {UPLINK} nodad",
         )
         _set(
             self.router,
