@@ -42,6 +42,26 @@ def address_sets(snapshot: Snapshot) -> Iterator[AddressSet]:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSet:
+    """The shared addresses of one family, and the other nodes that have them, by their addresses of it."""
+
+    family: Literal[4, 6]
+    addresses: tuple[str, ...]
+    peers: tuple[str, ...]
+
+
+def shared_sets(snapshot: Snapshot) -> Iterator[SharedSet]:
+    """Yield the sets of a snapshot."""
+    peers = snapshot.linger.peers if snapshot.linger else ()
+    families: tuple[Literal[4], Literal[6]] = (4, 6)
+    for family in families:
+        addresses = tuple(each for each in snapshot.shared_addresses if (":" in each) == (family == 6))
+        if addresses:
+            mine = tuple(each for each in peers if (":" in each) == (family == 6))
+            yield SharedSet(family=family, addresses=addresses, peers=mine)
+
+
 def indexes(where: Iterable[AddressSet]) -> dict[str, int]:
     """Return the index of the interface of each address, without interfaces that do not exist now."""
     known = ((place, _index(place.interface)) for place in where)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.linger.address_sets import address_sets
+from appliance.linger.address_sets import address_sets, shared_sets
 from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
@@ -75,10 +75,20 @@ class LingerCommands:
                 for each in lingerer.keepers()
             ),
             drops={each.value: count for each, count in drops.items()},
+            shared=tuple(lingerer.shared.status()),
+            strays=lingerer.shared.counts,
         )
         return good(**status_answer.encode(status))
 
 
 def _used(snapshot: Snapshot | None) -> object:
     """Return the part of a snapshot that this program uses."""
-    return None if snapshot is None else (snapshot.linger, tuple(address_sets(snapshot)))
+    return (
+        None
+        if snapshot is None
+        else (
+            snapshot.linger,
+            tuple(address_sets(snapshot)),
+            tuple(shared_sets(snapshot)),
+        )
+    )

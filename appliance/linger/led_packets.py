@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from appliance.core.linger import ruleset
+from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger.strays import StrayChanges
 from appliance.linger.own_connections import named
 from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain, list_counters
 
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
@@ -20,7 +21,8 @@ _TO_HEAR: Final = 2.0
 """Seconds for which elements of an earlier run stay as they are: no report has arrived yet."""
 
 _CHAINS: Final = ("prerouting", "strangers")
-_Rules = tuple[Entrances, int, float]
+_Rules = tuple[Entrances, int, float, bool]
+_MISSED: Final = (errno.ENOENT, errno.EEXIST)
 
 
 class LedPackets:
@@ -60,7 +62,8 @@ class LedPackets:
         """
         self._guard.follow(FAMILIES[family], entrances=entrances, elements=elements, longest=longest)
         now = time.monotonic()
-        self._make(family, (entrances, port, longest), elements)
+        rules = entrances, port, longest, elements.shared is not None
+        self._make(family, rules, elements)
         if now < self._left_alone.get(family, 0.0):
             return False
         if is_fresh(self._put.get(family), elements, now):
@@ -73,9 +76,43 @@ class LedPackets:
                 self._put.pop(family, None)
                 raise
             self.flushed += 1
-            self._make(family, (entrances, port, longest), elements)
+            self._make(family, rules, elements)
         self._put[family] = elements, now
         return True
+
+    def learn(self, family: int, changes: StrayChanges) -> bool:
+        """Change the elements of strays; return whether they were as the changes expect."""
+        word = FAMILIES[family]
+        if changes.nobodys:
+            self._guard.learn(word, StrayChanges(nobodys=changes.nobodys))
+        if script := shared_rules.learned(word, changes, table=ruleset.TABLE):
+            try:
+                self._open().run(script)
+            except NftablesError as error:
+                if not any(error.is_because(each) for each in _MISSED):
+                    raise
+                return False
+        return True
+
+    def note(self, script: str) -> None:
+        """Run a script about noted strays; it does nothing if the table is gone for the moment."""
+        try:
+            self._open().run(script)
+        except NftablesError as error:
+            if not error.is_because(errno.ENOENT):
+                raise
+
+    def strays(self, family: int) -> dict[str, int]:
+        """Return the kernel's counters of strays, none if the table is gone for the moment."""
+        try:
+            found = self._open().run(list_counters(FAMILIES[family], ruleset.TABLE))
+        except NftablesError as error:
+            if not error.is_because(errno.ENOENT):
+                raise
+            return {}
+        named = {each.fields.get("name"): each.fields.get("packets") for each in found}
+        counts = {kind: named.get(shared_rules.counter(kind)) for kind in shared_rules.COUNTERS}
+        return {kind: count for kind, count in counts.items() if isinstance(count, int)}
 
     def look(self) -> None:
         """Check whether the rules are intact; missing ones are restored when packets are forwarded next."""
@@ -103,10 +140,12 @@ class LedPackets:
     def _make(self, family: int, wanted: _Rules, elements: ruleset.Elements) -> None:
         if self._made.get(family) == wanted:
             return
-        entrances, port, longest = wanted
+        entrances, port, longest, shared = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
-        script = ruleset.make(word, entrances, port=port, longest=longest, times=connection_times())
+        script = ruleset.make(
+            word, entrances, port=port, longest=longest, times=connection_times(), shared=shared
+        )
         rebuilt = family in self._put
         if rebuilt:
             # Packets already arrive, and until they are forwarded the kernel answers them with a reset.
@@ -116,7 +155,7 @@ class LedPackets:
         if known and not rebuilt:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
-            for each in named(word, elements.addresses, table=ruleset.TABLE):
+            for each in named(word, elements.all_addresses, table=ruleset.TABLE):
                 self._open().run(each)
         self._made[family] = wanted
 

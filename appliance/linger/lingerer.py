@@ -22,11 +22,13 @@ from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.core.linger.unheard import Elsewhere, unheard
-from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes
+from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
+from appliance.linger.shared_holder import SharedHolder
+from appliance.linger.shared_reports import SharedReports
 from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
@@ -71,6 +73,8 @@ class Lingerer:
         self._kept = KeptAddresses()
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
+        self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
+        self.shared = SharedHolder(self._sharing, self._led, log)
         self._room = RoomWatch()
         self._settled = Settled()
         self._segment_trouble = ""
@@ -92,11 +96,13 @@ class Lingerer:
     def apply(self, snapshot: Snapshot) -> None:
         """Change to the virtual addresses of a snapshot; addresses that stay keep their state."""
         first = self.snapshot is None
-        self.log = logs.obey(LINGER, snapshot.log)
+        self.log = self.shared.log = logs.obey(LINGER, snapshot.log)
         wanted = tuple(address_sets(snapshot)) if snapshot.linger else ()
-        changed = (wanted, snapshot.linger) != (self._sets, self._settings)
+        shared = tuple(shared_sets(snapshot)) if snapshot.linger else ()
+        changed = (wanted, shared, snapshot.linger) != (self._sets, self.shared.sets, self._settings)
         self.snapshot, self._sets, self._settings = snapshot, wanted, snapshot.linger
         self.routers = {address: name for place in wanted for address, name in place.routers.items()}
+        self.shared.apply(shared)
         if changed:
             self._close_reports()
         if first:
@@ -110,9 +116,10 @@ class Lingerer:
         if ends:
             self.served = {}
             if self.reports is not None:
-                self.reports.send(self._reported)
+                self.reports.send(self._reported, has=lambda _: False)
             self._try(self._forget_all)
         self._close_reports()
+        self.shared.close()
         self._led.close()
         self.segments.close()
         self._kept.close()
@@ -135,22 +142,35 @@ class Lingerer:
         if self.reports is not None or now - self._tried_at < _TRIED:
             return
         self._tried_at = now
+        keys = tuple(hmac_keys.secrets(settings.keys).values())
+        shared = None
+        if self.shared.sets:
+            shared = SharedReports(
+                self.shared.sets,
+                port=settings.port,
+                secrets=keys,
+                nodes=self._sharing,
+                on_told=self.shared.told,
+                log=self.log,
+            )
         try:
             self.reports = Reports(
                 self._sets,
                 port=settings.port,
-                secrets=tuple(hmac_keys.secrets(settings.keys).values()),
+                secrets=keys,
                 nodes=self.nodes,
                 on_news=self._news.set,
                 log=self.log,
+                shared=shared,
             )
         except OSError as error:
             self._report_trouble = f"no reports on port {settings.port}: {error.strerror or error}"
         else:
-            self._report_trouble = ""
+            self._report_trouble, self.shared.reports = "", shared
 
     def _close_reports(self) -> None:
         reports, self.reports, self._tried_at = self.reports, None, float("-inf")
+        self.shared.reports = None
         if reports is not None:
             reports.close()
 
@@ -189,6 +209,7 @@ class Lingerer:
         with self._noting_errors():
             if self._settings is not None:
                 self._listen(self._settings, now)
+            self.shared.look(now)
             self._keep(active, interfaces)
             if self.snapshot is not None:
                 self._segment_trouble = self.segments.trouble(self.snapshot, now)
@@ -208,7 +229,9 @@ class Lingerer:
                 left = before[address].connections
                 self.log.info("linger-ended", address=address, reason=reason.value, connections=left)
                 self._kept.remove(address)
-            self._strangers = "; ".join(self._unheard_nodes(keepers, interfaces, now))
+            refused = self.reports.refused(now) if self.reports else {}
+            troubles = (*self._unheard_nodes(keepers, interfaces, now), *self.shared.troubles(refused, now))
+            self._strangers = "; ".join(dict.fromkeys(troubles))
             if self._lead(keepers, now) and self.reports is not None:
                 talking, macs = self.reports.talking(), self.reports.macs.values()
                 self._vrrp.inform(informed(self.routers, keepers, macs=macs, talking=talking, now=now))
@@ -291,7 +314,7 @@ class Lingerer:
         due = self._reported_at + (ANSWERED if self.reports.awaited else INTERVAL)
         if moved or now >= due:
             self._reported_at = now
-            self.reports.send(self._reported)
+            self.reports.send(self._reported, has=self.shared.has)
 
     def _reported(self, address: str) -> ReportedAddress | None:
         one = self.served.get(address)
@@ -317,11 +340,12 @@ class Lingerer:
         settled = self._settled.at(now, keepers=keepers, ours=self.served.values())
         away = {each.address for each in keepers if not each.active}
         away |= {each.address for each in self.served.values() if not each.active}
-        for family in sorted({each.family for each in self._sets}):
+        families = {each.family for each in self._sets}
+        for family in sorted(families.union(each.family for each in self.shared.sets)):
             here = [each for each in self._sets if each.family == family]
             addresses = tuple(address for place in here for address in place.routers)
             mine = [each for each in keepers if each.address in addresses]
-            led &= self._led.lead(
+            there = self._led.lead(
                 family,
                 entrances=entrances(here),
                 elements=Elements(
@@ -329,12 +353,17 @@ class Lingerer:
                     hops=hops(mine, self.served, nodes=nodes),
                     nodes=nodes,
                     settled=settled & away & set(addresses),
+                    shared=self.shared.elements(family),
                 ),
                 port=self._settings.port,
                 longest=self._settings.longest,
             )
+            self.shared.put(family, there=there)
+            led &= there
         if self._led.flushed > flushed:
             self.log.warning("linger-rules-gone")
+            self.shared.restart()
+        self.shared.exchange(now)
         self._note_guard(self._led.unguarded)
         return led
 

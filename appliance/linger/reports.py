@@ -1,8 +1,6 @@
 """Exchanges reports between nodes: sent to all that may serve an address, accepted if signed with the key."""
 
-import fcntl
 import socket
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +15,10 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.linger.nodes import SILENT, Nodes, put_last
 from appliance.core.linger.unheard import Listening
 from appliance.linger.address_sets import AddressSet
+from appliance.linger.shared_reports import SharedReports
+from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
+from appliance.wire import linger_strays
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_ANSWERED,
@@ -35,10 +36,6 @@ INTERVAL: Final = 0.3
 
 ANSWERED: Final = 0.05
 """Seconds between two reports while a new node waits for ours."""
-
-_GET_MAC: Final = 0x8927  # SIOCGIFHWADDR of linux/sockios.h
-_INTERFACE: Final = struct.Struct("=16s24x")  # struct ifreq of linux/if.h
-_MAC_AT: Final = 18  # after the name and the family of struct sockaddr
 
 
 class Reports:
@@ -58,6 +55,7 @@ class Reports:
         nodes: Nodes,
         on_news: Callable[[], None],
         log: FilteringBoundLogger,
+        shared: SharedReports | None = None,
     ) -> None:
         self.drops: Counter[ReportDrop] = Counter()
         self.macs: dict[int, bytes] = {}
@@ -68,6 +66,7 @@ class Reports:
         self._nodes = nodes
         self._on_news = on_news
         self._log = log
+        self._shared = shared
         self._session = token_bytes(SESSION)
         self._sequence = 0
         self._awaited = False
@@ -76,7 +75,8 @@ class Reports:
         self._receivers: dict[int, ReportReceiver] = {}
         self._greenlets: list[Greenlet] = []
         try:
-            for family in sorted({each.family for each in self._sets}):
+            families = {each.family for each in self._sets}
+            for family in sorted(families.union(each.family for each in (shared.sets if shared else ()))):
                 self._receivers[family] = ReportReceiver(family, port)
         except OSError:
             self.close()
@@ -86,16 +86,21 @@ class Reports:
     @property
     def awaited(self) -> bool:
         """Whether a new node waits for our next report, to be believed or to believe it."""
-        return self._awaited
+        return self._awaited or (self._shared is not None and self._shared.awaited)
 
-    def send(self, reported: Callable[[str], ReportedAddress | None]) -> None:
-        """Send the other nodes what `reported` returns for each of our addresses; None is left out."""
+    def send(self, reported: Callable[[str], ReportedAddress | None], *, has: Callable[[str], bool]) -> None:
+        """Send the other nodes what `reported` returns for each of our addresses; None is left out.
+
+        `has` is whether this node has a shared address now.
+        """
         self._awaited = False
+        if self._shared is not None:
+            self._shared.send(has)
         for place in self._sets:
             addresses = tuple(each for address in place.routers if (each := reported(address)) is not None)
             try:
                 index = socket.if_nametoindex(place.interface)
-                mac = _mac(place.interface)
+                mac = interface_mac.of(place.interface)
                 self._receivers[place.family].join(index)
             except OSError as error:
                 self._talking.pop((place.interface, place.family), None)
@@ -110,6 +115,10 @@ class Reports:
                 self._talking.setdefault((place.interface, place.family), time.monotonic())
             else:
                 self._talking.pop((place.interface, place.family), None)
+
+    def refused(self, now: float) -> dict[str, ReportDrop]:
+        """Return why recent reports of other nodes were not accepted, by their source."""
+        return {node: reason for (node, _), (reason, at) in self._disbelieved.items() if now - at < SILENT}
 
     def talking(self) -> dict[str, float]:
         """Return since when reports of each address are exchanged."""
@@ -135,6 +144,8 @@ class Reports:
     def close(self) -> None:
         """Close the sockets; harmless when repeated."""
         gevent.killall(self._greenlets)
+        if self._shared is not None:
+            self._shared.close()
         for each in self._receivers.values():
             each.close()
 
@@ -185,7 +196,13 @@ class Reports:
     def _take(self, datagram: Datagram) -> None:
         if datagram.hop_limit != HOP_LIMIT:
             raise LingerReportError(ReportDrop.HOP_LIMIT)
+        if self._shared is not None and linger_strays.is_one(datagram.data):
+            self._shared.take_strays(datagram)
+            return
         report = decode(datagram.data, source=datagram.source, secrets=self._secrets)
+        if report.shared:
+            self._take_shared(datagram.source, report)
+            return
         source, interface = datagram.source, datagram.interface
         self._awaited |= self._nodes.is_new(source, report.session, interface=interface)
         reason = self._nodes.hear(source, report, interface=interface, now=time.monotonic())
@@ -193,6 +210,14 @@ class Reports:
             self._on_news()
         if reason is not None:
             raise LingerReportError(reason)
+
+    def _take_shared(self, source: str, report: LingerReport) -> None:
+        """Process a report of shared addresses; a node that has none of them leaves it alone."""
+        if self._shared is not None:
+            try:
+                self._shared.take(source, report)
+            finally:
+                self._on_news()
 
     def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:
         self.drops[reason] += 1
@@ -206,10 +231,3 @@ class Reports:
         if self._refused.get((interface, peer)) != why:
             self._refused[interface, peer] = why
             self._log.warning("linger-not-told", interface=interface, node=peer, reason=why)
-
-
-def _mac(interface: str) -> bytes:
-    """Return the MAC of an interface; raises OSError. /sys may be that of another network namespace."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        answer = fcntl.ioctl(asking.fileno(), _GET_MAC, _INTERFACE.pack(interface.encode()))
-    return answer[_MAC_AT : _MAC_AT + 6]

@@ -1,9 +1,10 @@
 """The guard of the rules that forward packets: a second table, which does so while the first is missing."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from appliance.core.linger import ruleset
+from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger.strays import StrayChanges
 from appliance.linger.own_connections import named
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
@@ -18,7 +19,7 @@ class RulesGuard:
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect
         self._table = OwnedTable(connect=connect)
-        self._made: dict[Family, tuple[Entrances, float]] = {}
+        self._made: dict[Family, tuple[Entrances, float, bool]] = {}
         self._put: dict[Family, tuple[ruleset.Elements, float]] = {}
 
     @property
@@ -31,7 +32,7 @@ class RulesGuard:
     ) -> None:
         """Make the guard forward packets as `elements` say; called repeatedly."""
         now = time.monotonic()
-        if not self._make(family, entrances, elements.addresses, longest):
+        if not self._make(family, entrances, elements, longest):
             return
         if is_fresh(self._put.get(family), elements, now):
             return
@@ -46,15 +47,22 @@ class RulesGuard:
         self._made.clear()
         self._put.clear()
 
-    def _make(self, family: Family, entrances: Entrances, addresses: Iterable[str], longest: float) -> bool:
-        wanted = entrances, longest
+    def learn(self, family: Family, changes: StrayChanges) -> None:
+        """Change the elements of strays, if there is a guard."""
+        if family in self._made:
+            self._table.write(shared_rules.learned(family, changes, table=ruleset.GUARD))
+
+    def _make(self, family: Family, entrances: Entrances, elements: ruleset.Elements, longest: float) -> bool:
+        shared = elements.shared is not None
+        wanted = entrances, longest, shared
         if self._made.get(family) == wanted:
             return True
-        if not self._table.write(ruleset.guard(family, entrances, longest=longest)):
+        if not self._table.write(ruleset.guard(family, entrances, longest=longest, shared=shared)):
             return False
         self._put.pop(family, None)
         try:
-            written = all(self._table.write(each) for each in named(family, addresses, table=ruleset.GUARD))
+            ours = named(family, elements.all_addresses, table=ruleset.GUARD)
+            written = all(self._table.write(each) for each in ours)
         except NftablesError as error:
             self._table.put_off(str(error))
             return False
@@ -65,5 +73,5 @@ class RulesGuard:
 
 def is_fresh(put: tuple[ruleset.Elements, float] | None, elements: ruleset.Elements, now: float) -> bool:
     """Return whether elements need not be added again, given those added last and the time."""
-    renewed = ruleset.RENEWED_SETTLED if elements.settled else ruleset.RENEWED
+    renewed = ruleset.RENEWED_SETTLED if elements.pressing else ruleset.RENEWED
     return put is not None and put[0] == elements and now - put[1] < renewed

@@ -6,6 +6,9 @@ then for each address its bytes, 1 byte state, 4 bytes milliseconds since it was
 for each node answered its MAC, its challenge, 1 byte if it is believed; last 32 bytes of HMAC-SHA256 over the
 packed address of the sender and everything before. Numbers are big-endian. Another version has another magic,
 and is not understood.
+
+Reports of shared addresses have a magic of their own, so that a node that has none of them is understood by
+an older release: `active` is whether this node has the address, and the other facts are 0.
 """
 
 import hashlib
@@ -33,12 +36,17 @@ SESSION: Final = 8
 CHALLENGE: Final = 4
 """Bytes that a node expects in the answer."""
 
-_NAME: Final = b"LNG"
-_MAGIC: Final = _NAME + b"2"
+NAME: Final = b"LNG"
+"""What all datagrams of `linger` begin with."""
+
+DIGEST: Final = 32
+"""Bytes at the end of all datagrams of `linger`."""
+
+_MAGIC: Final = NAME + b"2"
+_SHARED: Final = NAME + b"3"
 _HEAD: Final = struct.Struct("!4s6s8sQ4sBBB")
 _ANSWERED: Final = struct.Struct("!6s4sB")
 _FACTS: Final = struct.Struct("!BII")
-_DIGEST: Final = 32
 _WORD: Final = 0xFFFFFFFF
 _SIZES: Final = (4, 16)
 _YES_OR_NO: Final = (0, 1)
@@ -91,6 +99,7 @@ class LingerReport:
     """One report: `mac` is that of the interface, which identifies packets.
 
     `sequence` grows in each `session`. A node that answers `challenge` made its report after this one.
+    `shared` is whether it is about addresses that all nodes serve.
     """
 
     mac: bytes
@@ -99,28 +108,26 @@ class LingerReport:
     challenge: bytes
     addresses: tuple[ReportedAddress, ...]
     answered: tuple[AnsweredNode, ...] = ()
+    shared: bool = False
 
 
 def encode(report: LingerReport, *, family: int, source: str, secret: bytes) -> bytes:
     """Return the datagram; `family` is 4 or 6, `source` the sender's address."""
     size = 4 if family == 4 else 16
     counts = size, len(report.addresses), len(report.answered)
-    head = _HEAD.pack(_MAGIC, report.mac, report.session, report.sequence, report.challenge, *counts)
+    magic = _SHARED if report.shared else _MAGIC
+    head = _HEAD.pack(magic, report.mac, report.session, report.sequence, report.challenge, *counts)
     answered = (_ANSWERED.pack(each.mac, each.challenge, each.believed) for each in report.answered)
     body = head + b"".join((*map(_encoded, report.addresses), *answered))
-    return body + _digest(body, source=source, secret=secret)
+    return body + digest(body, source=source, secret=secret)
 
 
 def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> LingerReport:
     """Return the report that came from `source`, signed with one of the keys; raises LingerReportError."""
-    if not datagram.startswith(_MAGIC) and datagram.startswith(_NAME):
-        raise LingerReportError(ReportDrop.VERSION)
-    if not _HEAD.size + _DIGEST <= len(datagram) <= MOST_BYTES or not datagram.startswith(_MAGIC):
-        raise LingerReportError(ReportDrop.LAYOUT)
-    body, digest = datagram[:-_DIGEST], datagram[-_DIGEST:]
-    if not any(hmac.compare_digest(_digest(body, source=source, secret=each), digest) for each in secrets):
-        raise LingerReportError(ReportDrop.DIGEST)
-    _, mac, session, sequence, challenge, size, count, answered = _HEAD.unpack_from(body)
+    if not datagram.startswith((_MAGIC, _SHARED)):
+        raise LingerReportError(ReportDrop.VERSION if datagram.startswith(NAME) else ReportDrop.LAYOUT)
+    body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
+    magic, mac, session, sequence, challenge, size, count, answered = _HEAD.unpack_from(body)
     step = size + _FACTS.size
     end = _HEAD.size + count * step
     if size not in _SIZES or len(body) != end + answered * _ANSWERED.size:
@@ -132,7 +139,23 @@ def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> LingerR
         challenge=challenge,
         addresses=tuple(_decoded(body, start, size) for start in range(_HEAD.size, end, step)),
         answered=tuple(_answered(body, start) for start in range(end, len(body), _ANSWERED.size)),
+        shared=magic == _SHARED,
     )
+
+
+def signed(datagram: bytes, *, source: str, secrets: Iterable[bytes], least: int) -> bytes:
+    """Return a datagram of at least so many bytes without its digest; raises LingerReportError."""
+    if not least + DIGEST <= len(datagram) <= MOST_BYTES:
+        raise LingerReportError(ReportDrop.LAYOUT)
+    body, found = datagram[:-DIGEST], datagram[-DIGEST:]
+    if not any(hmac.compare_digest(digest(body, source=source, secret=each), found) for each in secrets):
+        raise LingerReportError(ReportDrop.DIGEST)
+    return body
+
+
+def digest(body: bytes, *, source: str, secret: bytes) -> bytes:
+    """Return the digest of a datagram that `source` sends."""
+    return hmac.digest(secret, packed(source) + body, hashlib.sha256)
 
 
 def _encoded(each: ReportedAddress) -> bytes:
@@ -153,7 +176,3 @@ def _answered(body: bytes, start: int) -> AnsweredNode:
     if believed not in _YES_OR_NO:
         raise LingerReportError(ReportDrop.LAYOUT)
     return AnsweredNode(mac=mac, challenge=challenge, believed=bool(believed))
-
-
-def _digest(body: bytes, *, source: str, secret: bytes) -> bytes:
-    return hmac.digest(secret, packed(source) + body, hashlib.sha256)

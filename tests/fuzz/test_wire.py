@@ -31,6 +31,7 @@ from appliance.wire import (
     exposition,
     history_ring,
     linger_report,
+    linger_strays,
     ovf_environment,
     proxy_protocol,
     sockaddr,
@@ -103,6 +104,8 @@ LINGER_STATUS = linger_status.LingerStatus(
     addresses=(linger_status.KeptStatus(address="10.0.0.200", router="api", left_at=1.5, connections=3),),
     others=(linger_status.KeeperStatus(node="10.0.0.91", address="10.0.0.200", active=True),),
     drops={"digest": 1},
+    shared=(linger_status.SharedAddress(address="10.0.1.1", ready=True, nodes=("10.0.0.91",)),),
+    strays={"led": 1},
 )
 
 
@@ -126,6 +129,20 @@ def reported(payload: bytes) -> None:
     for family in {4 if "." in each.address else 6 for each in found.addresses}:
         again = linger_report.encode(found, family=family, source=SOURCE, secret=KEYS[1])
         assert linger_report.decode(again, source=SOURCE, secrets=[KEYS[1]]) == found
+
+
+def _told(client: str, address: str, family: int, source: str) -> bytes:
+    """Return what a node tells of strays, which is believed."""
+    ends = (client, 4711, address, 443)
+    told = linger_strays.ToldStrays(session=bytes(8), sequence=7, found=(ends, ends), denied=(ends,))
+    return linger_strays.encode(told, family=family, source=source, secret=KEYS[1])
+
+
+def told(payload: bytes) -> None:
+    """Take a datagram as the program does; what it hears it could say itself."""
+    found = linger_strays.decode(payload, source=SOURCE, secrets=[KEYS[1]])
+    again = linger_strays.encode(found, family=4, source=SOURCE, secret=KEYS[1])
+    assert again == payload
 
 
 def signed_anew(payload: bytes) -> bytes:
@@ -870,6 +887,16 @@ TARGETS = (
         name="linger-report",
         run=reported,
         seeds=(_report("10.0.0.200", 4, SOURCE), _report("2001:db8::200", 6, SOURCE)),
+        errors=(linger_report.LingerReportError,),
+        mend=signed_anew,
+    ),
+    Target(
+        name="linger-strays",
+        run=told,
+        seeds=(
+            _told("10.0.0.7", "10.0.0.200", 4, SOURCE),
+            _told("2001:db8::7", "2001:db8::200", 6, SOURCE),
+        ),
         errors=(linger_report.LingerReportError,),
         mend=signed_anew,
     ),

@@ -6,7 +6,16 @@ from dataclasses import replace
 import pytest
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes
+from appliance.linger.address_sets import (
+    AddressSet,
+    SharedSet,
+    address_sets,
+    entrances,
+    indexes,
+    shared_sets,
+)
+from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.shared_ip import SharedIp, Unhealthy
 
 pytestmark = pytest.mark.pure
 
@@ -54,3 +63,31 @@ def test_by_which_interfaces_packets_come_in():
     index = socket.if_nametoindex("lo")
     assert entrances([here, gone]) == (("lo", "lo"), (f"vrrp4.{index}.42", "lo"), ("lb-none0", "lb-none0"))
     assert indexes([here, gone]) == {"192.0.2.1": index}
+
+
+def test_shared_addresses_by_family():
+    """Each family has the addresses of all shared IPs, and the peers that it can reach."""
+    shared = [
+        SharedIp(
+            name=name,
+            addresses=addresses,
+            track=(),
+            unhealthy=Unhealthy.LAST_RESORT,
+            communities=(),
+            drain=5.0,
+            neighbors=(),
+        )
+        for name, addresses in {
+            "a": ("198.51.100.10/32", "2001:db8:10::10/128"),
+            "b": ("198.51.100.11/32",),
+        }.items()
+    ]
+    linger = Linger(longest=60.0, port=29446, keys=(), peers=("192.0.2.2", "fd00::2", "192.0.2.3"))
+    given = replace(snapshot(groups=[], pools=[]), shared_ips=tuple(shared), linger=linger)
+    four = ("198.51.100.10", "198.51.100.11")
+    assert list(shared_sets(given)) == [
+        SharedSet(family=4, addresses=four, peers=("192.0.2.2", "192.0.2.3")),
+        SharedSet(family=6, addresses=("2001:db8:10::10",), peers=("fd00::2",)),
+    ]
+    assert [each.peers for each in shared_sets(replace(given, linger=None))] == [(), ()]
+    assert list(shared_sets(replace(given, shared_ips=()))) == []

@@ -2,11 +2,14 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from appliance.core.linger.hops import Hops
 from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
+from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.strays import StrayChanges
 from appliance.linger.led_packets import LedPackets
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesObject
@@ -142,3 +145,45 @@ def test_a_kernel_without_owners_leads_all_the_same(make: Callable[..., LedPacke
     assert _lead(led)
     assert "not supported" in led.unguarded
     assert _leads("lb_linger")
+
+
+_SHARED = "198.51.100.10"
+_ENDS = ("203.0.113.5", 4711, _SHARED, 443)
+_SHARING = replace(_ELEMENTS, shared=SharedElements(others={_SHARED: ("192.0.2.1",)}))
+
+
+def test_owners_of_strays(make: Callable[..., LedPackets]):
+    """They are put and removed; where the kernel has others than expected, it says so and changes nothing."""
+    led = make(Nftables)
+    led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)
+    put = StrayChanges(owned=((_ENDS, "192.0.2.1"),), nobodys=(_ENDS,))
+    assert led.learn(4, put)
+    assert not led.learn(4, StrayChanges(owned=((_ENDS, "192.0.2.9"),)))
+    assert "192.0.2.1" in _nft("list", "map", "ip", "lb_linger", "owner")
+    assert led.learn(4, StrayChanges(removed=(_ENDS,)))
+    assert not led.learn(4, StrayChanges(removed=(_ENDS,)))
+    for table in ("lb_linger", "lb_linger_guard"):  # else the guard would forward what is to be reset
+        assert "4711" in _nft("list", "set", "ip", table, "nobody")
+
+
+def test_strays_are_counted(make: Callable[..., LedPackets]):
+    """By what became of them; while the table is gone nothing is known, and nothing fails."""
+    led = make(Nftables)
+    led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)
+    assert led.strays(4) == {"led": 0, "asked": 0, "limited": 0, "nobody": 0}
+    led.note("flush set ip lb_linger found")
+    _nft("flush", "ruleset")
+    assert led.strays(4) == {}
+    led.note("flush set ip lb_linger found")
+    assert not led.learn(4, StrayChanges(flushed=True))
+
+
+def test_rules_of_shared_addresses_come_with_them(make: Callable[..., LedPackets]):
+    """A reload that adds them makes the rules anew, and the guard's; elements are there at once."""
+    led = make(Nftables)
+    _lead(led)
+    assert "shared" not in _nft("list", "ruleset")
+    assert led.lead(4, entrances=(("lo", "lo"),), elements=_SHARING, port=29446, longest=60.0)
+    for table in ("lb_linger", "lb_linger_guard"):
+        assert "goto shared" in _nft("list", "chain", "ip", table, "prerouting")
+        assert _SHARED in _nft("list", "map", "ip", table, "other1")

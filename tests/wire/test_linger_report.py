@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,16 @@ def test_said_and_understood(family: int):
     empty = LingerReport(**NODE, sequence=1, addresses=())
     datagram = encode(empty, family=family, source=SOURCE[family], secret=SECRET)
     assert decode(datagram, source=SOURCE[family], secrets=[SECRET]) == empty
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_shared_addresses_have_a_magic_of_their_own(family: int):
+    """A node of an older release takes the report for one of another version, and only that one."""
+    shared = replace(REPORTS[family], shared=True)
+    datagram = encode(shared, family=family, source=SOURCE[family], secret=SECRET)
+    assert (sent(family)[:4], datagram[:4]) == (b"LNG2", b"LNG3")
+    assert decode(datagram, source=SOURCE[family], secrets=[SECRET]) == shared
+    assert reason(b"LNG2" + datagram[4:], source=SOURCE[family]) is ReportDrop.DIGEST
 
 
 def test_what_is_too_great_is_cut():

@@ -11,6 +11,8 @@ from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink.links import Links
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.route_lookup import way
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
 from appliance.net.privileges import needed_capabilities
 from appliance.wire.nftables.nftables_commands import Family
@@ -42,10 +44,11 @@ def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Find
     """Yield a finding if the kernel rejects the rules in a trial; other checks report missing nftables."""
     if unusable() or not needed_capabilities.has(Capability.CAP_NET_ADMIN):
         return
-    for version in sorted({each.family for each in snapshot.virtual_routers}):
+    shared = {6 if ":" in each else 4 for each in snapshot.shared_addresses}
+    for version in sorted(shared.union(each.family for each in snapshot.virtual_routers)):
         try:
             with closing(connect()) as nftables:
-                nftables.try_script(ruleset.trial(_FAMILIES[version]))
+                nftables.try_script(ruleset.trial(_FAMILIES[version], shared=version in shared))
         except NftablesError as error:
             message = (
                 f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"
@@ -60,3 +63,12 @@ def _segment(snapshot: Snapshot) -> Iterator[Finding]:
     own = {name: link.own if link else () for name, link in known.items()}
     for router, peer in off_segment(snapshot.virtual_routers, own.__getitem__):
         yield Finding(path=("virtual_ips", router.name, "peers"), message=objection(router, peer))
+    if snapshot.linger is None or not snapshot.shared_ips:
+        return
+    with Requests() as requests:
+        for at, peer in enumerate(snapshot.linger.peers):
+            found = way(requests, peer)
+            if found is None or found.routed:
+                why = "is behind a router" if found else "has no route to it"
+                message = f"{peer} {why}: connections of shared addresses end when routers choose other nodes"
+                yield Finding(path=("linger", "peers", at), message=message)

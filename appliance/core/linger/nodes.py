@@ -49,6 +49,22 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharingNode:
+    """Another node, accepted `since`, last heard `at`, with its MAC.
+
+    `addresses` are the shared ones in its configuration, each with whether it has it now. `heard` are MACs of
+    the nodes whose reports it accepts.
+    """
+
+    node: str
+    mac: bytes
+    since: float
+    at: float
+    addresses: Mapping[str, bool]
+    heard: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Heard:
     """The last accepted report of a node on an interface; after `silent` seconds the node is gone.
 
@@ -117,6 +133,17 @@ class Nodes:
             self._challenge_anew()
         return None
 
+    def follow(self, node: str, session: bytes, sequence: int, *, interface: int) -> ReportDrop | None:
+        """Process the head of another datagram of a node; return why it is not accepted, None if it is."""
+        place = node, interface
+        last = self._heard.get(place)
+        if last is None or last.report.session != session:
+            return ReportDrop.UNPROVED
+        if sequence <= last.report.sequence:
+            return ReportDrop.REPLAY
+        self._heard[place] = replace(last, report=replace(last.report, sequence=sequence))
+        return None
+
     def _answers(self, report: LingerReport, *, after: int) -> bool:
         """Return whether a report answers a challenge newer than the first `after` ones."""
         return any(self._challenges.get(each.challenge, 0) > after for each in report.answered)
@@ -178,6 +205,21 @@ class Nodes:
             for node, interface, heard in self._living(now)
             for each in heard.report.addresses
             if interfaces.get(each.address) == interface
+        )
+
+    def sharing(self, family: int, now: float) -> tuple[SharingNode, ...]:
+        """Return the nodes that report shared addresses of one version of IP."""
+        return tuple(
+            SharingNode(
+                node=node,
+                mac=each.report.mac,
+                since=each.since,
+                at=each.at,
+                addresses={one.address: one.active for one in each.report.addresses},
+                heard=each.believed,
+            )
+            for node, _, each in self._living(now)
+            if (":" in node) == (family == 6)
         )
 
     def _living(self, now: float) -> list[tuple[str, int, _Heard]]:

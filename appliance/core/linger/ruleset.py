@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.core.linger import shared_rules
 from appliance.core.linger.hops import Hops
+from appliance.core.linger.shared_rules import SharedElements
 from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_commands import Family
 
@@ -47,12 +49,24 @@ class Elements:
     """The data of the rules: our virtual addresses, where packets go, the MACs of the other nodes.
 
     An unknown packet of an address that is `settled` may be reset, though another node has forwarded it here.
+    `shared` is the same for shared addresses, None without any.
     """
 
     addresses: tuple[str, ...]
     hops: Hops
     nodes: frozenset[bytes]
     settled: frozenset[str]
+    shared: SharedElements | None = None
+
+    @property
+    def all_addresses(self) -> tuple[str, ...]:
+        """Return the virtual and the shared addresses."""
+        return (*self.addresses, *(self.shared.others if self.shared else ()))
+
+    @property
+    def pressing(self) -> bool:
+        """Whether some elements are soon out of date without us."""
+        return bool(self.settled or (self.shared and self.shared.alone))
 
 
 def make(
@@ -62,13 +76,14 @@ def make(
     port: int,
     longest: float,
     times: Mapping[str, int],
+    shared: bool = False,
     table: str = TABLE,
 ) -> str:
     """Return the script that makes the table with the rules of these interfaces; elements stay.
 
     `entrances` are the interfaces where packets arrive, each with the one from which they are forwarded to
     other nodes. `port` is that of the nodes' reports, `times` are the seconds of
-    `ended_connections.time_outs`.
+    `ended_connections.time_outs`, `shared` is whether there are shared addresses.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
@@ -78,14 +93,7 @@ def make(
     lines = [
         f"add table {name}",
         ended_connections.time_outs(family, table, times),
-        *_leading(
-            family,
-            entrances,
-            table=table,
-            longest=longest,
-            priority=_BEFORE,
-            begun=f"{ended_connections.OF_A_FIRST_PACKET} return",
-        ),
+        *_leading(family, entrances, table=table, longest=longest, shared=shared),
         *_chain(name, "output", "output", _BEFORE, [ended_connections.OF_A_FIRST_PACKET]),
         *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
         *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
@@ -93,18 +101,19 @@ def make(
     return "\n".join(lines)
 
 
-def guard(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float) -> str:
+def guard(
+    family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, shared: bool = False
+) -> str:
     """Return the script that makes the guard anew, without elements: the process that makes it owns it."""
-    begun = f"ct state new {_FLAGS} == syn return"
     name = f"{family.value} {GUARD}"
     owned = f"add table {name} {{ flags owner; }}"
-    lines = _leading(family, entrances, table=GUARD, longest=longest, priority=_BEHIND, begun=begun)
+    lines = _leading(family, entrances, table=GUARD, longest=longest, shared=shared)
     return "\n".join((owned, f"delete table {name}", owned, *lines))
 
 
-def trial(family: Family) -> str:
+def trial(family: Family, *, shared: bool = False) -> str:
     """Return a script that the kernel accepts if it supports such rules; only for a trial."""
-    return make(family, [("lo", "lo")], port=1, longest=1.0, times={}, table=_TRIAL)
+    return make(family, [("lo", "lo")], port=1, longest=1.0, times={}, shared=shared, table=_TRIAL)
 
 
 def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
@@ -123,6 +132,7 @@ def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
                 "onward",
                 {f"{mac.hex(':')} . {address}": node for (mac, address), node in hops.led.items()},
             ),
+            *(shared_rules.refresh(name, elements.shared) if elements.shared is not None else []),
         )
     )
 
@@ -157,10 +167,16 @@ def _leading(
     *,
     table: str,
     longest: float,
-    priority: int,
-    begun: str,
+    shared: bool,
 ) -> list[str]:
-    """Return the rules of a table that forward packets; `begun` is that for a connection's first packet."""
+    """Return the rules of a table that forward packets; time-outs of connections are not the guard's."""
+    priority, begun, ended = (
+        _BEFORE,
+        f"{ended_connections.OF_A_FIRST_PACKET} return",
+        ended_connections.OF_ANY_PACKET,
+    )
+    if table == GUARD:
+        priority, begun, ended = _BEHIND, f"ct state new {_FLAGS} == syn return", ""
     kind, name, places = _TYPES[family], f"{family.value} {table}", tuple(entrances)
     ends = f"{kind} . inet_service . {kind} . inet_service"
     return [
@@ -170,16 +186,22 @@ def _leading(
         f"add set {name} settled {{ type {kind}; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
+        *(shared_rules.rules(family, table, begun=begun, ended=ended, notes=bool(ended)) if shared else []),
         f"add chain {name} strangers",
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, places)),
-        *_chain(name, "prerouting", "prerouting", priority, _prerouting(family, places, begun)),
+        *_chain(
+            name, "prerouting", "prerouting", priority, _prerouting(family, places, begun, shared=shared)
+        ),
     ]
 
 
-def _prerouting(family: Family, entrances: Iterable[tuple[str, str]], begun: str) -> list[str]:
+def _prerouting(
+    family: Family, entrances: Iterable[tuple[str, str]], begun: str, *, shared: bool
+) -> list[str]:
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
+        *([shared_rules.enter(family)] if shared else []),
         f"{word} daddr != @served return",
         begun,
         f"ct state new {_FLAGS} == ack goto strangers",

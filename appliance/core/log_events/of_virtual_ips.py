@@ -170,6 +170,12 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "no peer took over the virtual IPs in time: no node holds them now",
         "`appliance status` on the other node shows why it does not hold them",
     ),
+    "strays-limited": LogEvent(
+        "more packets of shared addresses belong to no connection of this node than are sent to other nodes:"
+        " the others are dropped, and clients send theirs again",
+        "often a flood of forged packets: filter it at the routers; after a change of nodes it passes, and"
+        " `linger` shows the counters in its status",
+    ),
     "track-error": LogEvent("a track hit a bug: its last result stays in effect", REPORT),
     "track-silent": LogEvent(
         "tracks gave no result in time after the start, and count as `counts_as`",

@@ -13,6 +13,7 @@ from appliance.wire.boards.health_board import CHECK_BOUNDS
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
 from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, counter, gauge, labels
+from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
@@ -43,8 +44,17 @@ def appliance_metrics(
     yield _reused(observations)
     yield from _connect_times(status, observations)
     yield from _virtual_ips(status.virtual_ips, observations)
+    linger = observations.answer(LingerStatus)
+    if linger is not None and linger.shared:
+        yield _strays(linger)
     if observations.connection_room is not None:
         yield from _room(observations.connection_room)
+
+
+def _strays(linger: LingerStatus) -> Metric:
+    about = "Packets of shared addresses that belong to no connection of this node, by what became of them."
+    counts = [(labels(kind=kind), count) for kind, count in sorted(linger.strays.items())]
+    return _counter("linger_strays", about, counts)
 
 
 def _room(room: ConnectionRoom) -> Iterator[Metric]:

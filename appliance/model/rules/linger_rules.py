@@ -9,7 +9,7 @@ from appliance.model.messages.problems import Finding
 from appliance.model.rules.findings import error, warning
 
 MOST: Final = {4: 64, 6: 40}
-"""Addresses of one family on one interface that fit into one report (wire.linger_report.MOST_ADDRESSES)."""
+"""Addresses of one family, shared ones or on one interface, in one report (wire.linger_report)."""
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -30,9 +30,18 @@ def findings(config: Config) -> Iterator[Finding]:
         for family in each.families:
             held = len(each.addresses) + len(each.excluded) - len(each.elsewhere)
             counts[each.interface, family] += held
+    yield from _shared(config)
     for (interface, version), count in counts.items():
         if count > MOST[version]:
             yield error(
                 ("linger",),
                 f"supports {MOST[version]} IPv{version} addresses on {interface}, not {count}",
             )
+
+
+def _shared(config: Config) -> Iterator[Finding]:
+    shared = [each for one in config.shared_ips.values() for each in one.addresses]
+    for version, most in MOST.items():
+        count = sum((":" in each) == (version == 6) for each in shared)
+        if count > most:
+            yield error(("linger",), f"supports {most} shared IPv{version} addresses, not {count}")

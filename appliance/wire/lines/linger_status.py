@@ -40,8 +40,8 @@ class KeeperStatus:
 class SharedAddress:
     """An address that all nodes serve.
 
-    `ready` is whether packets of other nodes' connections are forwarded to them; `nodes` are the other
-    living nodes that have the address.
+    `ready` is whether packets of other nodes' connections are forwarded to them, and all peers were heard, or
+    had the time to be; `nodes` are the other living nodes that have the address.
     """
 
     address: str
@@ -53,7 +53,8 @@ class SharedAddress:
 class LingerStatus(StatusAnswer):
     """The whole answer. `trouble` is why something is not as intended, empty if all is.
 
-    `drops` counts rejected reports by reason.
+    `drops` counts rejected reports by reason, `strays` the packets of shared addresses that belong to no
+    connection of this node, by what became of them.
     """
 
     trouble: str = ""
@@ -61,6 +62,7 @@ class LingerStatus(StatusAnswer):
     others: tuple[KeeperStatus, ...] = ()
     shared: tuple[SharedAddress, ...] = ()
     drops: Mapping[str, int] = field(default_factory=dict)
+    strays: Mapping[str, int] = field(default_factory=dict)
 
     def objection(self, routers: Collection[str]) -> str:
         """Return why moving these virtual routers would end their connections, "" if it would not."""

@@ -9,7 +9,10 @@ from typing import Final
 
 from appliance.wire.nftables.nftables_commands import Family
 
-OF_A_FIRST_PACKET: Final = 'ct state new tcp flags & (fin | syn | rst | ack) == syn ct timeout set "ended"'
+OF_ANY_PACKET: Final = 'ct timeout set "ended"'
+"""A rule's statement for a packet that begins a connection in the kernel's table; it has no verdict."""
+
+OF_A_FIRST_PACKET: Final = f"ct state new tcp flags & (fin | syn | rst | ack) == syn {OF_ANY_PACKET}"
 """A rule's statement for the first packet of a connection; it has no verdict."""
 
 SYSCTLS: Final = {

@@ -264,6 +264,21 @@ def test_peers_of_linger_behind_a_router(node: Node, file: Path):
     assert message.startswith(f"198.51.100.2 is not on the segment of {INTERFACE}:")
 
 
+@pytest.mark.slow("looks at a machine once more")
+def test_peers_with_shared_addresses_behind_a_router(node: Node, file: Path):
+    """The same of `linger.peers`, and of one without a route; others are fine."""
+    node.ip("route", "add", "198.51.100.0/24", "via", "192.0.2.9")
+    file.write_text(
+        f'linger: {{ key: "{"ab" * 32}", peers: [192.0.2.2, 198.51.100.2, 203.0.113.2] }}\n'
+        "shared_ips: { all: { addresses: [198.18.0.1/32] } }\n"
+        "bgp: { asn: 64512, engine: table }\n"
+    )
+    told = {path: message for path, message in found(node, file).errors if path.startswith("linger")}
+    assert told["linger.peers[1]"].startswith("198.51.100.2 is behind a router: ")
+    assert told["linger.peers[2]"].startswith("203.0.113.2 has no route to it: ")
+    assert set(told) == {"linger.peers[1]", "linger.peers[2]"}
+
+
 def test_a_kernel_that_leads_no_packets():
     """Its own words are told, and which module it wants."""
 

@@ -201,3 +201,27 @@ def test_a_node_that_is_probably_dead():
     assert not known.keepers({VIP: ETH}, DOUBTED)
     known.hear(A, report(2), interface=ETH, now=2.0)
     assert known.keepers({VIP: ETH}, 2.0 + DOUBTED)
+
+
+def test_what_a_node_tells_besides_its_reports():
+    """It is accepted in the session whose report was, and once; its number counts for the reports, too."""
+    known = nodes()
+    assert known.follow(A, session(1), 6, interface=ETH) is ReportDrop.UNPROVED
+    known.hear(A, report(5), interface=ETH, now=0.0)
+    assert known.follow(A, session(2), 6, interface=ETH) is ReportDrop.UNPROVED
+    assert known.follow(A, session(1), 5, interface=ETH) is ReportDrop.REPLAY
+    assert known.follow(A, session(1), 6, interface=ETH) is None
+    assert known.follow(A, session(1), 6, interface=ETH) is ReportDrop.REPLAY
+    assert known.hear(A, report(6), interface=ETH, now=1.0) is ReportDrop.REPLAY
+
+
+def test_nodes_that_share_addresses():
+    """They are known with their addresses, by family, until they are silent."""
+    known = nodes()
+    known.hear(A, report(5), interface=ETH, now=1.0)
+    known.hear("fd00::2", report(5, answers=2, mac=2), interface=ETH, now=2.0)
+    (found,) = known.sharing(4, 3.0)
+    assert (found.node, found.mac, found.since, found.at) == (A, bytes(5) + b"\x01", 1.0, 1.0)
+    assert (found.addresses, found.heard) == ({VIP: True}, {OURS})
+    assert [each.node for each in known.sharing(6, 3.0)] == ["fd00::2"]
+    assert known.sharing(4, 1.0 + SILENT) == ()

@@ -23,6 +23,7 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import NO_CHECKS
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Histogram, Metric
+from appliance.wire.lines.linger_status import LingerStatus, SharedAddress
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
@@ -222,3 +223,12 @@ def test_the_room_of_the_kernels_table():
     assert "tracked_connections" not in values(observations())
     found = values(observations(connection_room=ConnectionRoom(used=7, limit=100)))
     assert (found["tracked_connections"], found["tracked_connections_limit"]) == ({"": 7}, {"": 100})
+
+
+def test_strays_of_shared_addresses():
+    """They are counted where there are shared addresses, by what became of them."""
+    linger = LingerStatus(program="linger", pid=78, started_at=150.0, snapshot=7)
+    assert "linger_strays_total" not in values(observations(answers=answers(linger=linger)))
+    shared = replace(linger, shared=(SharedAddress(address="198.51.100.10"),), strays={"led": 7, "asked": 3})
+    found = values(observations(answers=answers(linger=shared)))["linger_strays_total"]
+    assert found == {'{kind="asked"}': 3, '{kind="led"}': 7}

@@ -1,0 +1,227 @@
+"""The shared addresses of this node: which other nodes may have their connections, and what is learnt of it.
+
+`announce` puts the addresses on `lo` and takes them away; here it is only looked at.
+"""
+
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger.nodes import Nodes
+from appliance.core.linger.shared_nodes import Company, Exchange, company
+from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.strays import Strays
+from appliance.core.linger.unheard import Listening, unheard
+from appliance.linger.address_sets import SharedSet
+from appliance.linger.led_packets import FAMILIES, LedPackets
+from appliance.linger.shared_reports import ANYWHERE, SharedReports
+from appliance.net.netlink import signs_of_life
+from appliance.net.netlink.address_messages import all_addresses, decode_address
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.rtnetlink import readable
+from appliance.net.netlink.set_elements import SetElements
+from appliance.wire.lines.linger_status import SharedAddress
+from appliance.wire.linger_report import ReportDrop
+from appliance.wire.linger_strays import Ends, ToldStrays
+from appliance.wire.nftables import stray_keys
+
+_STALLED: Final = 0.5  # seconds between two looks after which this node was held up itself
+_COUNTED: Final = 2.0  # seconds between two reads of the kernel's counters
+_LIMITED: Final = 60.0  # seconds between two warnings
+_NOTING: Final = 0.1  # maximum share of the time for reading what the kernel noted
+_NOBODY: Final = Company(others={}, settled=False, doubtful=())
+
+
+class SharedHolder:
+    """The sets of the snapshot applied last, with the reports about them, None while there are none."""
+
+    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger) -> None:
+        self.log = log
+        self.sets: tuple[SharedSet, ...] = ()
+        self.reports: SharedReports | None = None
+        self.counts: dict[str, int] = {}
+        self._nodes = nodes
+        self._led = led
+        self._company: dict[int, Company] = {}
+        self._strays: dict[int, Strays] = {}
+        self._seen: dict[str, float] = {}
+        self._ready: dict[int, bool] = {}
+        self._held: frozenset[str] = frozenset()
+        self._requests = Requests()
+        self._elements = SetElements()
+        self._awake = self._looked_at = float("-inf")
+        self._note_due: dict[int, float] = {}
+        self._count_due = self._warn_due = float("-inf")
+        self._last: dict[tuple[int, str], int] = {}
+
+    def apply(self, sets: Iterable[SharedSet]) -> None:
+        """Change to these sets."""
+        self.sets = tuple(sets)
+        families = {each.family for each in self.sets}
+        for known in (self._company, self._strays, self._ready):
+            for family in known.keys() - families:
+                del known[family]
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._requests.close()
+        self._elements.close()
+
+    # What the other nodes have
+
+    def look(self, now: float) -> None:
+        """Look who lives, and whether the addresses are here; called repeatedly. Raises OSError."""
+        if now - self._looked_at > _STALLED:
+            self._awake = now
+        self._looked_at = now
+        if not self.sets:
+            return
+        lo = socket.if_nametoindex("lo")
+        known = readable(decode_address, self._requests.dump(all_addresses(lo)))
+        self._held = frozenset(each.address.partition("/")[0] for each in known if each.index == lo)
+        for each in self.sets:
+            self._look_for_life(self._company.get(each.family, _NOBODY).doubtful)
+            self._company[each.family] = self._company_of(each, now)
+
+    def has(self, address: str) -> bool:
+        """Return whether this node has a shared address now."""
+        return address in self._held
+
+    def elements(self, family: int) -> SharedElements | None:
+        """Return the elements of a family for the rules, None if it has no shared addresses."""
+        found = self._company.get(family)
+        if found is None:
+            return None
+        macs = frozenset(each.mac for each in self._nodes.sharing(family, time.monotonic()))
+        return SharedElements(others=found.others, alone=found.alone, macs=macs)
+
+    def put(self, family: int, *, there: bool) -> None:
+        """Note whether the kernel has the elements of a family."""
+        self._ready[family] = there and self._company.get(family, _NOBODY).settled
+
+    def _company_of(self, shared: SharedSet, now: float) -> Company:
+        reports = self.reports
+        exchange = Exchange(
+            peers=reports.peers(shared) if reports else shared.peers,
+            macs=frozenset(reports.macs.values()) if reports else frozenset(),
+            since=reports.since(shared.family) if reports else None,
+            awake=self._awake,
+        )
+        nodes = self._nodes.sharing(shared.family, now)
+        return company(nodes, shared.addresses, exchange, seen=self._seen, now=now)
+
+    def _look_for_life(self, nodes: Iterable[str]) -> None:
+        for node in nodes:
+            index = self.reports.interface(node) if self.reports else None
+            age = None if index is None else signs_of_life.age(self._requests, node, interface=index)
+            if age is not None:
+                self._seen[node] = time.monotonic() - age
+
+    # Strays
+
+    def told(self, node: str, told: ToldStrays) -> None:
+        """Take in what a node has found out of packets that were forwarded to it."""
+        strays = self._strays.setdefault(6 if ":" in node else 4, Strays())
+        now = time.monotonic()
+        for ends in told.found:
+            strays.found(ends, node=node)
+        for ends in told.denied:
+            strays.denied(ends, node=node, now=now)
+
+    def exchange(self, now: float) -> None:
+        """Tell others what the kernel noted, and let it learn what they told.
+
+        Raises NftablesError and OSError.
+        """
+        for each in self.sets:
+            if now >= self._note_due.get(each.family, float("-inf")):
+                begun = time.thread_time()
+                self._tell(each)
+                self._note_due[each.family] = now + (time.thread_time() - begun) / _NOTING
+            found = self._company.get(each.family, _NOBODY)
+            strays = self._strays.setdefault(each.family, Strays())
+            if not self._led.learn(each.family, strays.changes(found.others, settled=found.settled, now=now)):
+                strays.restart()
+        if now >= self._count_due:
+            self._count_due = now + _COUNTED
+            self._count(now)
+
+    def restart(self) -> None:
+        """Have the kernel learn anew: its elements are gone."""
+        for each in self._strays.values():
+            each.restart()
+
+    def _tell(self, shared: SharedSet) -> None:
+        family = FAMILIES[shared.family]
+        found, denied = (self._noted(shared, name) for name in ("found", "denied"))
+        noted = [name for name, each in (("found", found), ("denied", denied)) if each]
+        if not noted or self.reports is None:
+            return
+        name = f"{family.value} {ruleset.TABLE}"
+        told = [(ends, mac) for mac, each in found.items() for ends in each]
+        lines = [f"flush set {name} {each}" for each in noted]
+        self._led.note("\n".join([*lines, shared_rules.told(family, told, table=ruleset.TABLE)]))
+        nodes = {each.mac: each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
+        for mac in found.keys() | denied.keys():
+            if mac in nodes:
+                self.reports.tell(shared, nodes[mac], found.get(mac, []), denied.get(mac, []))
+
+    def _noted(self, shared: SharedSet, name: str) -> dict[bytes, list[Ends]]:
+        """Return the connections in a set by the MAC of the node that forwarded their packets here."""
+        noted: dict[bytes, list[Ends]] = {}
+        for key in self._elements.of(FAMILIES[shared.family], ruleset.TABLE, name):
+            stray = stray_keys.decode(key, family=shared.family)
+            if stray is not None:
+                noted.setdefault(stray[1], []).append(stray[0])
+        return noted
+
+    def _count(self, now: float) -> None:
+        limited = self.counts.get("limited", 0)
+        for each in self.sets:
+            for kind, count in self._led.strays(each.family).items():
+                last = self._last.get((each.family, kind), 0)
+                self._last[each.family, kind] = count
+                more = count - last if count >= last else count  # the table was made anew
+                self.counts[kind] = self.counts.get(kind, 0) + more
+        limited = self.counts.get("limited", 0) - limited
+        if limited and now >= self._warn_due:
+            self._warn_due = now + _LIMITED
+            self.log.warning("strays-limited", packets=limited)
+
+    # Told
+
+    def status(self) -> Iterator[SharedAddress]:
+        """Yield the state of each address."""
+        now = time.monotonic()
+        for each in self.sets:
+            others = self._company.get(each.family, _NOBODY).others
+            there = {node.node: node.addresses for node in self._nodes.sharing(each.family, now)}
+            for address in each.addresses:
+                nodes = (node for node in others.get(address, ()) if there.get(node, {}).get(address))
+                yield SharedAddress(
+                    address=address, ready=self._ready.get(each.family, False), nodes=tuple(nodes)
+                )
+
+    def troubles(self, refused: Mapping[str, ReportDrop], now: float) -> Iterator[str]:
+        """Yield why connections end with a change of nodes; `refused` has unusable reports by source."""
+        if self.reports is None:
+            return
+        for peer in self.reports.routed:
+            yield f"{peer} is behind a router: packets of its connections cannot be forwarded to it"
+        for each in self.sets:
+            since = self.reports.since(each.family)
+            if since is None:
+                continue
+            peers = self.reports.peers(each)
+            listening = Listening(
+                since=since,
+                macs=tuple(self.reports.macs.values()),
+                peers=peers,
+                refused={node: why for node, why in refused.items() if node in peers},
+            )
+            neighbours = self._nodes.neighbours(ANYWHERE, family=each.family, now=now)
+            yield from unheard(listening, neighbours, (), (), now=now)

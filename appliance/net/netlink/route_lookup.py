@@ -1,0 +1,42 @@
+"""By which interface the kernel sends packets to an address, and whether through a router."""
+
+import socket
+import struct
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+from appliance.net.netlink.netlink import ACKNOWLEDGE, REQUEST, Requests
+from appliance.net.netlink.rtnetlink import WORD, attribute, by_kind
+
+_GET_ROUTE: Final = 26  # RTM_GETROUTE of linux/rtnetlink.h
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
+_ROUTE: Final = struct.Struct("=BBBBBBBBI")  # struct rtmsg
+_DESTINATION, _INTERFACE, _GATEWAY, _VIA = 1, 4, 5, 18  # RTA_...
+_FAMILIES: Final = {4: socket.AF_INET, 6: socket.AF_INET6}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """The index of an interface, and whether a router is between."""
+
+    interface: int
+    routed: bool
+
+
+def way(requests: Requests, address: str) -> Way | None:
+    """Return the way to an address, None if there is none; raises OSError if the kernel does not answer."""
+    found = ip_address(address)
+    body = _ROUTE.pack(_FAMILIES[found.version], found.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)
+    body += attribute(_DESTINATION, found.packed)
+    head = _HEADER.pack(_HEADER.size + len(body), _GET_ROUTE, REQUEST | ACKNOWLEDGE, 0, 0)
+    try:
+        answers = requests.dump(head + body)
+    except OSError:  # unreachable, or this kernel has no IPv6
+        return None
+    for message in answers:
+        facts = by_kind(message.data[_HEADER.size + _ROUTE.size :])
+        if _INTERFACE in facts:
+            (index,) = WORD.unpack(facts[_INTERFACE])
+            return Way(interface=index, routed=_GATEWAY in facts or _VIA in facts)
+    return None

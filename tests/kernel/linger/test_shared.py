@@ -1,0 +1,187 @@
+"""Shared addresses: all nodes serve them, and a change of the router's ECMP set ends no connection."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+from support.linger.linger_field import PORT
+from support.linger.shared_field import SHARED, SHARED6, UPLINK, SharedField, shared_field
+from support.network import ack_flood
+from support.network.checked_streams import CheckedStreams
+from support.network.namespaces import INTERFACE
+from support.processes.processes import end, kill
+from support.processes.waiting import wait_until
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+
+_COUNT: Final = 1000 if os.environ.get("E2E_FULL") == "1" else 40
+_WHOLE: Final = pytest.mark.slow("whole appliances behind a router")
+_PERIOD: Final = 1.0 if os.environ.get("E2E_FULL") == "1" else 0.1
+
+
+@contextmanager
+def streams_of(field: SharedField) -> Iterator[CheckedStreams]:
+    """Open streams to both addresses, at all nodes that the router uses."""
+    with CheckedStreams(field.client, port=PORT, period=_PERIOD) as streams:
+        streams.connect(SHARED, _COUNT)
+        streams.connect(SHARED6, _COUNT)
+        yield streams
+
+
+@pytest.mark.promise("program", "linger")
+def test_a_change_of_two_nodes_ends_nothing():
+    """Both serve; connections of the node that the router leaves go on there, and so on until it is back."""
+    with shared_field(2) as field, streams_of(field) as streams:
+        before = streams.report().by
+        assert set(before) == {"one", "two"}
+        for names in (("one",), ("two",), ("one", "two")):
+            field.route(*names)
+            streams.go_on()
+        assert streams.report().ended == {}
+        assert streams.report().by == before
+        wait_until(
+            lambda: all(field.strays(name).get("asked") for name in ("one", "two")),
+            what="both have asked the other",
+        )
+
+
+@_WHOLE
+def test_seven_changes_of_three_nodes_end_nothing():
+    """Streams that began meanwhile, too; each goes on at its node, which soon gets its packets alone."""
+    with shared_field(3) as field, streams_of(field) as streams:
+        for number in (2, 3, 2, 1, 3, 1, 3):
+            field.route(*tuple(field.machines)[-number:])
+            streams.go_on()
+            streams.connect(SHARED, 5)
+        assert streams.report().ended == {}
+        assert set(streams.report().by) == set(field.machines)
+        field.route("three")
+        streams.go_on()
+        led = field.strays("three").get("led", 0)
+        wait_until(lambda: field.strays("three").get("led", 0) > led, what="three knows the owners")
+
+
+@_WHOLE
+def test_without_linger_all_that_the_router_moves_end():
+    """What is kept above is lost without it: those at the node that the router leaves."""
+    with shared_field(2, linger=False) as field, streams_of(field) as streams:
+        moved = streams.report().by["two"]
+        field.route("one")
+        wait_until(
+            lambda: sum(streams.report().ended.values()) >= moved, what="they have ended", timeout=60.0
+        )
+        assert sum(streams.report().ended.values()) == moved
+
+
+@_WHOLE
+@pytest.mark.parametrize("count", [2, 3])
+def test_connections_of_a_dead_node_are_reset(count: int):
+    """They end as soon as the others have found it dead and all deny them; those of the others go on."""
+    with shared_field(count) as field, streams_of(field) as streams:
+        before = streams.report().by
+        field.route("one")  # which learns the owners of some
+        streams.go_on()
+        field.machines["two"].isolate()
+        wait_until(
+            lambda: sum(streams.report().ended.values()) >= before["two"], what="its own end", timeout=30.0
+        )
+        assert sum(streams.report().ended.values()) == before["two"]
+        assert not any("closed" in why for why in streams.report().ended)
+        streams.go_on()
+        sys.stderr.write(f"{field.strays('one')} {streams.report()}\n")
+
+
+@_WHOLE
+def test_a_node_comes_back_from_isolation():
+    """A node that was cut off for a moment keeps its connections, wherever their packets arrive."""
+    with shared_field(3) as field, streams_of(field) as streams:
+        before = streams.report().by
+        field.machines["two"].isolate()
+        wait_until(
+            lambda: all(len(each["nodes"]) == 1 for each in field.shared("one")), what="one counts it as dead"
+        )
+        field.machines["two"].rejoin()
+        field.wait_until_ready()
+        field.route("one", "three")
+        streams.go_on()
+        field.route("two")
+        streams.go_on()
+        assert streams.report().by == before
+
+
+@_WHOLE
+def test_a_flood_of_bogus_packets():
+    """It is limited and told, and nothing ends while the router changes nodes under it."""
+    with shared_field(2) as field, streams_of(field) as streams:
+        mac = field.machines["one"].mac
+        command = [sys.executable, ack_flood.__file__, INTERFACE, mac, SHARED, str(PORT)]
+        flood = field.router.start(command)
+        wait_until(lambda: field.strays("one").get("limited"), what="it is limited", timeout=60.0)
+        for names in (("one",), ("two",), ("one", "two")):
+            field.route(*names)
+            streams.go_on()
+        end(flood)
+        assert streams.report().ended == {}
+        log = field.nodes["one"].appliance.log()
+        assert "strays-limited" in log
+        sys.stderr.write(f"{field.strays('one')} {streams.pauses()}\n")
+
+
+@_WHOLE
+def test_a_path_that_takes_smaller_packets():
+    """The router's errors reach one node; they are led to those whose packets were too large."""
+    with shared_field(3) as field:
+        field.router.ip("link", "set", UPLINK, "mtu", "1300")
+        with streams_of(field) as streams:
+            assert set(streams.report().by) == set(field.machines)
+            streams.go_on()
+            assert streams.report().ended == {}
+
+
+@_WHOLE
+def test_a_first_packet_here_and_the_next_one_there():
+    """A connection belongs to the node that got its SYN, though all that follows arrives at another."""
+    with shared_field(2) as field:
+        field.route("two")
+        for word, address, via in (
+            ("ip", SHARED, field.machines["one"].address),
+            ("ip6", SHARED6, field.machines["one"].address6),
+        ):
+            version = "-6" if word == "ip6" else "-4"
+            field.router.ip(*f"{version} route add {address} via {via} table 101".split())
+            field.router.ip(*f"{version} rule add fwmark 1 table 101".split())
+            field.router.run(["nft", f"add table {word} steer"])
+            chain = f"{word} steer first"
+            field.router.run(["nft", f"add chain {chain} {{ type filter hook prerouting priority -150; }}"])
+            field.router.run(["nft", f"add rule {chain} tcp flags & (syn | ack) == syn meta mark set 1"])
+        with streams_of(field) as streams:
+            streams.go_on()
+            assert set(streams.report().by) == {"one"}
+            assert streams.report().ended == {}
+
+
+@_WHOLE
+def test_restarts_and_flushes_end_nothing():
+    """Each node's program is killed while it leads packets, and its rules are flushed: all go on."""
+    with shared_field(3) as field, streams_of(field) as streams:
+        before = streams.report().by
+        field.route("one")
+        streams.go_on()
+        for name, node in field.nodes.items():
+            pid = node.appliance.program_pid("linger")
+            assert pid
+            kill(pid)
+            streams.go_on()
+            node.appliance.wait_for_restart("linger", pid)
+            field.route(name)
+            streams.go_on()
+        field.wait_until_ready()
+        for name, node in field.nodes.items():
+            node.node.run(["nft", "flush", "ruleset"])
+            field.route(name)
+            streams.go_on()
+        assert streams.report().ended == {}
+        assert streams.report().by == before
