@@ -15,6 +15,7 @@ from support.machines import ovf
 from support.values import boards
 from support.values import moving_sessions as moved
 from support.values.client_hellos import extension, message, records, server_name
+from support.values.shared_ips import announcing, session, shared_status
 from support.values.snapshots import track
 from support.values.statuses import discovery
 from support.vrrp import vip_answers
@@ -573,6 +574,17 @@ def status_round_trip(kind: type[object]) -> Callable[[bytes], None]:
     )
 
 
+ANNOUNCE_STATUS = announcing(shared_status(), by=(session(),))
+
+
+def bird_answer(data: bytes) -> None:
+    """Demand an answer, a part of one, or the one error; and sessions of each answer."""
+    answer = bird_answers.AnswerBuffer().feed(data)
+    if answer is not None:
+        bird_answers.sessions(answer)
+        bird_answers.bfd_sessions(answer)
+
+
 TARGETS = (
     Target(
         name="client-hello",
@@ -1053,5 +1065,6 @@ def test_every_decoder_is_fed():
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-commands"}
     undecoded |= {"requests", "objects", "ended-connections"}
-    undecoded |= {"statistics", "syslog", "tcp-segment", "bird-config"}
+    undecoded |= {"statistics", "syslog", "tcp-segment", "bird-config", "bird-example", "frr-example"}
+    undecoded |= {"placeholder"}
     assert modules - fed <= undecoded

@@ -13,7 +13,6 @@ from typing import Final, Literal
 
 from appliance.model.snapshot.shared_ip import Bgp, Neighbor, SharedIp
 from appliance.wire.bgp_examples.placeholder import PASSWORD, origin
-from appliance.wire.bird.bird_config import families
 
 _FIRST_DISTANCE: Final = 15
 _STEP: Final = 10
@@ -108,7 +107,7 @@ def _family(family: Family, bgp: Bgp) -> Iterator[str]:
     yield f"  redistribute {source} {bgp.drain} route-map LB-DRAIN{suffix}"
     for neighbor in bgp.neighbors:
         host = neighbor.address.partition("%")[0]
-        if family not in families(neighbor.address):
+        if family not in neighbor.families:
             yield f"  no neighbor {host} activate"
             continue
         yield f"  neighbor {host} activate"
@@ -138,7 +137,7 @@ def _out(neighbor: Neighbor, shared: Iterable[SharedIp]) -> Iterator[str]:
     for each in shared:
         if each.neighbors and neighbor.name not in each.neighbors:
             continue
-        for family in families(neighbor.address):
+        for family in neighbor.families:
             if _has(each, family):
                 number += _STEP
                 yield f"route-map LB-OUT-{neighbor.name} permit {number}"

@@ -5,53 +5,29 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values import shared_ips as values
+from support.values.shared_ips import shared_ip
 
 from appliance.model.config.values.names import NAME_PATTERN
-from appliance.model.snapshot.shared_ip import Bfd, Bgp, Engine, Neighbor, SharedIp, Unhealthy
+from appliance.model.snapshot.shared_ip import Bfd, Neighbor, SharedIp
 from appliance.wire.bird.bird_config import BirdConfigError, BirdSettings, bird_config, protocol
 
 pytestmark = pytest.mark.pure
 
 
-def neighbor(name: str = "tor-a", address: str = "10.0.0.1", **changes: object) -> Neighbor:
-    """Return a neighbour."""
-    values: dict[str, object] = {
-        "asn": 64600,
-        "port": 179,
-        "password": None,
-        "password_file": None,
-        "hold": 9,
-        "bfd": None,
-        "multihop": None,
-        "ttl_security": False,
-        **changes,
-    }
-    return Neighbor(name=name, address=address, **values)  # type: ignore[arg-type]  # of a test
-
-
 def shared(*addresses: str, name: str = "ingress", **changes: object) -> SharedIp:
-    """Return a shared IP."""
-    values: dict[str, object] = {"communities": (), "drain": 5.0, "neighbors": (), **changes}
-    return SharedIp(
-        name=name,
-        addresses=addresses,
-        track=(),
-        unhealthy=Unhealthy.WITHDRAW,
-        **values,  # type: ignore[arg-type]  # of a test
-    )
+    """Return a shared IP with these addresses."""
+    return shared_ip(name, addresses=addresses, **changes)
+
+
+def neighbor(name: str = "tor-a", address: str = "10.0.0.1", **changes: object) -> Neighbor:
+    """Return a neighbour without BFD."""
+    return values.neighbor(name, address=address, **{"bfd": None, **changes})
 
 
 def text(*neighbors: Neighbor, ips: tuple[SharedIp, ...], restart: int = 15, key: str = "") -> str:
     """Return the configuration."""
-    bgp = Bgp(
-        engine=Engine.BIRD,
-        asn=64512,
-        router_id=None,
-        serve=198,
-        drain=199,
-        graceful_restart=restart,
-        neighbors=neighbors,
-    )
+    bgp = values.bgp(*neighbors, graceful_restart=restart)
     passwords = {each.name: key for each in neighbors} if key else {}
     return bird_config(BirdSettings(bgp=bgp, shared=ips, router_id="10.0.0.11", passwords=passwords))
 
