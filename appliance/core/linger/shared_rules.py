@@ -38,7 +38,7 @@ _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 _TIMEOUT: Final = 20
 _ALONE: Final = 1
 _NOTED_FOR: Final = 2
-_MOST_NOBODYS: Final = 8192
+_MOST_NOBODYS: Final = 32768
 _MOST_TOLD: Final = 65536
 
 
@@ -81,7 +81,7 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
         f"add set {name} alone {{ type {kind}; flags timeout; }}",
         *(f"add map {name} {each} {{ type {kind} : {kind}; flags timeout; }}" for each in _places()),
         f"add map {name} owner {{ type {ends} : {kind}; flags timeout; size {2 * MOST_OWNED}; }}",
-        f"add set {name} nobody {{ type {ends}; flags timeout; size {_MOST_NOBODYS}; }}",
+        f"add set {name} nobody {{ type {ends}; flags dynamic,timeout; size {_MOST_NOBODYS}; }}",
         f"add set {name} told {{ type {ends} . ether_addr; flags timeout; size {_MOST_TOLD}; }}",
         *(f"add set {name} {each} {{ {noted} }}" for each in ("found", "denied")),
         *(f"add chain {name} {each}" for each in chains),
@@ -182,7 +182,7 @@ def _strays(family: Family, ended: str, *, notes: bool) -> list[str]:
         *([denied] if notes else []),
         "ether saddr @sharing drop",
         *(f"ct state new {which} {ended}" for which in reset if ended),
-        f'{key} @nobody counter name "{counter("nobody")}" return',
+        f'{key} @nobody delete @nobody {{ {key} }} counter name "{counter("nobody")}" return',
         f'dup to {key} map @owner counter name "{counter("led")}" drop',
         f'{word} daddr @alone counter name "{counter("nobody")}" return',
         f'limit rate over {RATE}/second burst {RATE} packets counter name "{counter("limited")}" drop',

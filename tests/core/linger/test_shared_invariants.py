@@ -258,6 +258,19 @@ def test_connections_of_a_dead_node_are_reset_in_time(size: int, led: bool):  # 
     assert ends(1) in cluster.reset
 
 
+def test_a_client_that_waits_longer_and_longer_is_reset():
+    """It doubles the time between its packets: a second one is answered though it comes late."""
+    cluster = Cluster(3)
+    cluster.turns(40)
+    dead, at, _ = cluster.living
+    cluster.connect(ends(1), dead)
+    dead.lives = False
+    for turns in (32, 64, 128):
+        cluster.turns(turns)
+        cluster.send(ends(1), at)
+    assert ends(1) in cluster.reset
+
+
 def test_without_the_program_the_kernel_decides():
     """Elements have an end: then each packet is taken by the node that gets it."""
     cluster = Cluster(2)

@@ -100,7 +100,7 @@ def test_what_was_learnt():
         "flush map ip lb_linger owner",
         f"delete element ip lb_linger owner {{ {TEXT} }}",
         f"add element ip lb_linger owner {{ {TEXT} timeout 30s : 192.0.2.2 }}",
-        f"add element ip lb_linger nobody {{ {TEXT} timeout 2s }}",
+        f"add element ip lb_linger nobody {{ {TEXT} timeout 30s }}",
     ]
     assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
 

@@ -142,7 +142,7 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
                 made,
                 # What has an end here would have it before a slow machine has sent all packets.
                 ruleset.refresh(word, elements, table=table).replace("timeout 1s", "timeout 60s"),
-                shared_rules.learned(word, changes, table=table).replace("timeout 2s", "timeout 60s"),
+                shared_rules.learned(word, changes, table=table),
                 shared_rules.told(word, told, table=table),
                 ruleset.own(word, [*of["ours"], *of["told"]], table=table),
             )

@@ -100,7 +100,7 @@ class Tables:
         return "found"
 
     def _stray(self, ends: Ends, now: float) -> Decision:
-        if self.nobody.get(ends, now) > now:
+        if self.nobody.pop(ends, now) > now:
             return Decision(fate=Fate.TAKEN)
         node, until = self.owner.get(ends, ("", now))
         if until > now:
