@@ -164,7 +164,7 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
     def seen() -> dict[Ends, Decision]:
         here = watched.got(watched.one)
         there = {name: watched.got(node) for name, node in copies.items()}
-        noted = {name: {ends for ends, _ in watched.noted(name)} for name in ("found", "denied")}
+        noted = {name: {ends for ends, _ in watched.noted(name)} for name in shared_rules.SETS}
         return {
             ends: Decision(
                 fate=(
