@@ -116,7 +116,9 @@ class Lingerer:
         if ends:
             self.served = {}
             if self.reports is not None:
-                self.reports.send(self._reported, has=lambda _: False)
+                self.reports.send(self._reported, has=self.shared.has)
+            if self.shared.reports is not None:
+                self.shared.reports.leave()
             self._try(self._forget_all)
         self._close_reports()
         self.shared.close()

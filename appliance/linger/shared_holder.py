@@ -21,6 +21,7 @@ from appliance.linger.led_packets import FAMILIES, LedPackets
 from appliance.linger.shared_reports import ANYWHERE, SharedReports
 from appliance.net.netlink import signs_of_life
 from appliance.net.netlink.address_messages import all_addresses, decode_address
+from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.rtnetlink import readable
 from appliance.net.netlink.set_elements import SetElements
@@ -53,6 +54,7 @@ class SharedHolder:
         self._held: frozenset[str] = frozenset()
         self._requests = Requests()
         self._elements = SetElements()
+        self._conntrack = Conntrack()
         self._awake = self._looked_at = float("-inf")
         self._note_due: dict[int, float] = {}
         self._count_due = self._warn_due = float("-inf")
@@ -70,6 +72,7 @@ class SharedHolder:
         """Close the sockets."""
         self._requests.close()
         self._elements.close()
+        self._conntrack.close()
 
     # What the other nodes have
 
@@ -157,10 +160,13 @@ class SharedHolder:
 
     def _tell(self, shared: SharedSet) -> None:
         family = FAMILIES[shared.family]
-        found, denied = (self._noted(shared, name) for name in ("found", "denied"))
-        noted = [name for name, each in (("found", found), ("denied", denied)) if each]
+        noted = {name: self._noted(shared, name) for name in shared_rules.SETS}
+        noted = {name: each for name, each in noted.items() if each}
         if not noted or self.reports is None:
             return
+        found, denied = noted.get("found", {}), noted.get("denied", {})
+        for mac, ended in noted.get("closing", {}).items():
+            denied.setdefault(mac, []).extend(self._unknown(ended))
         name = f"{family.value} {ruleset.TABLE}"
         told = [(ends, mac) for mac, each in found.items() for ends in each]
         lines = [f"flush set {name} {each}" for each in noted]
@@ -169,6 +175,17 @@ class SharedHolder:
         for mac in found.keys() | denied.keys():
             if mac in nodes:
                 self.reports.tell(shared, nodes[mac], found.get(mac, []), denied.get(mac, []))
+
+    def _unknown(self, closing: Iterable[Ends]) -> list[Ends]:
+        """Return the connections that this node does not have."""
+        flows = [
+            Flow(source=client, source_port=client_port, destination=address, destination_port=port)
+            for client, client_port, address, port in closing
+        ]
+        return [
+            (each.source, each.source_port, each.destination, each.destination_port)
+            for each in self._conntrack.unknown(flows)
+        ]
 
     def _noted(self, shared: SharedSet, name: str) -> dict[bytes, list[Ends]]:
         """Return the connections in a set by the MAC of the node that forwarded their packets here."""

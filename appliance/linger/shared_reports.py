@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from secrets import token_bytes
 from typing import Final
 
+import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.nodes import Nodes
@@ -33,6 +34,8 @@ from appliance.wire.linger_strays import Ends, ToldStrays
 ANYWHERE: Final = 0
 """The interface of all these nodes in `Nodes`: their addresses tell them apart."""
 
+_FAREWELLS: Final = 3
+_FAREWELL: Final = 0.15  # seconds for one
 _LOOKED: Final = 1.0  # seconds between two looks at the ways to the peers
 
 
@@ -105,6 +108,17 @@ class SharedReports:
                 self._since.setdefault(shared.family, time.monotonic())
             else:
                 self._since.pop(shared.family, None)
+
+    def leave(self) -> None:
+        """Report, more than once, that this node has no shared addresses: it gets no packets of others then.
+
+        Return when the others have taken that in: without rules the kernel would reset what they send.
+        """
+        for _ in range(_FAREWELLS):
+            for shared in self.sets:
+                for peer in self.peers(shared):
+                    self._report(shared, peer, ())
+            gevent.sleep(_FAREWELL)
 
     def tell(self, shared: SharedSet, peer: str, found: Sequence[Ends], denied: Sequence[Ends]) -> None:
         """Tell a peer which connections of packets that it forwarded here are here, and which are not."""

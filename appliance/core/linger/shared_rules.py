@@ -3,7 +3,8 @@
 Routers choose the node for each packet, and any change of nodes makes them choose anew. A packet of no local
 connection is sent to all nodes that may have it, or to the one known to have it, and dropped. What a node got
 from another one it never sends on, and never resets; it notes whether it has the connection (`found`) or not
-(`denied`). They are part of the tables of `core.linger.ruleset`, and read nothing of its other rules.
+(`denied`; `closing` where that is unknown). They are part of the tables of `core.linger.ruleset`, and read
+nothing of its other rules.
 
 `dup` has no device: the kernel's route to the node decides.
 """
@@ -26,6 +27,9 @@ ERRORS: Final = 1_000
 NOTED: Final = 2048
 """Connections of other nodes' packets that are noted until they are read, of each kind."""
 
+SETS: Final = ("found", "denied", "closing")
+"""Where they are noted: connections of this node, those of no node here, and those that it may have."""
+
 COUNTERS: Final = ("led", "asked", "limited", "nobody")
 """What becomes of strays: they go to the node known to have them, go to all, are too many, are reset."""
 
@@ -38,7 +42,7 @@ _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 _TIMEOUT: Final = 20
 _ALONE: Final = 1
 _NOTED_FOR: Final = 2
-_MOST_NOBODYS: Final = 8192
+_MOST_NOBODYS: Final = 32768
 _MOST_TOLD: Final = 65536
 
 
@@ -81,9 +85,9 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
         f"add set {name} alone {{ type {kind}; flags timeout; }}",
         *(f"add map {name} {each} {{ type {kind} : {kind}; flags timeout; }}" for each in _places()),
         f"add map {name} owner {{ type {ends} : {kind}; flags timeout; size {2 * MOST_OWNED}; }}",
-        f"add set {name} nobody {{ type {ends}; flags timeout; size {_MOST_NOBODYS}; }}",
+        f"add set {name} nobody {{ type {ends}; flags dynamic,timeout; size {_MOST_NOBODYS}; }}",
         f"add set {name} told {{ type {ends} . ether_addr; flags timeout; size {_MOST_TOLD}; }}",
-        *(f"add set {name} {each} {{ {noted} }}" for each in ("found", "denied")),
+        *(f"add set {name} {each} {{ {noted} }}" for each in SETS),
         *(f"add chain {name} {each}" for each in chains),
         *(f"flush chain {name} {each}" for each in chains),
         *(f"add rule {name} {chain} {each}" for chain, found in chains.items() for each in found),
@@ -175,14 +179,18 @@ def _shared(family: Family, begun: str) -> list[str]:
 
 def _strays(family: Family, ended: str, *, notes: bool) -> list[str]:
     key, word = _key(family), family.value
-    # What has FIN or RST may be out of the window of a connection of ours: that it is not is not shown.
-    denied = f"ct state new {_FLAGS} == ack ether saddr @sharing add @denied {{ {key} . ether saddr }} drop"
+    noted = f"{{ {key} . ether saddr }} drop"
+    denied = (
+        f"ct state new {_FLAGS} == ack ether saddr @sharing add @denied {noted}",
+        # It may be out of the window of a connection of ours: whether there is one has to be looked up.
+        f"tcp flags & fin != 0 ether saddr @sharing add @closing {noted}",
+    )
     reset = (f"{key} @nobody", f"{word} daddr @alone")
     return [
-        *([denied] if notes else []),
+        *(denied if notes else ()),
         "ether saddr @sharing drop",
         *(f"ct state new {which} {ended}" for which in reset if ended),
-        f'{key} @nobody counter name "{counter("nobody")}" return',
+        f'{key} @nobody delete @nobody {{ {key} }} counter name "{counter("nobody")}" return',
         f'dup to {key} map @owner counter name "{counter("led")}" drop',
         f'{word} daddr @alone counter name "{counter("nobody")}" return',
         f'limit rate over {RATE}/second burst {RATE} packets counter name "{counter("limited")}" drop',

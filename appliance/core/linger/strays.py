@@ -20,8 +20,11 @@ TOLD: Final = 10
 DENIED: Final = 2.0
 """Seconds for which a denial counts: all nodes get a packet at about the same time."""
 
-NOBODYS: Final = 2
-"""Seconds for which packets of a connection that no node has are answered with a reset."""
+NOBODYS: Final = 10
+"""Seconds for which the next packet of a connection that no node has is answered with a reset.
+
+A client doubles the time until it sends a packet again (RFC 6298 section 5.5).
+"""
 
 MOST_OWNED: Final = 16384
 """Connections whose node is known; packets of others go to all nodes."""

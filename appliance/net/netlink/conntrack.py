@@ -8,7 +8,7 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,6 +110,12 @@ class Conntrack:
             raise OSError(status, os.strerror(status))
         return status == 0
 
+    def unknown(self, clients: Sequence[Flow]) -> list[Flow]:
+        """Return those of these clients' directions of TCP connections that the kernel does not have."""
+        asked = [_request_of(_GET, each) for each in clients]
+        statuses = self._requests.ask(asked)
+        return [each for each, status in zip(clients, statuses, strict=True) if status == errno.ENOENT]
+
     def _dump(self, mark: int, mask: int) -> list[Message]:
         return self._requests.dump(_request(_GET, REQUEST | DUMP, socket.AF_UNSPEC, mark, mask))
 
@@ -194,7 +200,11 @@ def _addresses(found: dict[int, bytes]) -> Iterator[str]:
 
 def _deletion(connection: TrackedConnection) -> bytes:
     """Return the request to delete one connection, identified by the client's direction and its id."""
-    flow = connection.client
+    return _request_of(_DELETE, connection.client, attribute(_ID, _WORD.pack(connection.id)))
+
+
+def _request_of(kind: int, flow: Flow, more: bytes = b"") -> bytes:
+    """Return a request about one TCP connection, identified by the client's direction."""
     family, first = (socket.AF_INET6, 3) if ":" in flow.source else (socket.AF_INET, 1)
     addresses = (socket.inet_pton(family, each) for each in (flow.source, flow.destination))
     found = b"".join(attribute(kind, each) for kind, each in enumerate(addresses, first))
@@ -202,9 +212,8 @@ def _deletion(connection: TrackedConnection) -> bytes:
     ports += attribute(_SOURCE_PORT, _PORT.pack(flow.source_port))
     ports += attribute(_DESTINATION_PORT, _PORT.pack(flow.destination_port))
     original = attribute(_ADDRESSES | _NESTED, found) + attribute(_PORTS | _NESTED, ports)
-    body = _NETFILTER.pack(family, 0, 0) + attribute(_ORIGINAL | _NESTED, original)
-    body += attribute(_ID, _WORD.pack(connection.id))
-    return _HEADER.pack(_HEADER.size + len(body), _DELETE, REQUEST | ACKNOWLEDGE, 0, 0) + body
+    body = _NETFILTER.pack(family, 0, 0) + attribute(_ORIGINAL | _NESTED, original) + more
+    return _HEADER.pack(_HEADER.size + len(body), kind, REQUEST | ACKNOWLEDGE, 0, 0) + body
 
 
 def _request(kind: int, flags: int, family: int, mark: int, mask: int) -> bytes:

@@ -242,7 +242,8 @@ def test_any_node_leads_a_packet_to_its_connection(size: int, owner: int, way: l
 
 @pytest.mark.parametrize("size", [2, 3, 16])
 @pytest.mark.parametrize("led", [False, True])
-def test_connections_of_a_dead_node_are_reset_in_time(size: int, led: bool):  # noqa: FBT001  # a case
+@pytest.mark.parametrize("kind", [Kind.ACK, Kind.FIN])
+def test_connections_of_a_dead_node_are_reset_in_time(size: int, led: bool, kind: Kind):  # noqa: FBT001  # a case
     """One second after its last report, and one more: a client that sends five times a second is reset."""
     cluster = Cluster(size)
     cluster.turns(40)
@@ -254,6 +255,19 @@ def test_connections_of_a_dead_node_are_reset_in_time(size: int, led: bool):  # 
     dead.lives = False
     for _ in range(8):
         cluster.turns(2)
+        cluster.send(ends(1), at, kind)
+    assert ends(1) in cluster.reset
+
+
+def test_a_client_that_waits_longer_and_longer_is_reset():
+    """It doubles the time between its packets: a second one is answered though it comes late."""
+    cluster = Cluster(3)
+    cluster.turns(40)
+    dead, at, _ = cluster.living
+    cluster.connect(ends(1), dead)
+    dead.lives = False
+    for turns in (32, 64, 128):
+        cluster.turns(turns)
         cluster.send(ends(1), at)
     assert ends(1) in cluster.reset
 

@@ -48,7 +48,7 @@ def test_the_guard_forwards_and_notes_nothing(family: Family):
     assert f"dup to {family} daddr map @other{MOST_OTHERS}" in guard
     assert "add @" not in guard
     assert "timeout set" not in guard
-    assert all(f"add @{name}" in "\n".join(made(family, shared=True)) for name in ("found", "denied"))
+    assert all(f"add @{name}" in "\n".join(made(family, shared=True)) for name in shared_rules.SETS)
 
 
 def test_a_trial_with_shared_addresses():
@@ -100,7 +100,7 @@ def test_what_was_learnt():
         "flush map ip lb_linger owner",
         f"delete element ip lb_linger owner {{ {TEXT} }}",
         f"add element ip lb_linger owner {{ {TEXT} timeout 30s : 192.0.2.2 }}",
-        f"add element ip lb_linger nobody {{ {TEXT} timeout 2s }}",
+        f"add element ip lb_linger nobody {{ {TEXT} timeout 10s }}",
     ]
     assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
 

@@ -142,7 +142,7 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
                 made,
                 # What has an end here would have it before a slow machine has sent all packets.
                 ruleset.refresh(word, elements, table=table).replace("timeout 1s", "timeout 60s"),
-                shared_rules.learned(word, changes, table=table).replace("timeout 2s", "timeout 60s"),
+                shared_rules.learned(word, changes, table=table),
                 shared_rules.told(word, told, table=table),
                 ruleset.own(word, [*of["ours"], *of["told"]], table=table),
             )
@@ -164,7 +164,7 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
     def seen() -> dict[Ends, Decision]:
         here = watched.got(watched.one)
         there = {name: watched.got(node) for name, node in copies.items()}
-        noted = {name: {ends for ends, _ in watched.noted(name)} for name in ("found", "denied")}
+        noted = {name: {ends for ends, _ in watched.noted(name)} for name in shared_rules.SETS}
         return {
             ends: Decision(
                 fate=(

@@ -1,13 +1,16 @@
 """Where the kernel sends packets, whether a neighbour's kernel still answers, and what its sets have."""
 
+import contextlib
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.waiting import wait_until
 
 from appliance.net.netlink import signs_of_life
+from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import Way, way
 from appliance.net.netlink.set_elements import SetElements
@@ -77,3 +80,27 @@ def test_elements_of_a_set(pair: tuple[Node, Node]):
         assert list(elements.of(Family.IPV4, "t", "none")) == []
         assert list(elements.of(Family.IPV6, "t", "s")) == []
         elements.close()
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_connections_that_the_kernel_does_not_have(pair: tuple[Node, Node], family: int):
+    """They are told from one that it has, by the client's direction."""
+    one, two = pair
+    one.run(
+        ["nft", "add table inet t { chain c { type filter hook prerouting priority 0; ct state new; }; }"]
+    )
+    host, theirs = (one.address, two.address) if family == 4 else (one.address6, two.address6)
+    with one.inside():
+        listener = socket.create_server(
+            (host, 7001), family=socket.AF_INET6 if family == 6 else socket.AF_INET
+        )
+        conntrack = Conntrack()
+    with two.inside(), contextlib.closing(socket.create_connection((host, 7001), timeout=10)) as client:
+        known = Flow(
+            source=theirs, source_port=client.getsockname()[1], destination=host, destination_port=7001
+        )
+        unknown = [replace(known, source_port=each) for each in range(1, 200)]
+        assert conntrack.unknown([*unknown[:100], known, *unknown[100:]]) == unknown
+        assert conntrack.unknown([]) == []
+    conntrack.close()
+    listener.close()

@@ -54,6 +54,7 @@ class Tables:
     told: dict[tuple[Ends, bytes], float] = field(default_factory=dict)
     found: set[tuple[Ends, bytes]] = field(default_factory=set)
     denied: set[tuple[Ends, bytes]] = field(default_factory=set)
+    closing: set[tuple[Ends, bytes]] = field(default_factory=set)
 
     def refresh(self, elements: SharedElements, now: float) -> None:
         """Replace the elements, as `shared_rules.refresh` does."""
@@ -73,8 +74,11 @@ class Tables:
 
     def tell(self, now: float) -> tuple[set[tuple[Ends, bytes]], set[tuple[Ends, bytes]]]:
         """Return what was noted, found and denied, and note that it is told."""
-        found, denied = self.found, self.denied
-        self.found, self.denied = set(), set()
+        found, denied = (
+            self.found,
+            self.denied | {each for each in self.closing if each[0] not in self.connections},
+        )
+        self.found, self.denied, self.closing = set(), set(), set()
         for each in found:
             self.told.setdefault(each, now + TOLD)
         return found, denied
@@ -88,10 +92,11 @@ class Tables:
             return Decision(fate=Fate.TAKEN, noted=self._note(ends, mac, now))
         if mac not in self.shared.macs:
             return self._stray(ends, now)
-        if kind is not Kind.ACK:
+        if kind is Kind.RST:
             return Decision(fate=Fate.DROPPED)
-        self.denied.add((ends, mac))
-        return Decision(fate=Fate.DROPPED, noted="denied")
+        noted = "denied" if kind is Kind.ACK else "closing"
+        (self.denied if kind is Kind.ACK else self.closing).add((ends, mac))
+        return Decision(fate=Fate.DROPPED, noted=noted)
 
     def _note(self, ends: Ends, mac: bytes, now: float) -> str:
         if mac not in self.shared.macs or self.told.get((ends, mac), now) > now:
@@ -100,7 +105,7 @@ class Tables:
         return "found"
 
     def _stray(self, ends: Ends, now: float) -> Decision:
-        if self.nobody.get(ends, now) > now:
+        if self.nobody.pop(ends, now) > now:
             return Decision(fate=Fate.TAKEN)
         node, until = self.owner.get(ends, ("", now))
         if until > now:
