@@ -26,6 +26,12 @@ def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _keys(("virtual_ips", router.name, "auth", "hmac"), router.hmac.keys)
     if snapshot.linger:
         yield from _keys(("linger",), snapshot.linger.keys)
+    for neighbor in snapshot.bgp.neighbors if snapshot.bgp else ():
+        if neighbor.password_file and (why := _unreadable(neighbor.password_file)):
+            yield Finding(
+                path=("bgp", "neighbors", neighbor.name, "password"),
+                message=f"{neighbor.password_file} {why}",
+            )
     for path, name in notify_files(snapshot.notify):
         if not FilePath(name).exists():
             yield Finding(path=path, message=f"`{name}` does not exist here")
