@@ -151,8 +151,8 @@ def _hosts(servers: Iterable[CheckedServer]) -> set[str]:
     of_servers, of_checks = set(), set()
     for checked in servers:
         of_servers.add(checked.server.host)
-        if checked.server.check and checked.server.check.address:
-            of_checks.add(checked.server.check.address)
+        for check in checked.server.check.whole if checked.server.check else ():
+            of_checks.add(check.address or checked.server.host)
     return of_servers | of_checks
 
 

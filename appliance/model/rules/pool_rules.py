@@ -1,10 +1,10 @@
 """Rules for pools: their servers, the keys of their checks, and whether anything uses them."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from appliance.model.config.configuration import Config
-from appliance.model.config.pools import CheckSection, PoolSection
+from appliance.model.config.pools import CheckSection, FurtherCheckSection, PoolSection
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import warning
@@ -15,7 +15,9 @@ _WITH_REQUEST: Final = frozenset({"http", "https"})
 _WITH_TLS: Final = frozenset({"tls", "https"})
 _USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
-    **dict.fromkeys(("method", "path", "host", "expect", "expect_body", "reuse"), _WITH_REQUEST),
+    **dict.fromkeys(
+        ("method", "path", "host", "expect", "expect_body", "expect_digest", "reuse"), _WITH_REQUEST
+    ),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
     "steps": frozenset({"tcp", "tls"}),
 }
@@ -71,13 +73,24 @@ def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
 
 def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
     """Judge the keys at one place, for the type that holds there."""
-    given = check.model_fields_set - {"type"}
     touches = ((*path, "type"), (*path[:2], "check", "type"))
-    if kind == "none" and given:
+    if kind == "none" and check.model_fields_set - {"type"}:
         message = "nothing is checked here: set `type`, or only `check: false`"
         yield Finding(path=path, message=message, touches=touches)
         return
-    for key in sorted(given):
+    yield from _without_effect(path, check, kind=kind, touches=touches)
+    for name, each in check.also.items():
+        below: Path = (*path, "also", name)
+        own = each.type or kind
+        yield from _without_effect(below, each, kind=own, touches=((*below, "type"), *touches))
+        if own in _WITH_REQUEST:
+            yield from _bodiless(below, each, each)
+
+
+def _without_effect(
+    path: Path, check: CheckSection | FurtherCheckSection, *, kind: str, touches: tuple[Path, ...]
+) -> Iterator[Finding]:
+    for key in sorted(check.model_fields_set - {"type"}):
         kinds = _ONLY_FOR.get(key)
         if kinds and kind not in kinds:
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
@@ -85,13 +98,20 @@ def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
 
 
-def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
-    """Judge a text to look for in answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
-    given = {"method", "expect_body"} & check.model_fields_set
+_SomeCheck = TypeVar("_SomeCheck", CheckSection, FurtherCheckSection)
+
+
+def _bodiless(path: Path, check: _SomeCheck, below: _SomeCheck) -> Iterator[Finding]:
+    """Judge what is to be in the body of answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
+    given = {"method", "expect_body", "expect_digest"} & check.model_fields_set
     method = (check if "method" in given else below).method
-    wanted = (check if "expect_body" in given else below).expect_body
-    if given and method == "HEAD" and wanted is not None:
-        key = "expect_body" if "expect_body" in given else "method"
+    wanted = [
+        key
+        for key in ("expect_body", "expect_digest")
+        if getattr(check if key in given else below, key) is not None
+    ]
+    if given and method == "HEAD" and wanted:
+        key = next((each for each in wanted if each in given), "method")
         message = "a response to HEAD has no body, so every check fails: set `method: GET`"
         yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
 

@@ -1,6 +1,7 @@
 """Checks of one server at the current address of its name."""
 
 import time
+from dataclasses import replace
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
@@ -11,7 +12,36 @@ from appliance.net.probing.tls_contexts import TlsContexts
 
 
 class ServerProbe:
-    """The check of one server, at the check's own address and port if it has any (HAProxy's `addr`)."""
+    """The check of one server and its further checks, which are made one after the other."""
+
+    def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
+        self._first = _PlacedProbe(server, check, contexts=contexts, resolver=resolver)
+        self._further = [
+            (name, _PlacedProbe(server, each, contexts=contexts, resolver=resolver))
+            for name, each in check.also
+        ]
+
+    def run(self) -> CheckOutcome:
+        """Make the checks up to the first that fails, and return the outcome; raises ProbeImpossible."""
+        outcome = self._first.run()
+        whole = outcome.duration
+        for name, each in self._further:
+            if not outcome.passed:
+                break
+            further = each.run()
+            whole += further.duration
+            if not further.passed:
+                outcome = replace(further, detail=f"{name}: {further.detail}")
+        return replace(outcome, duration=whole) if self._further else outcome
+
+    def close(self) -> None:
+        """Close the connections kept between checks."""
+        for each in (self._first, *(each for _, each in self._further)):
+            each.close()
+
+
+class _PlacedProbe:
+    """One check, at its own address and port if it has any (HAProxy's `addr`)."""
 
     def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
         self._check = check

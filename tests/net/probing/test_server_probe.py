@@ -2,13 +2,15 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import gevent
 import pytest
 from gevent.event import Event
 from support.network.ports import free_port
+from support.peers.haproxy import HAProxy
+from support.processes.waiting import wait_until
 from support.values import snapshots
 
 from appliance.model.check_results import CheckResult
@@ -105,3 +107,59 @@ def test_one_time_out_bounds_the_name_and_the_check():
         assert time.monotonic() - started < 6.5
         assert outcome.result is CheckResult.L7TOUT
         resolver.close()
+
+
+def test_further_checks_all_have_to_pass(port: int):
+    """The first one that fails is told by its name, and those after it are not made."""
+    dead = free_port()
+    good, bad = replace(CHECK, port=port), replace(CHECK, port=dead)
+    resolver = Resolver(lambda _, __: None)
+    server = snapshots.server(host="127.0.0.1", port=port)
+    found = [
+        probe(server, replace(CHECK, also=also), resolver).run()
+        for also in ((("a", good), ("b", good)), (("a", good), ("b", bad), ("c", good)))
+    ]
+    outcome = probe(server, replace(bad, also=(("a", good),)), resolver).run()
+
+    assert [each.result for each in found] == [CheckResult.L4OK, CheckResult.L4CON]
+    assert found[1].detail == "b: connection refused"
+    assert (outcome.result, outcome.detail) == (CheckResult.L4CON, "connection refused")
+
+
+@pytest.mark.programs
+@pytest.mark.needs("haproxy")
+def test_several_connections_as_in_haproxy(port: int):
+    """A server of which one port is dead is down, whichever of the connections goes there."""
+    dead = free_port()
+    pairs = {"both": (port, port), "first": (dead, port), "second": (port, dead)}
+    resolver = Resolver(lambda _, __: None)
+    ours = {}
+    for name, (first, second) in pairs.items():
+        check = replace(CHECK, port=first, also=(("connect-2", replace(CHECK, port=second)),))
+        ours[name] = probe(snapshots.server(host="127.0.0.1", port=1), check, resolver).run().passed
+    with HAProxy(_haproxy_cfg(pairs)) as haproxy:
+        wait_until(lambda: len(haproxy.check_results()) == len(pairs), what="HAProxy has checked all")
+        theirs = {name: result.endswith("OK") for name, result in haproxy.check_results().items()}
+
+    assert ours == theirs == {"both": True, "first": False, "second": False}
+
+
+def _haproxy_cfg(pairs: Mapping[str, tuple[int, int]]) -> str:
+    backends = "\n".join(
+        f"backend {name}\n  option tcp-check\n  tcp-check connect port {first}\n"
+        f"  tcp-check connect port {second}\n  server {name} 127.0.0.1:1 check inter 1s"
+        for name, (first, second) in pairs.items()
+    )
+    return f"""
+global
+  stats socket {{control}}
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 5s
+  timeout server 5s
+frontend unused
+  bind 127.0.0.1:{free_port()}
+  default_backend both
+{backends}
+"""

@@ -3,12 +3,20 @@
 from decimal import Decimal
 
 from appliance.model.config.values.addresses import dns_name
+from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.checks import MOST_CHECKS
 from appliance.translation.keepalived.meaning.values import DirectiveError, duration
 from appliance.translation.keepalived.virtual_servers.blocks import Block
-from appliance.translation.keepalived.virtual_servers.checkers import MISC, TCP, Checker, Keys, host_of, usual
+from appliance.translation.keepalived.virtual_servers.checkers import (
+    MISC,
+    TCP,
+    Checker,
+    Keys,
+    requests_of,
+    usual,
+)
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 
 _DELAY = Decimal(60)
@@ -20,13 +28,28 @@ def check_of(server: RealServer, around: Block) -> Keys | None:
     found = _the_one(server)
     if found is None:
         return None
-    keys = dict(found.keys)
-    host = host_of(found, server, around)
-    if host is not None:
-        keys["host"] = host
-    if found.sends_sni is not None and host is not None and "sni" not in keys:
-        keys["sni"] = (_name(host), host[1])
-    return {**keys, **_times(found, server, around)}
+    first, *others = [_named(each, found) for each in requests_of(found, server, around)] or [{}]
+    keys = {**found.keys, **first, **_times(found, server, around)}
+    if others:
+        also: dict[str, Plain] = {
+            f"url-{number}": _plain(each) for number, each in enumerate(others, start=2)
+        }
+        keys["also"] = (also, found.urls[1].head.place)
+    return keys
+
+
+def _named(request: Keys, found: Checker) -> Keys:
+    """Return the keys of a request, with the name that the TLS handshake sends: `sni_name`, or its host."""
+    if "sni" in found.keys:
+        return {**request, "sni": found.keys["sni"]}
+    host = request.get("host")
+    if found.sends_sni is None or host is None:
+        return request
+    return {**request, "sni": (_name(host), host[1])}
+
+
+def _plain(keys: Keys) -> dict[str, Plain]:
+    return {key: value for key, (value, _) in keys.items()}
 
 
 def _the_one(server: RealServer) -> Checker | None:

@@ -102,12 +102,45 @@ def test_the_connection_of_a_check():
     )
 
 
-def test_connections_that_cannot_be():
-    """One connection, with words that are known."""
-    assert "`via-socks4` cannot be set" in backend("tcp-check connect via-socks4").refused[0]
-    assert (
-        "makes one connection" in backend("tcp-check connect port 1", "tcp-check connect port 2").refused[0]
+def test_several_connections():
+    """Each is a check of its own, with what is sent there; a port that one has not is the server's."""
+    found = check(
+        "option tcp-check",
+        "tcp-check connect port 25 addr 10.0.0.9",
+        "tcp-check expect string 220",
+        "tcp-check connect ssl sni mail.example.com",
+        "tcp-check connect port 110 addr 10.0.0.8",
+        "tcp-check send a",
+        "tcp-check expect string b",
+        server=TLS,
     )
+    assert (found["port"], found["steps"]) == (25, [{"expect": "220"}])
+    assert found["also"] == {
+        "connect-2": {"type": "tls", "sni": "mail.example.com", "address": "10.0.0.1", "port": 6443},
+        "connect-3": {
+            "type": "tcp",
+            "address": "10.0.0.8",
+            "port": 110,
+            "steps": [{"send": "a", "expect": "b"}],
+        },
+    }
+
+
+def test_a_connection_has_of_the_server_what_it_asks_for():
+    """TLS and the PROXY header of the server's line need the word `default`, as in HAProxy."""
+    server = f"{TLS} check-ssl send-proxy check-send-proxy"
+    rules = ("option tcp-check", "tcp-check connect", "tcp-check connect default")
+    found = check(*rules, server=server)
+    assert (found["type"], found["send_proxy"]) == ("tcp", "none")
+    assert found["also"] == {"connect-2": {"type": "tls", "send_proxy": "v1"}}
+    assert check("option tcp-check", "tcp-check connect default", server=server)["send_proxy"] == "v1"
+
+
+def test_connections_that_cannot_be():
+    """With words that are known, and not too many; by HTTP there is one."""
+    assert "`via-socks4` cannot be set" in backend("tcp-check connect via-socks4").refused[0]
+    assert "at most 17 connections" in backend(*["tcp-check connect port 1"] * 18).refused[0]
+    assert "one connection" in backend("http-check connect port 1", "http-check connect port 2").refused[0]
     assert "is not a number" in backend("http-check connect port x").refused[0]
 
 

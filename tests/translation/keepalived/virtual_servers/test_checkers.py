@@ -77,7 +77,28 @@ def times(*lines: str, outer: tuple[str, ...] = ()) -> tuple[Plain, ...]:
             {**HTTP, "type": "https", "host": "a.example", "sni": "a.example"},
         ),
         (("SSL_GET {", "enable_sni", "url { path /x", "}", "}"), {**HTTP, "type": "https"}),
-        (("HTTP_GET {", "url {", "path /x", f"digest {OK}", "}", "}"), {**HTTP, "expect_body": "ok"}),
+        (("HTTP_GET {", "url {", "path /x", f"digest {OK}", "}", "}"), {**HTTP, "expect_digest": OK}),
+        (
+            (
+                *("SSL_GET {", "enable_sni", "virtualhost a.example", "url {", "path /x", "}"),
+                *("url {", "path /y", "virtualhost b.example", "status_code 204", f"digest {OK}", "}", "}"),
+            ),
+            {
+                **HTTP,
+                "type": "https",
+                "host": "a.example",
+                "sni": "a.example",
+                "also": {
+                    "url-2": {
+                        "expect": 204,
+                        "path": "/y",
+                        "expect_digest": OK,
+                        "host": "b.example",
+                        "sni": "b.example",
+                    }
+                },
+            },
+        ),
         (
             (
                 "SSL_GET {",
@@ -208,11 +229,11 @@ def test_what_a_command_becomes_is_told():
     [
         (("HTTP_GET {", "}"), "HTTP_GET", "has no `url { path ... }`"),
         (("HTTP_GET {", "url { }", "}"), "url", "has no `path`"),
-        (("HTTP_GET {", "url { path /", "}", "url {", "path /b", "}", "}"), "url", "this is the second"),
+        (("HTTP_GET {", *("url { path /", "}") * 18, "}"), "url", "at most 17 `url`"),
         (("HTTP_GET {", "url { path x", "}", "}"), "url", "must be a path"),
         (("HTTP_GET {", "url {", "path /", "status_code 99", "}", "}"), "status_code", "must be a status"),
         (("HTTP_GET {", "url {", "path /", "status_code", "}", "}"), "status_code", "needs a status"),
-        (("HTTP_GET {", "url {", "path /", "digest 9b3a0c", "}", "}"), "digest", "`expect_body`"),
+        (("HTTP_GET {", "url {", "path /", "digest 9b3a0c", "}", "}"), "digest", "an MD5 digest"),
         (("HTTP_GET {", "url {", "path /", "regex ok", "}", "}"), "regex", "`expect_body`"),
         (("HTTP_GET {", "url {", "path /", "virtualhost a/b", "}", "}"), "virtualhost", "a/b"),
         (("TCP_CHECK {", "fwmark 3", "}"), "fwmark", "no packet mark"),
