@@ -136,6 +136,8 @@ def _also(
     """Return the connections of a check after its first one."""
     if kind is None or kind.value is not CheckKind.TCP_RULES or not settings.further:
         return {}
+    for said in [each.connect for each in settings.further if each.connect]:
+        build.take(said)
     also: dict[str, Plain] = {}
     for number, each in enumerate(settings.further, start=2):
         keys = _connection(each, server, settings, build)
@@ -151,8 +153,6 @@ def _connection(each: CheckSettings, server: Server, first: CheckSettings, build
     The word `default` asks for those of the server's line.
     """
     options = server.options
-    if each.connect:
-        build.take(each.connect)
     encrypted = each.tls is not None or (each.as_server and options.flag("check-ssl"))
     keys: dict[str, Plain] = {"type": "tls" if encrypted else "tcp"}
     if each.steps:

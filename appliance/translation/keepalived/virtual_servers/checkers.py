@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, TypeVar
 
-from appliance.model.config.pools import MOST_FURTHER_CHECKS
 from appliance.model.config.values.addresses import Endpoint, dns_name
 from appliance.model.config.values.http import body_digest, host_header, statuses
 from appliance.model.config.values.http import path as http_path
@@ -119,8 +118,6 @@ def _retries(found: Checker, given: Directive) -> None:
 
 
 def _url(found: Checker, given: Directive) -> None:
-    if len(found.urls) > MOST_FURTHER_CHECKS:
-        raise DirectiveError(f"a check requests at most {MOST_FURTHER_CHECKS + 1} `url` here", given.place)
     url = Url(head=given, ledger=found.ledger, keys={"expect": (_GOOD, given.place)})
     found.urls.append(url)
     for each in given.within:
