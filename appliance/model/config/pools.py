@@ -145,7 +145,7 @@ class ServerSection(Section):
     """One member of a pool."""
 
     address: ServerAddressToCome = Field(examples=["10.0.0.34:6443"])
-    """Address or DNS name, and port. A server with only a port (`:6443`) is skipped with a warning."""
+    """Address or DNS name, and port (only a port: skipped). Servers of one name have different addresses."""
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
     """Share of new connections, relative to the others, 0 to 256; 0 gets no new ones."""
     backup: bool = Field(default=False)

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from appliance.model.config.configuration import Config
 from appliance.model.config.pools import CheckSection, FurtherCheckSection, PoolSection
-from appliance.model.config.values.addresses import Endpoint
+from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import warning
 from appliance.model.rules.references import frontends
@@ -141,11 +141,10 @@ def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
     seen: dict[Endpoint, str] = {}
     for name, server in pool.usable.items():
         first = seen.setdefault(server.address, name)
-        if first != name:
-            yield warning(
-                (*path, "servers", name, "address"),
-                f"`{server.address}` is also the address of `{first}`: it gets a double share",
-            )
+        # Servers with the same name have different addresses of it.
+        if first != name and literal(server.address.host):
+            message = f"`{server.address}` is also the address of `{first}`: it gets a double share"
+            yield warning((*path, "servers", name, "address"), message)
 
 
 def _unused(config: Config) -> Iterator[Finding]:

@@ -1,7 +1,9 @@
 """Checks of one server at the current address of its name."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
@@ -12,14 +14,24 @@ from appliance.net.probing.tls_contexts import TlsContexts
 
 
 class ServerProbe:
-    """The check of one server and its further checks, which are made one after the other."""
+    """The check of one server and its further checks, which are made one after the other.
 
-    def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
-        self._first = _PlacedProbe(server, check, contexts=contexts, resolver=resolver)
-        self._further = [
-            (name, _PlacedProbe(server, each, contexts=contexts, resolver=resolver))
-            for name, each in check.also
-        ]
+    `host` returns the server's present address, "" if it has none: of a name that several servers share each
+    has another one.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        check: Check,
+        *,
+        host: Callable[[], str],
+        contexts: TlsContexts,
+        resolver: Resolver,
+    ) -> None:
+        placed = partial(_PlacedProbe, server, host=host, contexts=contexts, resolver=resolver)
+        self._first = placed(check)
+        self._further = [(name, placed(each)) for name, each in check.also]
 
     def run(self) -> CheckOutcome:
         """Make the checks up to the first that fails, and return the outcome; raises ProbeImpossible."""
@@ -43,8 +55,17 @@ class ServerProbe:
 class _PlacedProbe:
     """One check, at its own address and port if it has any (HAProxy's `addr`)."""
 
-    def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
+    def __init__(
+        self,
+        server: Server,
+        check: Check,
+        *,
+        host: Callable[[], str],
+        contexts: TlsContexts,
+        resolver: Resolver,
+    ) -> None:
         self._check = check
+        self._present = None if check.address else host
         self._name = check.address or server.host
         self._port = check.port or server.port
         self._contexts = contexts
@@ -62,6 +83,10 @@ class _PlacedProbe:
         if not host:
             reason = self._resolver.problem(self._name) or "no answer yet"
             return CheckOutcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
+        host = self._present() if self._present else host
+        if not host:
+            reason = f"{self._name} has fewer addresses than servers"
+            return CheckOutcome(result=CheckResult.L4CON, detail=f"no address: {reason}")
         outcome = self._at(host).run(until=until)
         if not outcome.passed:
             self._resolver.ask_soon(self._name)

@@ -34,7 +34,13 @@ def port() -> Iterator[int]:
 
 def probe(server: Server, check: Check, resolver: Resolver) -> ServerProbe:
     """Return the check of a server."""
-    return ServerProbe(server, check, contexts=TlsContexts(), resolver=resolver)
+    return ServerProbe(
+        server,
+        check,
+        host=lambda: resolver.address(server.host, timeout=0.0),
+        contexts=TlsContexts(),
+        resolver=resolver,
+    )
 
 
 def test_a_check_goes_where_the_name_leads(port: int):
@@ -163,3 +169,17 @@ frontend unused
   default_backend both
 {backends}
 """
+
+
+def test_a_server_that_shares_a_name_is_checked_at_its_own_address(port: int):
+    """The name may lead elsewhere; one for which no address is left fails with the reason."""
+    resolver = Resolver(lambda _, __: None, ask=lambda _: ["127.0.0.2", "127.0.0.1"])
+    resolver.want(["scanner"])
+    server = snapshots.server(host="scanner", port=port)
+    outcomes = [
+        ServerProbe(server, CHECK, host=lambda: at, contexts=TlsContexts(), resolver=resolver).run()  # noqa: B023  # run at once
+        for at in ("127.0.0.1", "127.0.0.2", "")
+    ]
+    resolver.close()
+    assert [each.passed for each in outcomes] == [True, False, False]
+    assert outcomes[2].detail == "no address: scanner has fewer addresses than servers"
