@@ -48,6 +48,8 @@ def question(server: Server, check: Check) -> str:
 
 def _question(server: Server, check: Check) -> str:
     place = Bind(host=check.address or server.host, port=check.port or server.port)
+    if check.type is CheckType.COMMAND:
+        return f"{' '.join(check.command)} {place.host} {place.port}"
     if check.type in (CheckType.TCP, CheckType.TLS):
         wanted = (each.expect_rstring or each.expect or each.expect_binary for each in check.steps)
         texts = ", ".join(shown(each) for each in wanted if each)

@@ -13,6 +13,7 @@ from appliance.model.config.values.field_types import (
     BodyDigest,
     BodyText,
     CheckSteps,
+    Command,
     DiscoveredPort,
     DnsName,
     Duration,
@@ -88,8 +89,8 @@ class FurtherCheckSection(Section):
 class CheckSection(Section):
     """A health check. A server's check overrides single keys of the pool's."""
 
-    type: Literal["none", "tcp", "tls", "http", "https"] = Field(default="tcp", examples=["https"])
-    """What is checked: tcp a connect, tls a handshake, http and https a request; none: always up."""
+    type: Literal["none", "tcp", "tls", "http", "https", "command"] = Field(default="tcp", examples=["https"])
+    """tcp checks a connect, tls a handshake, http and https a request, command its exit; none: always up."""
     method: HttpMethod = Field(default="GET")
     """Method of the request (http and https)."""
     path: HttpPath = Field(default="/", examples=["/readyz"])
@@ -104,6 +105,8 @@ class CheckSection(Section):
     """MD5 digest of the body of at most 98304 bytes (http and https; keepalived's digest, by genhash)."""
     steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
     """Data to send and expect, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
+    command: Command | None = Field(default=None, examples=[["/usr/local/bin/clustercheck"]])
+    """Command that must exit with 0 (command); the server's address and port follow as two words."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); by default none is sent."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})

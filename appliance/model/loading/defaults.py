@@ -200,6 +200,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         steps=_steps(given.steps, given.type),
         expect_digest=given.expect_digest or "",
         also=(),
+        command=given.command or (),
     )
     return replace(first, also=tuple((name, _further(each, first)) for name, each in given.also.items()))
 

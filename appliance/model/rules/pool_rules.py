@@ -20,6 +20,8 @@ _ONLY_FOR: Final = {
     ),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
     "steps": frozenset({"tcp", "tls"}),
+    **dict.fromkeys(("also", "send_proxy"), frozenset({"tcp", "tls", "http", "https"})),
+    "command": frozenset({"command"}),
 }
 
 
@@ -44,6 +46,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         yield warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
+        yield from _commandless((*path, "check"), pool.check, pool.check)
         if pool_type in _WITH_REQUEST:
             yield from _bodiless((*path, "check"), pool.check, pool.check)
             yield from _too_rare((*path, "check"), pool.check, pool.check)
@@ -52,6 +55,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
             kind = server.check.type if "type" in server.check.model_fields_set else pool_type
             check_path: Path = (*path, "servers", server_name, "check")
             yield from _check(check_path, server.check, kind=kind)
+            yield from _commandless(check_path, server.check, pool.check or server.check)
             if kind in _WITH_REQUEST:
                 yield from _bodiless(check_path, server.check, pool.check or server.check)
                 yield from _too_rare(check_path, server.check, pool.check or server.check)
@@ -96,6 +100,13 @@ def _without_effect(
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
             message = f"has no effect with `type: {kind}`: set {right}, or leave it out"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
+
+
+def _commandless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
+    """Judge a type that runs a command, of which there is none."""
+    if check.type == "command" and check.command is None and below.command is None:
+        message = "needs a `command`, which is run with the server's address and port"
+        yield Finding(path=(*path, "type"), message=message)
 
 
 _SomeCheck = TypeVar("_SomeCheck", CheckSection, FurtherCheckSection)

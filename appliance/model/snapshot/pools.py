@@ -32,6 +32,7 @@ class CheckType(StrEnum):
     TLS = "tls"
     HTTP = "http"
     HTTPS = "https"
+    COMMAND = "command"
 
 
 class CheckInit(StrEnum):
@@ -89,7 +90,7 @@ class Check:
     clients' failed connects have no effect. `reuse` keeps the connection for several checks. `slow_start` and
     weights belong to the pool and its servers. `steps` are what a check of TCP or TLS sends and expects.
     `expect_digest` is the body's MD5 digest, "" for any. `also` are further checks of each time, by name: of
-    their times only `timeout` and `timeout_connect` count.
+    their times only `timeout` and `timeout_connect` count. `command` are the words before the address.
     """
 
     type: CheckType
@@ -117,6 +118,7 @@ class Check:
     steps: tuple[CheckStep, ...] = ()
     expect_digest: str = ""
     also: tuple[tuple[str, "Check"], ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def whole(self) -> tuple["Check", ...]:

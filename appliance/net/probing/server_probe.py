@@ -7,7 +7,8 @@ from functools import partial
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.pools import Check, Server
+from appliance.model.snapshot.pools import Check, CheckType, Server
+from appliance.net.probing.command_probe import CommandProbe
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
@@ -64,6 +65,7 @@ class _PlacedProbe:
         contexts: TlsContexts,
         resolver: Resolver,
     ) -> None:
+        self._server = server
         self._check = check
         self._present = None if check.address else host
         self._name = check.address or server.host
@@ -71,7 +73,7 @@ class _PlacedProbe:
         self._contexts = contexts
         self._resolver = resolver
         self._host = ""
-        self._probe: Probe | None = None
+        self._probe: Probe | CommandProbe | None = None
 
     def run(self) -> CheckOutcome:
         """Make one check and return its outcome; raises ProbeImpossible.
@@ -97,9 +99,12 @@ class _PlacedProbe:
         if self._probe is not None:
             self._probe.close()
 
-    def _at(self, host: str) -> Probe:
+    def _at(self, host: str) -> Probe | CommandProbe:
         if self._probe is None or host != self._host:
             self.close()
             self._host = host
-            self._probe = Probe(self._check, host, self._port, self._contexts)
+            if self._check.type is CheckType.COMMAND:
+                self._probe = CommandProbe(self._server, self._check, host, self._port)
+            else:
+                self._probe = Probe(self._check, host, self._port, self._contexts)
         return self._probe

@@ -105,6 +105,14 @@ SERVERS = [
     ),
     (
         DOWN,
+        {"check": check(CheckType.COMMAND, command=("/bin/check", "-v"))},
+        {},
+        "down",
+        Decider.CHECK,
+        "(/bin/check -v 127.0.0.1 8080).",
+    ),
+    (
+        DOWN,
         {"check": replace(check(), also=(("b", replace(HTTPS, expect_digest="0a" * 16)),))},
         {},
         "down",

@@ -59,6 +59,8 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     keys: dict[str, Placed[Plain]] = {}
     tls = options.flags.get("check-ssl") if options.flag("check-ssl") and not _own(settings) else settings.tls
     kind = _kind(settings, build)
+    if kind and kind.value is CheckKind.COMMAND:
+        return _by_command(kind, section, server, build)
     place = tls.place if tls else kind.place if kind else checked.place
     if tls:
         build.take(tls)
@@ -76,6 +78,43 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     keys |= _errors(server, build, checked.place)
     keys |= _also(kind, server, settings, found, build)
     return keys
+
+
+def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: Build) -> Check:
+    """Return a check by `external-check command`: its first two arguments are an address of the section.
+
+    The server's `addr` and `port` do not concern it. It may take `inter`, or less with `timeout check`.
+    """
+    place, texts, times = kind.place, section.settings.texts, section.settings.times
+    command, path = texts.get("external-check command"), texts.get("external-check path")
+    if command is None or not command.value:
+        build.report.say(Outcome.REFUSED, place, "there is no `external-check command` to run")
+        return {"type": Placed(value="tcp", place=place)}
+    listened = [each for bind in section.binds for each in bind.endpoints]
+    first = (listened[0].host, str(listened[0].port)) if listened else ("NOT_USED", "NOT_USED")
+    variables = [f"HAPROXY_PROXY_NAME={section.name}"]
+    if listened:
+        variables += [f"HAPROXY_PROXY_ADDR={first[0]}", f"HAPROXY_PROXY_PORT={first[1]}"]
+    if path:
+        variables.append(f"PATH={build.take(path)}")
+    words: list[Plain] = ["/usr/bin/env", *variables, build.take(command), *first]
+    build.report.say(
+        Outcome.CHANGED,
+        command.place,
+        "the command runs as the appliance's user; the numbers of proxy and server and the server's present "
+        "and most connections are not in its environment",
+    )
+    timing = dict(_timing(server, section, build, place))
+    times_left = [each.value for name in ("connect",) if (each := times.get(name)) and times.get("check")]
+    said = server.options.times.get("inter")
+    limit = min([said.value if said and said.value else _INTERVAL, *times_left])
+    timing["timeout"] = Placed(value=duration(limit), place=timing["timeout"].place)
+    return {
+        "type": Placed(value="command", place=place),
+        "command": Placed(value=words, place=command.place),
+        **timing,
+        **_errors(server, build, place),
+    }
 
 
 def _own(settings: CheckSettings) -> bool:

@@ -250,10 +250,9 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option pgsql-check": talking_checks.postgres,
             "option redis-check": talking_checks.redis,
             "option smtpchk": talking_checks.smtp,
-            **_each("option spop-check, option external-check", _NO_CHECK),
-            **_each(
-                "external-check", ignored("no command checks servers; the line with the option is refused")
-            ),
+            "option spop-check": _NO_CHECK,
+            "external-check command": checks.text("external-check command"),
+            "external-check path": checks.text("external-check path"),
             "cookie": _HTTP,
             "dynamic-cookie-key": _HTTP,
             "fullconn": ignored("server limits do not grow with the load"),
@@ -287,6 +286,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option httpchk": checks.httpchk,
             "option ssl-hello-chk": checks.ssl_hello,
             "option tcp-check": checks.kind(CheckKind.TCP_RULES),
+            "option external-check": checks.kind(CheckKind.COMMAND),
         },
         negatable=True,
     ),

@@ -54,6 +54,7 @@ class CheckKind(StrEnum):
     TLS_HELLO = "ssl-hello-chk"
     TCP_RULES = "tcp-check"
     PROTOCOL = "protocol"
+    COMMAND = "external-check"
 
 
 CheckStep = Mapping[str, Plain]

@@ -100,7 +100,7 @@ def test_no_rules_are_a_connect():
         ("option pgsql-check", "the user's name is missing"),
         (f"option pgsql-check user {'x' * 201}", "the user's name is missing"),
         ("option spop-check", "this check is not supported"),
-        ("option external-check", "this check is not supported"),
+        ("option external-check", "there is no `external-check command` to run"),
     ],
 )
 def test_what_cannot_be_said(line: str, reason: str):
