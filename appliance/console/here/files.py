@@ -52,8 +52,9 @@ def _authorities(snapshot: Snapshot) -> Iterator[Finding]:
     for pool in snapshot.pools:
         found = (pool.discover.template,) if pool.discover else ()
         for server in (*pool.servers, *found):
-            if server.check and server.check.verify:
-                files.setdefault(server.check.verify, ("pools", pool.name, "check", "verify"))
+            for check in server.check.whole if server.check else ():
+                if check.verify:
+                    files.setdefault(check.verify, ("pools", pool.name, "check", "verify"))
     for router in snapshot.virtual_routers:
         for track in router.track:
             if track.verify:
