@@ -9,6 +9,7 @@ from support.announce.shared_node import NODES_ASN, neighbors
 from support.linger.linger_field import PORT
 from support.linger.shared_field import SHARED, SHARED6, SharedField
 from support.network.checked_streams import CheckedStreams
+from support.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "bird", root=True)]
 
@@ -73,3 +74,23 @@ def test_nodes_that_leave_and_return_end_nothing(kind: type[Router], count: int)
             streams.go_on()
         assert streams.report().ended == {}
         assert streams.report().by == before
+
+
+@pytest.mark.slow("waits for a dead node")
+def test_a_crash_ends_only_its_own():
+    """BFD finds the dead node; the others reset its connections, and none of theirs ends."""
+    with (
+        field_of(FrrRouter, 3) as (field, router),
+        CheckedStreams(field.client, port=PORT, period=0.1) as streams,
+    ):
+        streams.connect(SHARED, _COUNT)
+        streams.connect(SHARED6, _COUNT)
+        before = streams.report().by
+        field.machines["two"].isolate()
+        for address in (SHARED, SHARED6):
+            router.wait_for(address, field.machines["one"], field.machines["three"])
+        wait_until(
+            lambda: sum(streams.report().ended.values()) >= before["two"], what="its own end", timeout=30.0
+        )
+        streams.go_on()
+        assert streams.report().by == {name: count for name, count in before.items() if name != "two"}
