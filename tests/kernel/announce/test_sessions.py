@@ -76,6 +76,27 @@ def test_nodes_that_leave_and_return_end_nothing(kind: type[Router], count: int)
         assert streams.report().by == before
 
 
+@pytest.mark.slow("three nodes, one of which is emptied")
+def test_leave_waits_for_the_connections_of_shared_addresses():
+    """With --wait it returns when none is left here; the last node that serves says that it is."""
+    with field_of(BirdRouter, 2) as (field, router):
+        one, two = field.nodes.values()
+        with CheckedStreams(field.client, port=PORT, period=0.1) as streams:
+            streams.connect(SHARED, _COUNT)
+            late = one.appliance.command("leave", "--wait", "--timeout", "0", check=False)
+            assert late.returncode == 1
+            assert f"connections are left: {SHARED} " in late.stderr
+        assert one.appliance.command("leave", "--wait", "--timeout", "60").returncode == 0
+        router.wait_for(SHARED, field.machines["two"])
+        assert "No other node" not in late.stderr
+        field.machines["one"].isolate()
+        wait_until(lambda: not field.shared("two")[0]["nodes"], what="two is alone")
+        wait_until(
+            lambda: "No other node is known to serve all" in two.appliance.command("leave").stderr,
+            what="it says so",
+        )
+
+
 @pytest.mark.slow("waits for a dead node")
 def test_a_crash_ends_only_its_own():
     """BFD finds the dead node; the others reset its connections, and none of theirs ends."""
