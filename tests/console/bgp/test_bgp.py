@@ -127,7 +127,8 @@ def test_without_shared_ips(paths: Paths):
 
 CONFIGURATION = """
 shared_ips: { web: { addresses: [198.51.100.10/32] } }
-bgp: { engine: table, asn: 64512, router_id: 10.0.0.11, neighbors: { tor-a: { address: 10.0.0.1, asn: 64600 } } }
+bgp:
+  { engine: table, asn: 64512, router_id: 10.0.0.11, neighbors: { tor-a: { address: 10.0.0.1, asn: 64600 } } }
 """
 
 

@@ -39,10 +39,10 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[Router, SharedNode, S
                 "password": PASSWORD,
             }
         }
-        sections = [{"engine": engine, "neighbors": neighbors} for engine in ("table", "bird")]
         nodes = [
             stack.enter_context(SharedNode(each, each.name, config([], bgp=given)))
-            for each, given in zip((host, plain), sections, strict=True)
+            for each, engine in ((host, "table"), (plain, "bird"))
+            for given in [{"engine": engine, "neighbors": neighbors, "router_id": each.address}]
         ]
         example = nodes[0].appliance.command("bgp", "example", daemon.name).stdout
         assert PASSWORD not in example
