@@ -77,7 +77,7 @@ def test_of_a_running_appliance(tmp_path: Path):
 
 
 def test_bird_is_in_it_without_passwords(tmp_path: Path):
-    """Its file has passwords that the configuration may no longer have; its log is what sessions went through."""
+    """Its file has passwords that the configuration may have no more; its log says why sessions ended."""
     runtime = tmp_path / "run"
     runtime.mkdir()
     (tmp_path / "state").mkdir()

@@ -58,6 +58,9 @@ def _router(kind: type[Router], machine: Node, *nodes: Node) -> Router:
     return FrrRouter(machine, addresses, asn=NODES_ASN, lines=lines)
 
 
+@pytest.mark.promise("program", "announce")
+@pytest.mark.promise("docs/shared-ips.md", "another daemon of the host announces what is in the tables")
+@pytest.mark.promise("docs/shared-ips.md", "nodes with different engines are one set of next hops")
 def test_the_example_makes_the_host_s_daemon_announce(site: tuple[Router, SharedNode, SharedNode]):
     """It and our BIRD are one set of next hops; drained it is the last resort, and then withdrawn."""
     router, host, plain = site
