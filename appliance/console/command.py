@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("reload", "reload", "reload", "Apply the configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
         ("top", "top.top", "top", "Show live figures: rates, sessions, queues, checks, errors."),
-        ("why", "why", "why", "Explain the state of a server, pool, frontend or virtual IP."),
+        ("why", "why", "why", "Explain the state of a server, pool, frontend, address or BGP session."),
         (
             "alive",
             "status.alive",

@@ -76,6 +76,22 @@ def test_of_a_running_appliance(tmp_path: Path):
     assert "journalctl" in told["log.txt"]["missing"]
 
 
+def test_bird_is_in_it_without_passwords(tmp_path: Path):
+    """Its file has passwords that the configuration may have no more; its log says why sessions ended."""
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    (tmp_path / "state").mkdir()
+    lines = ["protocol bgp tor_a {", '  password "of-yesterday";', "  hold time 9; keepalive time 3;", "}"]
+    (runtime / "bird.conf").write_text("\n".join(lines))
+    (runtime / "bird.log").write_text("tor_a: Received: Bad peer AS\n")
+    assert run(tmp_path, str(tmp_path / "ticket.tar.gz")).exit_code == 0
+    parts = contents(tmp_path / "ticket.tar.gz")
+    lines[1] = "  password (left out);"
+    assert parts["bird/bird.conf"] == "\n".join(lines)
+    assert "of-yesterday" not in "".join(parts.values())
+    assert "Bad peer AS" in parts["bird/bird.log"]
+
+
 def test_of_nothing(tmp_path: Path):
     """Where nothing runs and nothing is configured each part that is missing is named with its reason."""
     file = tmp_path / "a.tar.gz"

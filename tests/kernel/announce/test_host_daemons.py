@@ -39,10 +39,10 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[Router, SharedNode, S
                 "password": PASSWORD,
             }
         }
-        sections = [{"engine": engine, "neighbors": neighbors} for engine in ("table", "bird")]
         nodes = [
             stack.enter_context(SharedNode(each, each.name, config([], bgp=given)))
-            for each, given in zip((host, plain), sections, strict=True)
+            for each, engine in ((host, "table"), (plain, "bird"))
+            for given in [{"engine": engine, "neighbors": neighbors, "router_id": each.address}]
         ]
         example = nodes[0].appliance.command("bgp", "example", daemon.name).stdout
         assert PASSWORD not in example
@@ -58,6 +58,9 @@ def _router(kind: type[Router], machine: Node, *nodes: Node) -> Router:
     return FrrRouter(machine, addresses, asn=NODES_ASN, lines=lines)
 
 
+@pytest.mark.promise("program", "announce")
+@pytest.mark.promise("docs/shared-ips.md", "another daemon of the host announces what is in the tables")
+@pytest.mark.promise("docs/shared-ips.md", "nodes with different engines are one set of next hops")
 def test_the_example_makes_the_host_s_daemon_announce(site: tuple[Router, SharedNode, SharedNode]):
     """It and our BIRD are one set of next hops; drained it is the last resort, and then withdrawn."""
     router, host, plain = site
