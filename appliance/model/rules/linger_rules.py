@@ -48,9 +48,7 @@ def _shared(config: Config, peers: Collection[str]) -> Iterator[Finding]:
         count = sum((":" in each) == (version == 6) for each in shared)
         if count > most:
             yield error(("linger",), f"supports {most} shared IPv{version} addresses, not {count}")
-        count = sum(
-            (":" in each) == (version == 6) for each in (config.linger.peers if config.linger else ())
-        )
+        count = sum((":" in each) == (version == 6) for each in peers)
         if shared and count > MOST_PEERS:
             message = f"{MOST_PEERS} other nodes are supported, not {count} by IPv{version}"
             yield error(("linger", "peers"), message)
