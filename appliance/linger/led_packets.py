@@ -22,7 +22,8 @@ _TO_HEAR: Final = 2.0
 
 _CHAINS: Final = ("prerouting", "strangers")
 _Rules = tuple[Entrances, int, float, bool]
-_MISSED: Final = (errno.ENOENT, errno.EEXIST)
+_MISSED: Final = (errno.ENOENT, errno.EEXIST, errno.ENFILE)
+"""Elements are not as expected: some are gone, others are there, or an earlier run's fill the set."""
 
 
 class LedPackets:
@@ -95,11 +96,11 @@ class LedPackets:
         return True
 
     def note(self, script: str) -> None:
-        """Run a script about noted strays; it does nothing if the table is gone for the moment."""
+        """Run a script about noted strays; it does nothing if the table is gone for the moment, or full."""
         try:
             self._open().run(script)
         except NftablesError as error:
-            if not error.is_because(errno.ENOENT):
+            if not any(error.is_because(each) for each in _MISSED):
                 raise
 
     def strays(self, family: int) -> dict[str, int]:

@@ -78,7 +78,7 @@ def company(
             address: tuple(sorted(each.node for each in asked if address in each.addresses))[:MOST_OTHERS]
             for address in addresses
         },
-        settled=(waited or all_heard) and not new,
+        settled=(waited or all_heard) and not new and len(asked) <= MOST_OTHERS,
         doubtful=tuple(each.node for each in known if DOUBTFUL <= now - each.at < SILENT),
     )
 

@@ -42,8 +42,8 @@ _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 _TIMEOUT: Final = 20
 _ALONE: Final = 1
 _NOTED_FOR: Final = 2
-_MOST_NOBODYS: Final = 32768
-_MOST_TOLD: Final = 65536
+_MOST_NOBODYS: Final = 1 << 17  # more than `Strays` adds, ten times a second, before the first ones have gone
+_MOST_TOLD: Final = 1 << 18  # the same for what the kernel notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

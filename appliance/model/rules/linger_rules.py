@@ -1,7 +1,7 @@
 """Rules for the section `linger`: which virtual IPs can move with their connections."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from appliance.model.config.configuration import Config
@@ -10,6 +10,9 @@ from appliance.model.rules.findings import error, warning
 
 MOST: Final = {4: 64, 6: 40}
 """Addresses of one family, shared ones or on one interface, in one report (wire.linger_report)."""
+
+MOST_PEERS: Final = 15
+"""Nodes that a report can answer (wire.linger_report.MOST_ANSWERED)."""
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -30,7 +33,7 @@ def findings(config: Config) -> Iterator[Finding]:
         for family in each.families:
             held = len(each.addresses) + len(each.excluded) - len(each.elsewhere)
             counts[each.interface, family] += held
-    yield from _shared(config)
+    yield from _shared(config, config.linger.peers)
     for (interface, version), count in counts.items():
         if count > MOST[version]:
             yield error(
@@ -39,9 +42,13 @@ def findings(config: Config) -> Iterator[Finding]:
             )
 
 
-def _shared(config: Config) -> Iterator[Finding]:
+def _shared(config: Config, peers: Collection[str]) -> Iterator[Finding]:
     shared = [each for one in config.shared_ips.values() for each in one.addresses]
     for version, most in MOST.items():
         count = sum((":" in each) == (version == 6) for each in shared)
         if count > most:
             yield error(("linger",), f"supports {most} shared IPv{version} addresses, not {count}")
+        count = sum((":" in each) == (version == 6) for each in peers)
+        if shared and count > MOST_PEERS:
+            message = f"{MOST_PEERS} other nodes are supported, not {count} by IPv{version}"
+            yield error(("linger", "peers"), message)

@@ -96,7 +96,8 @@ def test_a_node_that_does_not_hear_this_one():
 
 
 def test_no_more_than_the_rules_have_places_for():
-    """The first ones are asked."""
+    """The first ones are asked, and nothing is reset: one that is not asked may have it."""
     names = [f"192.0.2.{each}" for each in range(100, 101 + MOST_OTHERS)]
     found = company_of(*map(node, names), peers=tuple(names))
     assert found.others[ADDRESS] == tuple(names[:MOST_OTHERS])
+    assert not found.settled
