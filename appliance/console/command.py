@@ -69,6 +69,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("events", "events", "events", "Show what happened and why, also before the last restart."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        ("fleet", "fleet.fleet", "fleet", "Do the same on all nodes of one configuration, by ssh."),
         ("upgrade", "upgrade", "upgrade", "Replace the running release with this one."),
         (
             "leave",
