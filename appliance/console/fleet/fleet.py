@@ -4,7 +4,9 @@ from typing import Final
 
 import click
 
+from appliance.console.fleet.accept import accept
 from appliance.console.fleet.asking import Way
+from appliance.console.fleet.push import fleet_push
 from appliance.console.fleet.status import fleet_status
 from appliance.console.fleet.transport import VIA, Transport
 from appliance.console.option_order import shared_and_others, shared_options
@@ -60,4 +62,5 @@ def fleet(ctx: click.Context, *, ssh_options: tuple[str, ...], via: str | None, 
     ctx.obj = Way(paths=paths, transport=transport, timeout=timeout)
 
 
-fleet.add_command(fleet_status)
+for _each in (fleet_status, fleet_push, accept):
+    fleet.add_command(_each)

@@ -7,6 +7,7 @@ configuration of its own, which a script `ssh` at the front of PATH gives it.
 import getpass
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ import yaml
 from support.network.ports import free_port
 from support.peers.backend import Backend
 from support.peers.sshd import Sshd, sshd
-from support.processes.waiting import patient
+from support.processes.waiting import patient, wait_until
 from support.run import tools
 from support.supervisor.appliance import Appliance
 
@@ -89,6 +90,25 @@ class Fleet:
         path = self.folder / "pushed.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(self.file.read_text()), **changes}))
         return path
+
+    @contextmanager
+    def unreachable(self, name: str) -> Iterator[None]:
+        """Have nothing listen where OpenSSH's client looks for a node."""
+        config = self.folder / "ssh_config"
+        before = config.read_text()
+        config.write_text(f"Host {name}\n  Port 1\n{before}")
+        yield
+        config.write_text(before)
+
+    @contextmanager
+    def stopped(self, name: str, program: str = "reload") -> Iterator[None]:
+        """Have a program of a node hang."""
+        pid = wait_until(lambda: self.nodes[name].program_pid(program), what=f"{program} answers")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
     def texts(self) -> list[str]:
         """Return the configuration file of each node."""
