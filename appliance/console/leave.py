@@ -10,7 +10,7 @@ from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import program_status
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
-from appliance.console.vip.connections import objection
+from appliance.console.vip.connections import objection, unkept
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.net.files import snapshots
@@ -32,9 +32,10 @@ _LOOK_AGAIN: Final = 0.5
     metavar="SECONDS",
     help="How long to wait; by default as long as `linger: { longest: ... }`.",
 )
+@click.option("--if-kept", "if_kept", is_flag=True, help="Change nothing if connections would end.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) -> None:
+def leave(paths: Paths, *, waits: bool, timeout: float | None, if_kept: bool, as_json: bool) -> None:
     """Hand all virtual IPs of this node to other nodes, until the next `appliance reload`.
 
     With `linger` in the configuration, connections stay on this node until they end, and --wait returns when
@@ -45,6 +46,8 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
     JSON: ok, connections (that are left), errors.
     """
     require_access(paths.runtime)
+    if if_kept and (lost := unkept(paths)):
+        raise Refused(f"connections of virtual IPs would end: {lost}", step="appliance leave")
     if why := objection(paths):
         click.echo(f"Connections of virtual IPs end: {why}", err=True)
     try:

@@ -6,7 +6,9 @@ import click
 
 from appliance.console.fleet.accept import accept
 from appliance.console.fleet.asking import Way
+from appliance.console.fleet.check import fleet_check
 from appliance.console.fleet.push import fleet_push
+from appliance.console.fleet.server_states import fleet_drain, fleet_maint, fleet_ready, fleet_weight
 from appliance.console.fleet.status import fleet_status
 from appliance.console.fleet.transport import VIA, Transport
 from appliance.console.option_order import shared_and_others, shared_options
@@ -45,8 +47,18 @@ class _Fleet(click.Group):
     metavar="SECONDS",
     help="How long one step may take on a node.",
 )
+@click.option(
+    "--node", "only", multiple=True, metavar="NAME", help="Only this node of them; can be repeated."
+)
 @click.pass_context
-def fleet(ctx: click.Context, *, ssh_options: tuple[str, ...], via: str | None, timeout: float) -> None:
+def fleet(
+    ctx: click.Context,
+    *,
+    ssh_options: tuple[str, ...],
+    via: str | None,
+    timeout: float,
+    only: tuple[str, ...],
+) -> None:
     """Do the same on all nodes of one configuration.
 
     The nodes are those that `nodes` of the configuration names: the file of --config, or the one that is
@@ -59,8 +71,17 @@ def fleet(ctx: click.Context, *, ssh_options: tuple[str, ...], via: str | None, 
     """
     paths: Paths = ctx.obj
     transport = Transport(options=ssh_options, via=via)
-    ctx.obj = Way(paths=paths, transport=transport, timeout=timeout)
+    ctx.obj = Way(paths=paths, transport=transport, timeout=timeout, only=only)
 
 
-for _each in (fleet_status, fleet_push, accept):
+for _each in (
+    fleet_status,
+    fleet_check,
+    fleet_push,
+    fleet_drain,
+    fleet_ready,
+    fleet_maint,
+    fleet_weight,
+    accept,
+):
     fleet.add_command(_each)

@@ -122,6 +122,7 @@ def fleet(folder: Path) -> Iterator[Fleet]:
         ports = {name: f"127.0.0.1:{free_port()}" for name in NAMES}
         config: dict[str, object] = {
             "nodes": {name: {} for name in NAMES},
+            "watchdog": "300s",  # a program that a test stops stays so
             "api": {
                 "workers": 1,
                 "frontends": {
