@@ -32,11 +32,15 @@ def shown(digest: str | None) -> str:
 def problems(reports: Sequence[NodeReport]) -> tuple[str, ...]:
     """Return what is wrong at each node, then what is wrong between them."""
     return (
-        *_of_nodes(reports),
+        *problems_of_nodes(reports),
         *_differing(reports, "configurations", lambda status: status.digest and shown(status.digest)),
         *_differing(reports, "releases", lambda status: status.version),
-        *_unheld(reports),
     )
+
+
+def problems_of_nodes(reports: Sequence[NodeReport]) -> tuple[str, ...]:
+    """Return what is wrong at each node, and the virtual IPs that no node has."""
+    return (*_of_nodes(reports), *_unheld(reports))
 
 
 def _of_nodes(reports: Sequence[NodeReport]) -> Iterator[str]:

@@ -110,6 +110,12 @@ class Fleet:
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    def replace_command(self, name: str, script: str) -> None:
+        """Have a script be the command `appliance` of a node, $REAL the one that it stands before."""
+        path = self.folder / name / "appliance"
+        path.write_text(f"#!/bin/sh\nREAL={_COMMANDS}/appliance\n{script}\n")
+        path.chmod(0o755)
+
     def texts(self) -> list[str]:
         """Return the configuration file of each node."""
         return [each.paths.config.read_text() for each in self.nodes.values()]
@@ -143,7 +149,7 @@ def fleet(folder: Path) -> Iterator[Fleet]:
             settings = {
                 **node.paths.environment(),
                 "APPLIANCE_NODE": name,
-                "PATH": f"{_COMMANDS}:{os.environ['PATH']}",
+                "PATH": f"{root}:{_COMMANDS}:{os.environ['PATH']}",
             }
             server = sshds[name] = stack.enter_context(sshd(root, settings))
             options = {"HostName": "127.0.0.1", "User": getpass.getuser(), **server.options}
