@@ -33,9 +33,11 @@ _WAITS: Final = 3.0
 """How many times the longest step of another node its next word is awaited."""
 
 
-@click.command(hidden=True, epilog="Example: appliance fleet accept --size 5 --sha256 HEX")
-@click.option("--size", type=click.IntRange(0, config_file.LIMIT), required=True, metavar="BYTES")
-@click.option("--sha256", "checksum", required=True, metavar="HEX")
+@click.command(epilog="Example: appliance fleet accept --size 5 --sha256 HEX")
+@click.option(
+    "--size", type=click.IntRange(0, config_file.LIMIT), required=True, metavar="BYTES", help="Its length."
+)
+@click.option("--sha256", "checksum", required=True, metavar="HEX", help="Its checksum.")
 @click.pass_obj
 def accept(way: Way, *, size: int, checksum: str) -> None:
     """Check, apply and keep a configuration: what `appliance fleet push` runs on each node.

@@ -72,7 +72,7 @@ class Talk:
             return None
         said = why(self.command)
         old = self.command.status == _MISUSE and not self.heard
-        return f"its release has no `appliance fleet` to accept it: {said}" if old else said
+        return f"its release has no `fleet` to accept it: {said}" if old else said
 
 
 @click.command("push", epilog="Example: appliance fleet push appliance.yaml && appliance fleet status")

@@ -39,6 +39,7 @@ def drains(pair: Fleet, seconds: int) -> bytes:
     return pair.write(defaults={"drain": f"{seconds}s"}).read_bytes()
 
 
+@pytest.mark.promise("docs/fleet.md", "a push is accepted on all nodes")
 def test_both_accept_it(pair: Fleet):
     """Both have the file and use it, the one before is beside it, and pushed again nothing changes."""
     before = pair.texts()
@@ -60,6 +61,7 @@ def test_both_accept_it(pair: Fleet):
     assert numbers == [each.accepted() for each in pair.nodes.values()]
 
 
+@pytest.mark.promise("docs/fleet.md", "what one node cannot apply, none has")
 def test_what_one_cannot_apply_none_has(pair: Fleet):
     """A port of lb-1 is another program's: lb-0, which had applied it, has its file and frontends again."""
     before = pair.texts()
@@ -124,6 +126,7 @@ def test_one_that_hangs_is_named_in_time(pair: Fleet):
     wait_until(lambda: accepted(pair) == digests, what="both use the one before", timeout=60.0)
 
 
+@pytest.mark.promise("docs/fleet.md", "a push that ends in the middle leaves the file before")
 @pytest.mark.slow("waits for the time-out of a program that hangs")
 @pytest.mark.parametrize("how", ["Ctrl-C", "lost", "killed"])
 def test_what_ends_in_the_middle_is_on_none(pair: Fleet, how: str):

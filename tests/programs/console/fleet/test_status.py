@@ -24,6 +24,7 @@ def digests(pair: Fleet) -> list[object]:
     return [each["digest"] for each in pair.answer("status")["nodes"]]  # type: ignore[attr-defined]  # JSON
 
 
+@pytest.mark.promise("docs/fleet.md", "`fleet status` shows release and digest of each node")
 def test_both_are_in_one_table(pair: Fleet):
     """Each node has a line with its release and the digest that `sha256sum` shows of the file."""
     digest = hashlib.sha256(pair.file.read_bytes()).hexdigest()

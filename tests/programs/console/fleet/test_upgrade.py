@@ -72,6 +72,7 @@ class Upgradable:
             node.process = NotOurChild(pid)
 
 
+@pytest.mark.promise("docs/fleet.md", "an upgrade takes one node after another")
 def test_one_after_another(pair: Fleet):
     """Each leaves, has the whole archive, is upgraded and takes part again; a second time nothing is done."""
     made = Upgradable(pair)
@@ -110,6 +111,7 @@ def test_it_begins_only_if_all_answer(pair: Fleet):
     assert made.asked("lb-0") == []
 
 
+@pytest.mark.promise("docs/fleet.md", "a node finishes its turn")
 def test_a_node_finishes_its_turn_after_an_interruption(pair: Fleet):
     """Ctrl-C while lb-0 is upgraded: it takes part again by itself, and lb-1 is not begun."""
     made = Upgradable(pair)
