@@ -11,6 +11,7 @@ from appliance.console.fleet import nodes
 from appliance.console.fleet.nodes import FleetNode
 from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wait, why
 from appliance.console.fleet.transport import Transport
+from appliance.console.output.refusal import Refused
 from appliance.model.paths import Paths
 from appliance.wire.lines.node_answers import LONGEST
 
@@ -57,9 +58,13 @@ class Fleet:
     nodes: tuple[FleetNode, ...]
 
     def begin(self, node: FleetNode, words: Sequence[str], *, longest: int = LONGEST) -> RemoteCommand:
-        """Begin a command line on a node."""
+        """Begin a command line on a node; raises Refused if this machine has no such command."""
         here = self.way.paths.environment() if node.here else {}
-        return RemoteCommand(node.name, words, {**os.environ, **here}, here=node.here, longest=longest)
+        try:
+            return RemoteCommand(node.name, words, {**os.environ, **here}, here=node.here, longest=longest)
+        except OSError as error:
+            step = f"install `{words[0]}` on this machine; nothing was changed"
+            raise Refused(f"{words[0]}: {error.strerror}", step=step) from error
 
     def ask(
         self,

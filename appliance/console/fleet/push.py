@@ -201,9 +201,9 @@ def _print(push: Push, talks: Mapping[str, Talk], missed: Mapping[str, str], fle
     for name, talk in talks.items():
         for verdict in _verdicts(talk):
             for each in verdict.errors:
-                click.echo(printable(f"{name}: {located(each, None)}"), err=True)
+                click.echo(printable(f"{name}: {located(each, fleet.file)}"), err=True)
             for each in verdict.warnings:
-                click.echo(printable(f"{name}: warning: {located(each, None)}"), err=True)
+                click.echo(printable(f"{name}: warning: {located(each, fleet.file)}"), err=True)
         stopped = Step.KEPT in talk.heard and not talk.heard[Step.CHECKED].runs
         note = f" ({missed[name]})" if name in missed else " (no appliance runs there)" if stopped else ""
         click.echo(f"{name}: {push.fates[name]}{note}")
