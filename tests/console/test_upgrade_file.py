@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from support.processes.waiting import wait_until
 from support.supervisor import releases
 
+from appliance.console import releases as releases_of_console
 from appliance.console import upgrade
 from appliance.console.command import main
 from appliance.net.releases import installation
@@ -21,6 +23,7 @@ _OLD, _OLDER, _OLDEST = "lb-appliance-3", "lb-appliance-2", "lb-appliance-1"
 
 _IN_A_PLACE = """
 from pathlib import Path
+from appliance.console import releases as releases_of_console
 from appliance.console import upgrade
 from appliance.console.command import main
 from appliance.net.releases.release_folders import ReleaseFolders
@@ -132,3 +135,16 @@ def test_an_archive_on_standard_input(folders: ReleaseFolders):
             timeout=60,
         )
         assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
+
+
+def test_one_whose_connection_is_lost_is_upgraded(
+    folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What cannot be said after the installation does not keep the release from taking over."""
+
+    def lost(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(installation, "install", lambda *_, **__: _OLDER)
+    monkeypatch.setattr(click, "echo", lost)
+    assert releases_of_console.installed(tmp_path / "archive", None, folders) == _OLDER
