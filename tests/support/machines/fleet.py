@@ -43,12 +43,16 @@ class NamedAppliance(Appliance):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The nodes and their sshds by name; `file` is the configuration that both have at first."""
+    """The nodes and their sshds by name; `file` is the configuration that both have at first.
+
+    `ports` are those of the frontend of each, behind which is a `support.peers.backend`.
+    """
 
     folder: Path
     nodes: Mapping[str, Appliance]
     sshds: Mapping[str, Sshd]
     file: Path
+    ports: Mapping[str, int]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -125,14 +129,17 @@ class Fleet:
 def fleet(folder: Path) -> Iterator[Fleet]:
     """Run both, with one frontend whose port differs by node."""
     with Backend("master-0") as backend, ExitStack() as stack:
-        ports = {name: f"127.0.0.1:{free_port()}" for name in NAMES}
+        ports = {name: free_port() for name in NAMES}
         config: dict[str, object] = {
             "nodes": {name: {} for name in NAMES},
             "watchdog": "300s",  # a program that a test stops stays so
             "api": {
                 "workers": 1,
                 "frontends": {
-                    "kube-api": {"bind": {name: [ports[name]] for name in NAMES}, "pool": "masters"}
+                    "kube-api": {
+                        "bind": {name: [f"127.0.0.1:{ports[name]}"] for name in NAMES},
+                        "pool": "masters",
+                    }
                 },
             },
             "pools": {"masters": {"servers": {"master-0": {"address": f"127.0.0.1:{backend.port}"}}}},
@@ -158,4 +165,4 @@ def fleet(folder: Path) -> Iterator[Fleet]:
         script = folder / "ssh"
         script.write_text(f'#!/bin/sh\nexec {tools.path("ssh")} -F {folder}/ssh_config "$@"\n')
         script.chmod(0o755)
-        yield Fleet(folder=folder, nodes=nodes, sshds=sshds, file=file)
+        yield Fleet(folder=folder, nodes=nodes, sshds=sshds, file=file, ports=ports)

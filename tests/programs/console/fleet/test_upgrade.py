@@ -7,6 +7,7 @@ nothing, and has the release that its command belongs to take over.
 import hashlib
 import json
 import signal
+import socket
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ pytestmark = [
     pytest.mark.needs("ssh", "sshd"),
     pytest.mark.slow("two whole appliances that are upgraded"),
 ]
+
+_SESSIONS: Final = 50
 
 _INSTALLS: Final = """
 echo "$*" >>{log}
@@ -72,15 +75,38 @@ class Upgradable:
             node.process = NotOurChild(pid)
 
 
+def answered(session: socket.socket) -> bytes:
+    """Return what the server answers in a session."""
+    session.sendall(b"line still\n")
+    found = b""
+    while not found.endswith(b"\n"):
+        chunk = session.recv(100)
+        assert chunk, "the session has ended"
+        found += chunk
+    return found
+
+
 @pytest.mark.promise("docs/fleet.md", "an upgrade takes one node after another")
 def test_one_after_another(pair: Fleet):
-    """Each leaves, has the whole archive, is upgraded and takes part again; a second time nothing is done."""
+    """Each leaves, has the whole archive, is upgraded and takes part again; a second time nothing is done.
+
+    No session of either ends.
+    """
     made = Upgradable(pair)
+    sessions = [
+        socket.create_connection(("127.0.0.1", port), timeout=60.0)
+        for port in pair.ports.values()
+        for _ in range(_SESSIONS)
+    ]
+    assert {answered(each) for each in sessions} == {b"master-0 still\n"}
     done = pair.command("upgrade", str(made.archive), check=False)
     for name in pair.nodes:
         made.adopt(name)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Done: lb-0, lb-1.\n"
+    assert {answered(each) for each in sessions} == {b"master-0 still\n"}
+    for each in sessions:
+        each.close()
     checksum = hashlib.sha256(made.archive.read_bytes()).hexdigest()
     for name in pair.nodes:
         assert made.asked(name) == ["leave --if-kept", f"upgrade - --sha256 {checksum}", "reload"]
