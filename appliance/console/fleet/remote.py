@@ -181,7 +181,7 @@ def wait(
     until = time.monotonic() + seconds
     open_ones = list(commands)
     while True:
-        for each in [each for each in open_ones if not each.is_running or is_done(each)]:
+        for each in [each for each in open_ones if is_done(each) or not each.is_running]:
             open_ones.remove(each)
             progress(each)
         left = until - time.monotonic()

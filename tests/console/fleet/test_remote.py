@@ -74,6 +74,19 @@ def test_one_that_is_late_is_ended_alone(begun: list[RemoteCommand]):
     assert begun[1].status == 0
 
 
+def test_one_whose_answer_is_bad_can_be_given_up_while_it_is_looked_at(begun: list[RemoteCommand]):
+    """It is awaited no longer, whatever the look returns."""
+    begun.append(shell("echo bad; exec sleep 1000"))
+
+    def is_done(command: RemoteCommand) -> bool:
+        if command.output:
+            command.give_up("cannot be understood")
+        return False
+
+    wait(begun, is_done, seconds=LONG)
+    assert why(begun[0]) == "cannot be understood"
+
+
 def test_what_a_grandchild_holds_open_is_not_awaited(begun: list[RemoteCommand]):
     """As OpenSSH's master connection holds standard error: the end of the process is the end."""
     begun.append(shell("sleep 1000 <&- >&- & echo $!; exit 0"))

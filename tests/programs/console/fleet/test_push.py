@@ -177,3 +177,41 @@ def test_a_node_goes_back_at_the_end_of_its_connection(pair: Fleet, step: str):
     digest = hashlib.sha256(before[0].encode()).hexdigest()
     wait_until(lambda: pair.texts() == before, what="it has the one before", timeout=60.0)
     wait_until(lambda: accepted(pair)[0] == digest, what="it uses the one before", timeout=60.0)
+
+
+@pytest.mark.slow("the same way as above")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "echo \"Error: No such command 'fleet'.\" >&2; exit 2",
+            "its release has no `fleet` to accept it: Error: No such command 'fleet'.",
+        ),
+        ("echo '{\"ok\": 1}'; exec cat >/dev/null", "the answer cannot be understood: "),
+        ("head -c 1 >/dev/null; exit 0", "its command ended with 0"),
+    ],
+)
+def test_one_that_does_not_understand_is_a_refusal(pair: Fleet, script: str, said: str):
+    """A node of an older release, or with another program of that name: it is named, and nothing changes."""
+    before = pair.texts()
+    drains(pair, 57)
+    pair.replace_command("lb-1", script)
+    try:
+        done = pair.command("push", str(pair.folder / "pushed.yaml"), check=False)
+    finally:
+        (pair.folder / "lb-1" / "appliance").unlink()
+    assert done.returncode == 1
+    assert f"lb-1: as before ({said}" in done.stdout
+    assert pair.texts() == before
+
+
+@pytest.mark.slow("the same way as above")
+def test_a_shell_that_talks_changes_nothing(pair: Fleet):
+    """What a login prints before the command is passed over."""
+    pair.replace_command("lb-1", 'echo Welcome to lb-1; echo; exec $REAL "$@"')
+    content = drains(pair, 58).decode()
+    found = pair.answer("push", str(pair.folder / "pushed.yaml"))
+    assert outcomes(found) == ["accepted", "accepted"]
+    assert [each["ok"] for each in pair.answer("status")["nodes"]] == [True, True]  # type: ignore[attr-defined]  # JSON
+    (pair.folder / "lb-1" / "appliance").unlink()
+    assert pair.texts() == [content] * 2
