@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,15 +14,18 @@ import msgspec
 from appliance.console.fleet.asking import Way
 from appliance.console.fleet.orders import Orders, TransferCut
 from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
+from appliance.console.here.files import unusable_files
 from appliance.console.output.refusal import Refused
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.core.fleet.push import Step, next_step
-from appliance.model.messages.problems import Problem
+from appliance.model.loading.loading import Loaded
+from appliance.model.messages.problems import Problem, Severity
 from appliance.model.paths import Paths
 from appliance.net.files import config_file, snapshots
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.sources.judging import collect, load
+from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
+from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 _AGAIN: Final = "see that this node has what it says, then: appliance fleet push"
@@ -104,9 +107,10 @@ class _Node:
 
     def _check(self) -> _Said:
         given = ReadFiles({str(self._paths.config): self._content})
-        loaded = load(collect(self._paths, given), number=0)
+        found = collect(self._paths, given)
+        loaded = load(found, number=0)
         lacks = [*filter(None, [self._file.objection(), _other_file(self._paths)])]
-        errors = (*loaded.errors, *(Problem(message=each) for each in lacks))
+        errors = (*loaded.errors, *_missing(loaded, found), *(Problem(message=each) for each in lacks))
         return _Said(
             ok=not errors,
             step=Step.CHECKED,
@@ -140,6 +144,16 @@ class _Node:
             return ask_reload(self._paths, self._timeout)
         except ReloadUnavailable as error:
             return bad(str(error))
+
+
+def _missing(loaded: Loaded, found: OperatorsFiles) -> Iterator[Problem]:
+    """Yield the files that the configuration refers to and this node lacks: a push does not bring them."""
+    if loaded.snapshot is None:
+        return
+    document, _ = together(found.document, found.translations, source=str(found.config))
+    for each in unusable_files(loaded.snapshot):
+        if each.severity is Severity.ERROR:
+            yield document.problem(each, source=str(found.config))
 
 
 def _say(said: _Said) -> bool:

@@ -16,18 +16,22 @@ from appliance.wire.lines.node_answers import NodeAnswerError, NodeVerdict
 
 @click.command("check", epilog="Example: appliance fleet check new.yaml && appliance fleet push new.yaml")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--here", is_flag=True, help="Also check the machine of each node, as `appliance check --here` does."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.pass_obj
-def fleet_check(way: Way, *, file: Path | None, as_json: bool) -> None:
+def fleet_check(way: Way, *, file: Path | None, here: bool, as_json: bool) -> None:
     """Have every node check FILE, by default the configuration of --config; change nothing.
 
-    Each node is one that FILE names, and judges by the release that it has, and by the files that it has
-    (`source`, `file:...`). Exits 0 if all nodes find no errors; warnings do not count.
+    Each node is one that FILE names, and judges by the release and the foreign files that it has. Exits 0 if
+    all nodes find no errors; warnings do not count.
 
     JSON: ok, file, nodes, each with name, ok, trouble (why it has not answered, or null), errors, warnings.
     """
     fleet = way.fleet(file)
-    found = [(each, _verdict(each)) for each in fleet.ask(["check", "--json", "-"], given=fleet.text)]
+    words = ["check", "--json", *(["--here"] if here else []), "-"]
+    found = [(each, _verdict(each)) for each in fleet.ask(words, given=fleet.text)]
     ok = all(isinstance(verdict, NodeVerdict) and verdict.ok for _, verdict in found)
     if as_json:
         nodes = [_values(command, verdict) for command, verdict in found]

@@ -41,9 +41,11 @@ class Transport:
     def sequence(self, node: FleetNode, commands: Sequence[Sequence[str]], *, counts: int) -> list[str]:
         """Return the command line that runs several there, one after another, whatever each returns.
 
-        The exit status is that of the one with the index `counts`. They go on if the connection is lost.
+        Output and exit status are those of the one with the index `counts`. They continue if the connection
+        is lost.
         """
         lines = [shlex.join([*self._appliance(node), *each]) for each in commands]
+        lines = [each if at == counts else f"{each} >/dev/null 2>&1" for at, each in enumerate(lines)]
         lines.insert(counts + 1, "status=$?")
         return self._there(node, ["sh", "-c", "; ".join([*lines, "exit $status"])])
 

@@ -114,9 +114,9 @@ def _turn(fleet: Fleet, node: FleetNode, words: Sequence[str], content: bytes) -
 
 
 def _reason(command: RemoteCommand) -> str:
-    """Return what the upgrade says of its failure: what follows it on standard error says less."""
+    """Return what the upgrade says of its failure: the next step, which follows, says less."""
     errors = [each for each in command.errors.splitlines() if each.startswith("Error: ")]
-    return printable(errors[-1]) if errors else why(command)
+    return printable(errors[-1].removeprefix("Error: ")) if errors else why(command)
 
 
 def _waited(fleet: Fleet, before: Sequence[NodeReport]) -> str | None:

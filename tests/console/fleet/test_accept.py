@@ -160,3 +160,12 @@ def test_errors_end_it(tmp_path: Path):
     [error] = said[0]["errors"]  # type: ignore[misc]  # JSON
     assert (error["source"], error["line"], error["path"]) == (str(tmp_path / "a.yaml"), 1, "defaults.drain")
     assert not (tmp_path / "a.yaml").exists()
+
+
+def test_a_secret_that_this_node_lacks_is_an_error(tmp_path: Path):
+    """A push does not bring it: its key and file are named."""
+    content = f"stats: {{auth: {{user: admin, password_file: {tmp_path}/none}}}}\n".encode()
+    status, said = accept(tmp_path, content + b"apply\nkeep\n", content)
+    assert (status, [each["step"] for each in said]) == (1, ["checked"])
+    [error] = said[0]["errors"]  # type: ignore[misc]  # JSON
+    assert (error["path"], f"{tmp_path}/none" in error["message"]) == ("stats", True)

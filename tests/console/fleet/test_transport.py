@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -47,9 +48,12 @@ def test_via(via: str, before: str):
 
 @pytest.mark.programs
 @pytest.mark.parametrize("counts", [0, 1])
-def test_a_sequence_ends_with_the_status_of_the_one_that_counts(counts: int):
-    """All are done, whatever the others return."""
+def test_a_sequence_ends_with_the_status_of_the_one_that_counts(tmp_path: Path, counts: int):
+    """All are done, whatever the others return and say."""
     line = Transport().sequence(THERE, [["first", "a b"], ["second"]], counts=counts)[-1]
-    script = f'appliance() {{ echo "$*"; [ "$1" = first ]; }}; eval {shlex.quote(shlex.split(line)[-1])}'
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("first a b\nsecond\n", counts)
+    function = 'appliance() { echo "$*"; echo "$*" >&2; : >"$1"; [ "$1" = first ]; }'
+    script = f"{function}; eval {shlex.quote(shlex.split(line)[-1])}"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
+    said = ("first a b\n", "second\n")[counts]
+    assert (done.stdout, done.stderr, done.returncode) == (said, said, counts)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["first", "second"]
