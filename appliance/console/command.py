@@ -70,6 +70,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("events", "events", "events", "Show what happened and why, also before the last restart."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
         ("bgp", "bgp.bgp", "bgp", "Show shared IPs and BGP sessions, or print what another daemon needs."),
+        ("fleet", "fleet.fleet", "fleet", "Do the same on all nodes of one configuration, by ssh."),
         ("upgrade", "upgrade", "upgrade", "Replace the running release with this one."),
         (
             "leave",

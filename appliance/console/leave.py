@@ -11,7 +11,7 @@ from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import program_status
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
-from appliance.console.vip.connections import objection
+from appliance.console.vip.connections import objection, unkept
 from appliance.core.announce.shared_state import SharedState
 from appliance.linger.open_connections import OpenConnections
 from appliance.model.paths import Paths
@@ -38,9 +38,10 @@ _ANSWERED: Final = 10.0  # seconds for a status
     metavar="SECONDS",
     help="How long to wait; by default as long as `linger: { longest: ... }`.",
 )
+@click.option("--if-kept", "if_kept", is_flag=True, help="Change nothing if connections would end.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) -> None:
+def leave(paths: Paths, *, waits: bool, timeout: float | None, if_kept: bool, as_json: bool) -> None:
     """Leave all virtual IPs and shared addresses to other nodes, until the next `appliance reload`.
 
     With `linger` in the configuration, connections stay on this node until they end, and --wait returns when
@@ -53,7 +54,10 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
     JSON: ok, connections (that are left), errors.
     """
     require_access(paths.runtime)
-    for name in _served_here_only(paths):
+    alone = _served_here_only(paths)
+    if if_kept and (lost := unkept(paths) or ", ".join(alone)):
+        raise Refused(f"connections of virtual IPs would end: {lost}", step="appliance leave")
+    for name in alone:
         click.echo(f"No other node is known to serve {name}: clients cannot reach it then", err=True)
     if why := objection(paths):
         click.echo(f"Connections of virtual IPs end: {why}", err=True)

@@ -56,6 +56,7 @@ from appliance.wire.lines import (
     linger_status,
     listed_session,
     moving_sessions,
+    node_answers,
     redirect_status,
     reload_line,
     status_answer,
@@ -107,6 +108,12 @@ LINGER_STATUS = linger_status.LingerStatus(
     drops={"digest": 1},
     shared=(linger_status.SharedAddress(address="10.0.1.1", ready=True, nodes=("10.0.0.91",)),),
     strays={"led": 1},
+)
+
+
+NODE_STATUS = (
+    b'{"ok": false, "problems": ["a"], "version": "1", "digest": "d", "virtual_ips": '
+    b'[{"name": "api", "addresses": ["10.0.0.200/24"], "state": "active", "active": true}]}'
 )
 
 
@@ -917,6 +924,27 @@ TARGETS = (
         run=status_round_trip(linger_status.LingerStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(LINGER_STATUS))),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="node-answers-status",
+        run=round_trip(node_answers.status, msgspec.json.encode),
+        seeds=(NODE_STATUS, b"Welcome\n" + NODE_STATUS),
+        errors=(node_answers.NodeAnswerError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="node-answers-verdict",
+        run=round_trip(node_answers.verdict, msgspec.json.encode),
+        seeds=(b'{"ok": false, "step": "checked", "errors": [{"message": "m", "line": 3}], "runs": true}',),
+        errors=(node_answers.NodeAnswerError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="node-answers-values",
+        run=round_trip(node_answers.values, msgspec.json.encode),
+        seeds=(b'[{"pool": "masters", "server": "m-0", "state": "drain"}]',),
+        errors=(node_answers.NodeAnswerError,),
         words=JSON_WORDS,
     ),
     Target(

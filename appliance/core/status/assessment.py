@@ -103,4 +103,5 @@ def assess(observations: Observations, now: float) -> Status:
         set_aside=observations.set_aside,
         left_out=snapshot.left_out if snapshot else (),
         take_overs=observations.take_overs,
+        digest=reload.digest if reload else None,
     )

@@ -259,7 +259,8 @@ class DegradedStart:
 class Status:
     """The whole status. `ok` is true when `problems` is empty; `degraded` is None after a normal start.
 
-    `version` is that of the running programs, None if `reload` does not report it. `supervisor` is None if
+    `version` is that of the running programs, None if `reload` does not report it, and `digest` the SHA-256
+    of the operator's files that they use. `supervisor` is None if
     supervisord answers, otherwise why it does not. `ended` counts by reason how connections ended.
     `shared_ips` have the state "" if the program announce does not answer; `bgp` is None if it is not
     configured. `discovery` are the sources of servers discovered in the cluster. `guest` is the result of
@@ -291,6 +292,7 @@ class Status:
     set_aside: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)
+    digest: str | None = None
 
     def json(self) -> bytes:
         """Return it as JSON, with each problem as its sentence."""

@@ -1,5 +1,6 @@
 """`appliance support`: what is in the archive, what is not, and that no secret is."""
 
+import io
 import json
 import os
 import stat
@@ -130,6 +131,14 @@ def test_by_default_it_is_named_by_host_and_time(tmp_path: Path):
     )
     (found,) = tmp_path.glob("appliance-support-*Z.tar.gz")
     assert contents(found)["parts.json"]
+
+
+def test_it_goes_to_standard_output(tmp_path: Path):
+    """Nothing else is there: what is not in it is on standard error, and no file stays."""
+    done = run(tmp_path, "-")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout_bytes)) as archive:
+        assert [each for each in archive.getnames() if each.endswith("/parts.json")]
+    assert "not in it: " in done.stderr
 
 
 def test_it_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
