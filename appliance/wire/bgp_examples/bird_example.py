@@ -6,7 +6,7 @@ It is what our own BIRD would have, so mixed nodes announce equal attributes.
 from collections.abc import Iterator
 
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp
-from appliance.wire.bgp_examples.example_password import PASSWORD, origin
+from appliance.wire.bgp_examples.placeholder import PASSWORD, origin
 from appliance.wire.bird.bird_config import BirdSettings, bird_config
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from appliance.model.snapshot.shared_ip import Bgp, Neighbor, SharedIp
-from appliance.wire.bgp_examples.example_password import PASSWORD, origin
+from appliance.wire.bgp_examples.placeholder import PASSWORD, origin
 from appliance.wire.bird.bird_config import families
 
 _FIRST_DISTANCE: Final = 15
