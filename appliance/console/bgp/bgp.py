@@ -2,6 +2,7 @@
 
 import socket
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,7 @@ from appliance.wire.bgp_examples.frr_example import frr_example
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Question
 
-_EXAMPLES: Final = {"frr": frr_example, "bird": bird_example}
+_FRR: Final = "frr"
 _TIMEOUT: Final = 10.0
 _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
 _PORT: Final = 179
@@ -68,7 +69,7 @@ def bgp_status_command(paths: Paths, *, as_json: bool) -> None:
 
 
 @bgp.command("example", epilog="Example: appliance bgp example frr")
-@click.argument("daemon", type=click.Choice(list(_EXAMPLES)))
+@click.argument("daemon", type=click.Choice([_FRR, "bird"]))
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.pass_obj
 def example(paths: Paths, *, daemon: str, file: Path | None) -> None:
@@ -82,19 +83,33 @@ def example(paths: Paths, *, daemon: str, file: Path | None) -> None:
         raise Refused("no shared IPs are configured", step="add `shared_ips` and `bgp`: docs/shared-ips.md")
     if not snapshot.bgp.neighbors:
         raise Refused("`bgp` has no neighbours at this node", step="name the routers in `bgp.neighbors`")
-    router_id = snapshot.bgp.router_id or _own_address(snapshot.bgp)
-    click.echo(_EXAMPLES[daemon](snapshot.bgp, snapshot.shared_ips, router_id=router_id), nl=False)
+    towards = next((each.address for each in snapshot.bgp.neighbors if ":" not in each.address), _SOMEWHERE)
+    router_id = snapshot.bgp.router_id or _own_address(towards)
+    if not router_id:
+        step = "set `bgp.router_id` to an address that no other node has"
+        raise Refused("this node has no IPv4 address towards its routers", step=step)
+    if daemon == _FRR:
+        text = frr_example(snapshot.bgp, snapshot.shared_ips, router_id=router_id)
+    else:
+        sources = {each: own for each, to in _over_hops(snapshot.bgp) if (own := _own_address(to))}
+        text = bird_example(snapshot.bgp, snapshot.shared_ips, router_id=router_id, sources=sources)
+    click.echo(text, nl=False)
 
 
-def _own_address(bgp: Bgp) -> str:
-    """Return this node's IPv4 address towards its routers; raises ClickException without one."""
-    towards = next((each.address for each in bgp.neighbors if ":" not in each.address), _SOMEWHERE)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+def _over_hops(bgp: Bgp) -> Iterator[tuple[str, str]]:
+    """Yield name and address of the neighbours for whose BFD BIRD requires the address of this node."""
+    for each in bgp.neighbors:
+        if each.bfd and (each.multihop or each.asn == bgp.asn) and "%" not in each.address:
+            yield each.name, each.address
+
+
+def _own_address(router: str) -> str:
+    """Return this node's address towards a router, "" without one."""
+    with socket.socket(socket.AF_INET6 if ":" in router else socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
-            asking.connect((towards, _PORT))
-        except OSError as error:
-            step = "set `bgp.router_id` to an address that no other node has"
-            raise Refused(f"this node has no IPv4 address towards {towards}", step=step) from error
+            asking.connect((router, _PORT))
+        except OSError:
+            return ""
         return str(asking.getsockname()[0])
 
 

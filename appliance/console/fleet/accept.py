@@ -38,9 +38,9 @@ _WAITS: Final = 3.0
 
 @click.command(epilog="Example: appliance fleet accept --size 5 --sha256 HEX")
 @click.option(
-    "--size", type=click.IntRange(0, config_file.LIMIT), required=True, metavar="BYTES", help="Its length."
+    "--size", type=click.IntRange(0, config_file.LIMIT), default=0, metavar="BYTES", help="Its length."
 )
-@click.option("--sha256", "checksum", required=True, metavar="HEX", help="Its checksum.")
+@click.option("--sha256", "checksum", default="", metavar="HEX", help="Its checksum.")
 @click.pass_obj
 def accept(way: Way, *, size: int, checksum: str) -> None:
     """Check, apply and keep a configuration: what `appliance fleet push` runs on each node.

@@ -46,9 +46,9 @@ def fleet_nodes(file: Path, text: bytes) -> tuple[FleetNode, ...]:
             names.name(each)
     except DocumentError as error:
         problem = unreadable(error, source=str(file))
-        raise Refused(f"{problem.where}: {problem.message}", step="correct it") from error
+        raise Refused(f"{problem.where}: {problem.message}", step="correct the file, which `appliance check` judges") from error
     except ValueError as error:
-        raise Refused(f"{file}: nodes: {error}", step="correct it") from error
+        raise Refused(f"{file}: nodes: {error}", step="correct the file, which `appliance check` judges") from error
     if not found:
         raise Refused(f"{file}: it names no `nodes`", step=_NAME_THEM)
     own = own_name(found, os.environ.get(NODE_VARIABLE) or socket.gethostname())

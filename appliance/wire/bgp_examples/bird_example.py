@@ -3,19 +3,26 @@
 It is what our own BIRD would have, so mixed nodes announce equal attributes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp
 from appliance.wire.bgp_examples.placeholder import PASSWORD, origin
-from appliance.wire.bird.bird_config import BirdSettings, bird_config
+from appliance.wire.bird.bird_config import BirdSettings, bird_config, protocol
 
 
-def bird_example(bgp: Bgp, shared: tuple[SharedIp, ...], *, router_id: str) -> str:
+def bird_example(
+    bgp: Bgp, shared: tuple[SharedIp, ...], *, router_id: str, sources: Mapping[str, str]
+) -> str:
     """Return the whole bird.conf; passwords are left out.
 
+    `sources` are this node's addresses by neighbour: BIRD requires one for BFD over several hops.
     BIRD would choose an address of its own as its router id, which may be one of all nodes.
     """
-    return "\n".join((*_lines(bgp, shared, router_id), ""))
+    text = "\n".join((*_lines(bgp, shared, router_id), ""))
+    for name, source in sources.items():
+        begin = f"protocol bgp {protocol(name)} {{\n  local"
+        text = text.replace(f"{begin} as", f"{begin} {source} as")
+    return text
 
 
 def _lines(bgp: Bgp, shared: tuple[SharedIp, ...], router_id: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ Family = Literal[4, 6]
 def frr_example(bgp: Bgp, shared: tuple[SharedIp, ...], *, router_id: str) -> str:
     """Return the lines for frr.conf, or for `configure terminal` in vtysh; passwords are left out.
 
-    FRR would choose an address of `lo` as its router id: that of all nodes.
+    FRR would choose an address of `lo` as its router id: that of all nodes. It finds `sources` by itself.
     """
     return "\n".join((*_lines(bgp, shared, router_id), ""))
 

@@ -173,6 +173,15 @@ def test_the_router_id_is_this_node_s_address(paths: Paths):
         assert said in result.output
 
 
+def test_bird_gets_this_node_s_address_where_it_requires_it(paths: Paths):
+    """For BFD over several hops; otherwise it takes that of the interface."""
+    by = bgp(neighbor(address="127.0.0.1"), neighbor("tor-b", address="::1", multihop=2), engine=Engine.TABLE)
+    paths.accepted.write_bytes(encode(with_shared(by=by)))
+    text = ran(paths, "example", "bird").stdout
+    assert "bgp_tor_2d_a {\n  local as 64512;" in text
+    assert "bgp_tor_2d_b {\n  local ::1 as 64512;" in text
+
+
 def test_an_example_of_a_wrong_file_is_refused(paths: Paths):
     """With the errors of that file."""
     file = paths.runtime / "proposed.yaml"

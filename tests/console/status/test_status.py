@@ -136,8 +136,8 @@ def test_json_keys_are_stable(paths: Paths):
     found = values(paths)
     assert list(found) == [
         "ok", "problems", "at", "version", "configuration", "source", "cluster", "degraded", "supervisor",
-        "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "discovery", "redirects",
-        "guest", "set_aside", "left_out", "take_overs", "digest",
+        "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "shared_ips", "bgp",
+        "discovery", "redirects", "guest", "set_aside", "left_out", "take_overs", "digest",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
         "name", "state", "expected", "ok", "pid", "uptime", "generation", "workers", "configuration",

@@ -2,7 +2,16 @@
 
 import pytest
 from support.values.observations import NOW, observations
-from support.values.shared_ips import announcing, bgp, neighbor, session, shared_status, with_shared
+from support.values.shared_ips import (
+    announcing,
+    bgp,
+    neighbor,
+    session,
+    shared_ip,
+    shared_status,
+    with_shared,
+)
+from support.values.snapshots import snapshot
 
 from appliance.core.metrics.shared_ips import shared_ip_metrics
 from appliance.core.status.assessment import assess
@@ -60,3 +69,9 @@ def test_with_another_daemon_there_are_no_sessions():
 def test_without_shared_ips_there_are_none():
     """Not even with `bgp`."""
     assert values(observations()) == {}
+
+
+def test_without_bgp_there_are_states_only():
+    """`check` refuses that, but the snapshot may be of another version."""
+    found = values(observations(snapshot=snapshot(shared_ips=(shared_ip(),))))
+    assert list(found) == ["appliance_shared_ip_state", "appliance_shared_ip_other_nodes"]

@@ -113,7 +113,10 @@ def test_a_neighbour_gets_what_is_meant_for_it(given: SharedIp, policy: str):
 
 def test_bird():
     """It is what our own BIRD would have, without passwords, and without what its file may have already."""
-    text = bird_example(daemon(TOR_A, TOR_B, TOR_C), (shared_ip(),), router_id="10.0.0.11")
+    by = daemon(TOR_A, TOR_B, TOR_C)
+    text = bird_example(by, (shared_ip(),), router_id="10.0.0.11", sources={"tor-a": "10.0.0.11"})
+    assert "protocol bgp bgp_tor_2d_a {\n  local 10.0.0.11 as 64512;" in text
+    assert "protocol bgp bgp_tor_2d_b {\n  local as 64512;" in text
     assert "# the password of `tor-c` is in /etc/bgp.pass\nlog syslog all;\nrouter id 10.0.0.11;\n" in text
     assert text.count("router id") == 2  # the other one is in the first comment
     assert text.count('password "REPLACE-ME";') == 2
