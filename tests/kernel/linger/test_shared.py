@@ -48,7 +48,7 @@ def test_a_change_of_two_nodes_ends_nothing():
         )
         # No packet can be forwarded through a router.
         answer = field.nodes["one"].appliance.reload(field.config("one", f"{OUTSIDE}.1"))
-        assert f"linger.peers: {OUTSIDE}.1 is behind a router" in str(answer)
+        assert f"{OUTSIDE}.1 is behind a router" in str(answer)
 
 
 @_WHOLE
