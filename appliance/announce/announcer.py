@@ -74,7 +74,7 @@ class Announcer:
         first = self.snapshot is None
         self.log = self._tracks.log = self.neighbors.log = logs.obey(ANNOUNCE, snapshot.log)
         self.snapshot = snapshot
-        found = self._adopt(snapshot) if first and snapshot.bgp else {}
+        found = self._adopt(snapshot.shared_ips, snapshot.bgp) if first and snapshot.bgp else {}
         now = time.monotonic()
         self.states = {
             each.name: self.states.get(each.name) or found.get(each.name) or begun(now)
@@ -110,17 +110,16 @@ class Announcer:
     def _is_announced(self) -> bool:
         return any(each.is_announced for each in self.states.values())
 
-    def _adopt(self, snapshot: Snapshot) -> dict[str, Announced]:
+    def _adopt(self, every: Iterable[SharedIp], bgp: Bgp) -> dict[str, Announced]:
         """Return the states in which an earlier run left the addresses."""
-        assert snapshot.bgp is not None  # noqa: S101  # the caller has looked
         try:
-            known = self._kernel.adopted(snapshot.bgp)
+            known = self._kernel.adopted(bgp)
         except OSError as error:
             self._kernel_trouble = error.strerror or str(error)
             return {}
         now = time.monotonic()
         found = {}
-        for shared in snapshot.shared_ips:
+        for shared in every:
             states = [known[each] for each in shared.addresses if each in known]
             if states:
                 found[shared.name] = adopted(max(states, key=_rank), now)
@@ -146,6 +145,8 @@ class Announcer:
 
     def _look(self, snapshot: Snapshot, now: float) -> None:
         self._look_at_linger(snapshot, now)
+        if snapshot is not self.snapshot:
+            return  # another one was applied meanwhile, which is news
         before = self.states
         self.states = {
             each.name: after(

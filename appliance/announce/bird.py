@@ -37,6 +37,9 @@ _CONFIRMED_WITHIN: Final = 30
 _TESTED: Final = 10.0  # seconds for the test of a configuration
 
 
+MISSING: Final = "BIRD is not installed: `apt install bird2`, or `engine: table`"
+
+
 class BirdRefused(Exception):  # noqa: N818  # a state, not a mistake
     """BIRD refuses a configuration, or cannot be started; the text is BIRD's."""
 
@@ -50,7 +53,7 @@ def objection(text: str, paths: Paths) -> str:
     """Return why BIRD would refuse a configuration, "" if it would not; nothing changes."""
     program = executable()
     if program is None:
-        return "BIRD is not installed: `apt install bird2`, or `engine: table`"
+        return MISSING
     trial = paths.bird_config.with_suffix(".trial")
     try:
         write_whole(trial, text.encode())
@@ -136,7 +139,7 @@ class Bird:
     def _start(self, wanted: str) -> None:
         program = executable()
         if program is None:
-            raise BirdRefused("BIRD is not installed: `apt install bird2`, or `engine: table`")
+            raise BirdRefused(MISSING)
         self._refused = ""
         self._write(wanted)
         control = self._paths.bird_control

@@ -17,7 +17,6 @@ from appliance.wire.bird.bird_config import (
     BirdConfigError,
     BirdSettings,
     bird_config,
-    families,
     protocol,
 )
 from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
@@ -114,7 +113,7 @@ def carries(neighbor: Neighbor, shared: SharedIp) -> bool:
     """Return whether a neighbour learns some address of a shared IP."""
     if shared.neighbors and neighbor.name not in shared.neighbors:
         return False
-    return any((6 if ":" in each else 4) in families(neighbor.address) for each in shared.addresses)
+    return any((6 if ":" in each else 4) in neighbor.families for each in shared.addresses)
 
 
 def _text(bgp: Bgp, snapshot: Snapshot) -> str:

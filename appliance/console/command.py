@@ -55,7 +55,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("reload", "reload", "reload", "Apply the configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
         ("top", "top.top", "top", "Show live figures: rates, sessions, queues, checks, errors."),
-        ("why", "why", "why", "Explain the state of a server, pool, frontend or virtual IP."),
+        ("why", "why", "why", "Explain the state of a server, pool, frontend, address or BGP session."),
         (
             "alive",
             "status.alive",
@@ -69,6 +69,8 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("events", "events", "events", "Show what happened and why, also before the last restart."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        ("bgp", "bgp.bgp", "bgp", "Show shared IPs and BGP sessions, or print what another daemon needs."),
+        ("fleet", "fleet.fleet", "fleet", "Do the same on all nodes of one configuration, by ssh."),
         ("upgrade", "upgrade", "upgrade", "Replace the running release with this one."),
         (
             "leave",

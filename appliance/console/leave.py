@@ -1,6 +1,7 @@
-"""`appliance leave`: hands the virtual IPs of this node over, and waits for their connections to end."""
+"""`appliance leave`: leaves virtual IPs and shared addresses to others, and waits for connections to end."""
 
 import time
+from collections.abc import Mapping
 from typing import Final
 
 import click
@@ -10,15 +11,20 @@ from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import program_status
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
-from appliance.console.vip.connections import objection
+from appliance.console.vip.connections import objection, unkept
+from appliance.core.announce.shared_state import SharedState
+from appliance.linger.open_connections import OpenConnections
 from appliance.model.paths import Paths
-from appliance.model.program_names import LINGER
+from appliance.model.program_names import ANNOUNCE, LINGER
+from appliance.net.control.control_client import status_of
 from appliance.net.files import snapshots
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Answer, bad
 from appliance.wire.lines.linger_status import LingerStatus
 
 _TIMEOUT: Final = 120.0  # seconds: a hand-over takes a minute at most
 _LOOK_AGAIN: Final = 0.5
+_ANSWERED: Final = 10.0  # seconds for a status
 
 
 @click.command(epilog="Example: appliance leave --wait && systemctl stop appliance")
@@ -32,19 +38,27 @@ _LOOK_AGAIN: Final = 0.5
     metavar="SECONDS",
     help="How long to wait; by default as long as `linger: { longest: ... }`.",
 )
+@click.option("--if-kept", "if_kept", is_flag=True, help="Change nothing if connections would end.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) -> None:
-    """Hand all virtual IPs of this node to other nodes, until the next `appliance reload`.
+def leave(paths: Paths, *, waits: bool, timeout: float | None, if_kept: bool, as_json: bool) -> None:
+    """Leave all virtual IPs and shared addresses to other nodes, until the next `appliance reload`.
 
     With `linger` in the configuration, connections stay on this node until they end, and --wait returns when
     the last one has ended: the node can then be stopped, and nobody notices. If no other node can forward
     their packets to this one, a warning comes first. Exits 1 if the programs do not answer, or connections
     are left after the timeout.
 
+    Shared addresses are announced as drained first, and then no more.
+
     JSON: ok, connections (that are left), errors.
     """
     require_access(paths.runtime)
+    alone = _served_here_only(paths)
+    if if_kept and (lost := unkept(paths) or ", ".join(alone)):
+        raise Refused(f"connections of virtual IPs would end: {lost}", step="appliance leave")
+    for name in alone:
+        click.echo(f"No other node is known to serve {name}: clients cannot reach it then", err=True)
     if why := objection(paths):
         click.echo(f"Connections of virtual IPs end: {why}", err=True)
     try:
@@ -71,15 +85,34 @@ def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer
     if accepted is None or accepted.linger is None:
         return answer, 0
     until = time.monotonic() + (accepted.linger.longest if timeout is None else timeout)
+    open_here = OpenConnections(paths)
     while True:
         status = program_status(paths, LINGER, LingerStatus)
-        if not status.addresses:
+        shared = open_here.count(accepted.shared_addresses, forwards=bool(accepted.forwarded))
+        announced = _announced(paths) if accepted.shared_ips else []
+        if not status.addresses and not any(shared.values()) and not announced:
             return answer, 0
         if time.monotonic() >= until:
-            return bad(_left(status)), status.connections
+            left = {**{each.address: each.connections for each in status.addresses}, **shared}
+            return bad(_left(left)), sum(left.values())
         time.sleep(_LOOK_AGAIN)
 
 
-def _left(status: LingerStatus) -> str:
-    kept = ", ".join(f"{each.address} {each.connections}" for each in status.addresses)
+def _announced(paths: Paths) -> list[str]:
+    """Return the shared IPs that routers still learn from this node."""
+    status = program_status(paths, ANNOUNCE, AnnounceStatus)
+    return [each.name for each in status.addresses if each.state != SharedState.WITHDRAWN]
+
+
+def _served_here_only(paths: Paths) -> list[str]:
+    """Return the shared IPs that no other node has, by the reports of `linger`; none without it."""
+    accepted = snapshots.readable(paths.accepted)
+    if accepted is None or accepted.linger is None or not accepted.shared_ips:
+        return []
+    status = status_of(paths.control(ANNOUNCE), AnnounceStatus, timeout=_ANSWERED)
+    return [each.name for each in status.addresses if not each.others] if status else []
+
+
+def _left(connections: Mapping[str, int]) -> str:
+    kept = ", ".join(f"{address} {count}" for address, count in connections.items())
     return f"connections are left: {kept}. They go on; see: appliance vip status, appliance sessions"

@@ -1,5 +1,6 @@
 """Releases below /opt: `appliance upgrade FILE` and `--back` install, select and remove them here."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,8 @@ def installed(file: Path, checksum: str | None, folders: ReleaseFolders) -> str:
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}", step=_NOTHING) from error
     compared = "its SHA-256 is as expected" if given else "no SHA-256 was there to compare"
-    click.echo(f"Installed {folders.place / name}: {compared}, and each part is what the archive says.")
+    with contextlib.suppress(BrokenPipeError):  # whose connection is lost has the upgrade done nevertheless
+        click.echo(f"Installed {folders.place / name}: {compared}, and each part is what the archive says.")
     return name
 
 

@@ -1,6 +1,8 @@
 """`appliance upgrade`: replaces the running release by this one, that of an archive or the former one."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +14,17 @@ from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
+from appliance.net.files.standard_input import read_standard_input
+from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import python
 from appliance.net.releases import installation
+from appliance.net.releases.archive import MOST_BYTES
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 from appliance.supervisor.succession import upgrade_request
 from appliance.supervisor.succession.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
 
 _TIMEOUT: Final = 240.0  # seconds: longer than a release may take to come up, or to fail
+_STANDARD_INPUT: Final = "-"
 _LOG: Final = f"the one that ran continues; its log has the rest, and {LOOK}"
 _START: Final = "`systemctl start appliance`, where it does not run"
 
@@ -40,7 +46,8 @@ def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None
 
     With FILE, an archive of `make dist`, that release is installed below /opt first, without a network: FILE
     is verified by its checksum, each part by its hash. Once in charge, it is the one that starts after a
-    reboot, too; if it cannot take over, it is removed. --back returns to the release before.
+    reboot, too; if it cannot take over, it is removed. `-` is standard input. --back returns to the release
+    before.
 
     Waits for the outcome. Exits 0 if the release is in charge, else 1; the release that ran continues then.
 
@@ -51,7 +58,8 @@ def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None
     require_access(paths.runtime)
     try:
         if file or back:
-            found = _of_folder(paths, ReleaseFolders(), file=file, checksum=checksum)
+            with _in_a_file(file) as archive:
+                found = _of_folder(paths, ReleaseFolders(), file=archive, checksum=checksum)
         else:
             found = _taken_over(paths, python.own_command(), f"version {__version__}")
     except Refused as error:
@@ -65,6 +73,21 @@ def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None
         click.echo(
             f"Version {found.version} is in charge, with everything that was open: process {found.pid}."
         )
+
+
+@contextmanager
+def _in_a_file(file: Path | None) -> Iterator[Path | None]:
+    """Give the file, for standard input a temporary one with its content; raises Refused."""
+    if file is None or str(file) != _STANDARD_INPUT:
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="appliance-upgrade-") as folder:
+        path = Path(folder) / "standard-input"
+        try:
+            path.write_bytes(read_standard_input(limit=MOST_BYTES))
+        except (FileUnusable, OSError) as error:
+            raise Refused(f"standard input {error}", step="send the archive again") from error
+        yield path
 
 
 def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, checksum: str | None) -> Upgraded:

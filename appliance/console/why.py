@@ -1,4 +1,4 @@
-"""`appliance why`: explains the state of a server, a pool, a frontend or a virtual IP."""
+"""`appliance why`: explains the state of a server, a pool, a frontend, an address or a BGP session."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -39,11 +39,12 @@ _DAY: Final = 86400.0
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
-    """Explain a server, pool, frontend or virtual IP: its state, who decided it, and what would change it.
+    """Explain a server, pool, frontend, address or BGP session: its state, who decided it, what changes it.
 
-    NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, or an address of one of
-    these: 10.0.0.200, 10.0.0.34:6443, :9445; or the name of a warning or error in the log. Changes nothing,
-    and works while programs are down. The history comes from the kept events of one day.
+    NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, a shared IP (also as
+    shared/NAME), a neighbour of `bgp`, or an address of one of these: 10.0.0.200, 10.0.0.34:6443, :9445; or
+    the name of a warning or error in the log. Changes nothing, and works while programs are down. The history
+    comes from the kept events of one day.
 
     JSON: kind, name, state, since (Unix seconds), decided_by (check, operator, configuration, discovery,
     limit, program, other-program, election, track, interface, peer, sync-group, nobody), answer, reasons,

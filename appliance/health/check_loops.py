@@ -66,7 +66,13 @@ class CheckLoops:
         """Do the work due for one server, as long as there will be any."""
         check = checked.server.check
         probe = (
-            ServerProbe(checked.server, check, contexts=self._contexts, resolver=self._resolver)
+            ServerProbe(
+                checked.server,
+                check,
+                host=lambda: checked.host,
+                contexts=self._contexts,
+                resolver=self._resolver,
+            )
             if check
             else None
         )

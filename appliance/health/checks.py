@@ -47,7 +47,7 @@ class HealthChecks:
         self.servers = CheckedServers(admins=admins, weights=weights)
         self._pools = PoolHistories(pools, now=time.monotonic(), wall=time.time())
         self.contexts = TlsContexts(reports.ca_file_trouble)
-        self.resolver = Resolver(self._address_changed)
+        self.resolver = Resolver(self._addresses_changed)
         self._publisher = HealthPublisher(
             BoardWriter(paths.health_board),
             self._record,
@@ -90,8 +90,8 @@ class HealthChecks:
             self._reports.event(servers[key], event, among=self.servers)
         # The resolver calls back only when an address changes: a new server of a known name would wait for
         # that.
-        for name, address in self.resolver.addresses().items():
-            self._address_changed(name, address)
+        for name, addresses in self.resolver.addresses().items():
+            self._addresses_changed(name, addresses)
 
     def set_admin(self, key: Key, admin: AdminState) -> HealthEvent | None:
         """Put a server into an operator's state; return the change, None if nothing changed."""
@@ -119,12 +119,11 @@ class HealthChecks:
         self._loops.restart(checked.key)
         self._reports.log.debug("server-doubted", pool=failure.pool, server=failure.server)
 
-    def _address_changed(self, name: str, address: str) -> None:
-        """Send checks and sessions of all servers of a name to its new address."""
+    def _addresses_changed(self, name: str, addresses: Sequence[str]) -> None:
+        """Send checks and sessions of all servers of a name to its new addresses."""
         now = time.monotonic()
-        for key, checked in self.servers.servers.items():
-            if checked.server.host != name:
-                continue
+        for key, address in self.servers.hosts(name, addresses).items():
+            checked = self.servers.servers[key]
             before, health = checked.host, checked.health
             if self.servers.set_host(key, address, now=now):
                 self._publisher.touch(key, changed=True)
@@ -151,15 +150,15 @@ def _hosts(servers: Iterable[CheckedServer]) -> set[str]:
     of_servers, of_checks = set(), set()
     for checked in servers:
         of_servers.add(checked.server.host)
-        if checked.server.check and checked.server.check.address:
-            of_checks.add(checked.server.check.address)
+        for check in checked.server.check.whole if checked.server.check else ():
+            of_checks.add(check.address or checked.server.host)
     return of_servers | of_checks
 
 
-def _resolved(servers: Iterable[CheckedServer]) -> dict[str, str]:
+def _resolved(servers: Iterable[CheckedServer]) -> dict[str, tuple[str, ...]]:
     """Return the last addresses of servers' names."""
-    return {
-        checked.server.host: checked.host
-        for checked in servers
-        if checked.host and not is_literal(checked.server.host)
-    }
+    found: dict[str, tuple[str, ...]] = {}
+    for checked in servers:
+        if checked.host and not is_literal(checked.server.host):
+            found[checked.server.host] = (*found.get(checked.server.host, ()), checked.host)
+    return {name: tuple(dict.fromkeys(addresses)) for name, addresses in found.items()}

@@ -108,8 +108,9 @@ def _authority_problems(snapshot: Snapshot, contexts: TlsContexts) -> list[Answe
     users: dict[str, str] = {}
     for pool in snapshot.pools:
         for server in pool.servers:
-            if server.check is not None and server.check.verify is not None:
-                users.setdefault(server.check.verify, f"{pool.name}/{server.name}")
+            for check in server.check.whole if server.check else ():
+                if check.verify is not None:
+                    users.setdefault(check.verify, f"{pool.name}/{server.name}")
     found = []
     for file, user in users.items():
         try:

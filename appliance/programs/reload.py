@@ -137,6 +137,7 @@ class ReloadProgram:
             started_at=self._started_at,
             version=appliance.__version__,
             snapshot=self._transaction.accepted.number,
+            digest=self._transaction.digest,
             busy=self._queue.busy,
             reloads=self._queue.counts,
             last=self._queue.last,

@@ -78,6 +78,8 @@ class ReloadTransaction:
         self._watched = WatchedFiles(paths)
         self._once = OnceLog(log)
         self._files = AcceptedFiles(paths, log, self._once)
+        self.digest: str | None = None
+        """SHA-256 of the operator's files that mean what is accepted, None until they are read."""
         self._refused = False
         self._forced = False
         self._refusal = ReloadRefusal(log, tell)
@@ -201,7 +203,10 @@ class ReloadTransaction:
         if judged.snapshot is None:
             self._still_await(judged.errors)
             return self.accepted.awaited
-        return snapshots.same(judged.snapshot, self.accepted) and read_degraded(self._paths) is None
+        if not snapshots.same(judged.snapshot, self.accepted) or read_degraded(self._paths) is not None:
+            return False
+        self.digest = files.sum()
+        return True
 
     def _still_await(self, errors: tuple[AnswerProblem, ...]) -> None:
         """Report why the first good configuration is still awaited, if it is."""
@@ -251,6 +256,7 @@ class ReloadTransaction:
         else:
             warnings = self._files.heal(self.accepted)
         warnings += _attempt(partial(clear_degraded, self._paths))
+        self.digest = files.sum()
         return self._result(changed, (*judged.warnings, *later, *warnings)), errors
 
     def _preview(self, wanted: Snapshot, files: ReadFiles) -> dict[str, object]:

@@ -17,6 +17,7 @@ from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
+from appliance.core.metrics.shared_ips import shared_ip_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.status import Status, json_schema
 from appliance.model.program_names import PROXIES
@@ -195,6 +196,7 @@ def _metrics(figures: Figures) -> Iterator[Metric]:
     yield from appliance_metrics(status, observations, configuration_hash=figures.configuration_hash)
     yield from program_metrics(status, observations, figures.descriptors)
     yield from source_metrics(status)
+    yield from shared_ip_metrics(status, observations)
 
 
 def _schema(_: Environment) -> Response:

@@ -51,6 +51,12 @@ def test_virtual_ips_can_be_added(tmp_path: Path, text: str, monkeypatch: pytest
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
 
 
+def test_shared_ips_can_be_added(tmp_path: Path):
+    """The example of three nodes is good behind the first configuration."""
+    [text] = yaml_blocks("shared-ips")
+    assert judged(tmp_path / "appliance.yaml", FIRST + text).shared_ips
+
+
 def test_connections_can_move_with_them(tmp_path: Path):
     """The example of `linger` is good behind the example of a pair."""
     assert judged(tmp_path / "appliance.yaml", FIRST + VIRTUAL_IPS[0] + LINGER).linger

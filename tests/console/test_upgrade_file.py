@@ -1,14 +1,17 @@
 """`appliance upgrade FILE` and `--back`, where nobody runs: what is chosen, removed, and refused."""
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from support.processes.waiting import wait_until
 from support.supervisor import releases
 
+from appliance.console import releases as releases_of_console
 from appliance.console import upgrade
 from appliance.console.command import main
 from appliance.net.releases import installation
@@ -17,6 +20,16 @@ from appliance.net.releases.release_folders import ReleaseFolders
 pytestmark = [pytest.mark.sockets, pytest.mark.needs(root=True)]
 
 _OLD, _OLDER, _OLDEST = "lb-appliance-3", "lb-appliance-2", "lb-appliance-1"
+
+_IN_A_PLACE = """
+from pathlib import Path
+from appliance.console import releases as releases_of_console
+from appliance.console import upgrade
+from appliance.console.command import main
+from appliance.net.releases.release_folders import ReleaseFolders
+upgrade.ReleaseFolders = lambda: ReleaseFolders(Path({place!r}))
+main(["upgrade", "-", "--sha256", {checksum!r}, "--runtime-dir", "/nonexistent"])
+"""
 
 
 @pytest.fixture
@@ -104,3 +117,34 @@ def test_another_kind_of_installation(folders: ReleaseFolders, tmp_path: Path):
     done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
     assert (done.exit_code, "is no link to a release" in done.output) == (1, True)
     assert not (folders.place / releases.NAME).exists()
+
+
+@pytest.mark.programs
+def test_an_archive_on_standard_input(folders: ReleaseFolders):
+    """It is compared with its checksum before anything of it is looked at."""
+    data = releases.compressed(releases.archive(name=_OLD))
+    for checksum, reason in (
+        ("0" * 64, "another one"),
+        (hashlib.sha256(data).hexdigest(), "installed already"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", _IN_A_PLACE.format(place=str(folders.place), checksum=checksum)],
+            input=data,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
+
+
+def test_one_whose_connection_is_lost_is_upgraded(
+    folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What cannot be said after the installation does not keep the release from taking over."""
+
+    def lost(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(installation, "install", lambda *_, **__: _OLDER)
+    monkeypatch.setattr(click, "echo", lost)
+    assert releases_of_console.installed(tmp_path / "archive", None, folders) == _OLDER

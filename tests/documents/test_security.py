@@ -20,6 +20,7 @@ _PROGRAMS: Final = {
     "redirect": "redirect",
     "forward": "forward",
     "linger": "linger",
+    "announce": "announce",
     "health": "health",
     "discover": "discover",
     "vrrp": "vrrp",

@@ -15,6 +15,7 @@ from support.machines import ovf
 from support.values import boards
 from support.values import moving_sessions as moved
 from support.values.client_hellos import extension, message, records, server_name
+from support.values.shared_ips import announcing, session, shared_status
 from support.values.snapshots import track
 from support.values.statuses import discovery
 from support.vrrp import vip_answers
@@ -36,6 +37,7 @@ from appliance.wire import (
     proxy_protocol,
     sockaddr,
 )
+from appliance.wire.bird import bird_answers
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
@@ -45,6 +47,7 @@ from appliance.wire.haproxy import commands
 from appliance.wire.http import failed_checks, http_request, http_response, response_body
 from appliance.wire.kubernetes import answers, kubeconfig, objects
 from appliance.wire.lines import (
+    announce_status,
     connect_failure,
     control,
     discovery_status,
@@ -53,6 +56,7 @@ from appliance.wire.lines import (
     linger_status,
     listed_session,
     moving_sessions,
+    node_answers,
     redirect_status,
     reload_line,
     status_answer,
@@ -104,6 +108,12 @@ LINGER_STATUS = linger_status.LingerStatus(
     drops={"digest": 1},
     shared=(linger_status.SharedAddress(address="10.0.1.1", ready=True, nodes=("10.0.0.91",)),),
     strays={"led": 1},
+)
+
+
+NODE_STATUS = (
+    b'{"ok": false, "problems": ["a"], "version": "1", "digest": "d", "virtual_ips": '
+    b'[{"name": "api", "addresses": ["10.0.0.200/24"], "state": "active", "active": true}]}'
 )
 
 
@@ -571,6 +581,17 @@ def status_round_trip(kind: type[object]) -> Callable[[bytes], None]:
     )
 
 
+ANNOUNCE_STATUS = announcing(shared_status(), by=(session(),))
+
+
+def bird_answer(data: bytes) -> None:
+    """Demand an answer, a part of one, or the one error; and sessions of each answer."""
+    answer = bird_answers.AnswerBuffer().feed(data)
+    if answer is not None:
+        bird_answers.sessions(answer)
+        bird_answers.bfd_sessions(answer)
+
+
 TARGETS = (
     Target(
         name="client-hello",
@@ -906,6 +927,27 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
+        name="node-answers-status",
+        run=round_trip(node_answers.status, msgspec.json.encode),
+        seeds=(NODE_STATUS, b"Welcome\n" + NODE_STATUS),
+        errors=(node_answers.NodeAnswerError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="node-answers-verdict",
+        run=round_trip(node_answers.verdict, msgspec.json.encode),
+        seeds=(b'{"ok": false, "step": "checked", "errors": [{"message": "m", "line": 3}], "runs": true}',),
+        errors=(node_answers.NodeAnswerError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="node-answers-values",
+        run=round_trip(node_answers.values, msgspec.json.encode),
+        seeds=(b'[{"pool": "masters", "server": "m-0", "state": "drain"}]',),
+        errors=(node_answers.NodeAnswerError,),
+        words=JSON_WORDS,
+    ),
+    Target(
         name="redirect-status",
         run=status_round_trip(redirect_status.RedirectStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(REDIRECT_STATUS))),),
@@ -1003,6 +1045,20 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
+        name="announce-status",
+        run=status_round_trip(announce_status.AnnounceStatus),
+        seeds=(control.encode_answer(good(**status_answer.encode(ANNOUNCE_STATUS))),),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="bird-answers",
+        run=bird_answer,
+        seeds=(b"1002-a BGP --- up\n1006-  BGP state: Up\n     Routes: 0 imported, 1 exported\n \n0000 \n",),
+        errors=(bird_answers.BirdAnswerError,),
+        words=(b"\n0000 \n", b"9001 ", b"1002-", b"BGP", b" exported", b"10.0.0.1 - Up\n"),
+    ),
+    Target(
         name="ovf-environment",
         run=ovf_environment.parse,
         seeds=(ovf.environment({"lb.hostname": "lb-1", "lb.config": "a: 1\n", "lb.dns": "10.0.0.2"}),),
@@ -1042,5 +1098,6 @@ def test_every_decoder_is_fed():
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-commands"}
     undecoded |= {"requests", "objects", "ended-connections"}
-    undecoded |= {"statistics", "syslog", "tcp-segment"}
+    undecoded |= {"statistics", "syslog", "tcp-segment", "bird-config", "bird-example", "frr-example"}
+    undecoded |= {"placeholder"}
     assert modules - fed <= undecoded

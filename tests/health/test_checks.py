@@ -31,6 +31,18 @@ from appliance.net.boards.board_reader import BoardReader
 pytestmark = pytest.mark.programs
 
 
+def test_servers_that_share_a_name_never_share_an_address(health: Health):
+    """Of a name with one address only one server is up, and the other says why it is not."""
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as listener:
+        port = listener.getsockname()[1]
+        check = snapshots.check("tcp", interval=0.1)
+        health.accept(of([server(name, port, check, host="localhost") for name in ("a", "b")]))
+        health.start()
+        up, down = health.wait_for("a", HealthVerdict.UP), health.wait_for("b", HealthVerdict.DOWN)
+    assert (up.host in {"127.0.0.1", "::1"}, down.host) == (True, "")
+    assert down.detail == "no address: localhost has fewer addresses than servers"
+
+
 @pytest.mark.promise("program", "health")
 def test_servers_are_known_soon_after_the_start(health: Health, backend: Backend):
     """One check decides on each: up with the status and address, down with the reason."""
@@ -160,13 +172,14 @@ def test_a_name_is_resolved_for_the_workers(health: Health, backend: Backend):
 
 
 def test_a_new_server_of_a_known_name_has_its_address(health: Health, backend: Backend):
-    """A pool that a reload adds is told the address that another pool's server of that name has."""
+    """A server that a reload adds is told the address that another port's server of that name has."""
     check = replace(QUICK, address="127.0.0.1")  # localhost may be ::1
     first = server("a", backend, check, host="localhost")
     health.accept(of([first]))
     health.start()
     wait_until(lambda: getattr(health.server("a"), "host", ""), what="the name is resolved")
-    health.apply(of([first, server("b", backend, check, host="localhost")], number=2))
+    other = server("b", free_port(), replace(check, port=backend.port), host="localhost")
+    health.apply(of([first, other], number=2))
     health.wait_for("b", HealthVerdict.UP)
     a = health.server("a")
     assert a is not None

@@ -1,6 +1,7 @@
 """A change of configuration, everywhere or nowhere, with programs that behave, refuse, hang and die."""
 
 import errno
+import hashlib
 import os
 import shutil
 import subprocess
@@ -545,3 +546,22 @@ def test_a_good_file_ends_the_degraded_state(house: House):
     house.write(weight=1)
     assert house.transaction.reload().ok
     assert read_degraded(house.paths) is None
+
+
+def test_the_digest_is_that_of_the_accepted_file(house: House):
+    """It is not known before the file is read; a file that is refused has no part in it."""
+    assert house.transaction.digest is None
+    house.write(weight=2)
+    wanted = hashlib.sha256(house.paths.config.read_bytes()).hexdigest()
+    assert house.transaction.reload().ok
+    assert house.transaction.digest == wanted
+    house.paths.config.write_text("pools: 7\n")
+    assert not house.transaction.reload().ok
+    assert house.transaction.digest == wanted
+
+
+def test_the_digest_of_a_file_that_is_as_accepted_is_known_without_a_reload(house: House):
+    """The watch has read it, twice without a change."""
+    assert house.transaction.unasked() is None
+    assert house.transaction.unasked() is None
+    assert house.transaction.digest == hashlib.sha256(house.paths.config.read_bytes()).hexdigest()

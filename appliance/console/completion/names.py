@@ -1,4 +1,4 @@
-"""Names of servers, pools, frontends and virtual IPs of the running appliance, for completion.
+"""Names of servers, pools, frontends, addresses and neighbours of the running appliance, for completion.
 
 If nothing can be read, nothing is offered: a shell has no place for a reason.
 """
@@ -31,10 +31,10 @@ def virtual_ip_names(ctx: click.Context, _: click.Parameter, incomplete: str) ->
 
 
 def all_names(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """Return everything with a name: servers, pools, frontends, virtual IPs."""
+    """Return everything with a name: servers, pools, frontends, addresses, neighbours."""
     accepted = _accepted(ctx)
     pools = (pool.name for pool in accepted.pools) if accepted else ()
-    named = (*_servers(accepted), *pools, *_frontends(accepted), *_virtual_ips(accepted))
+    named = (*_servers(accepted), *pools, *_frontends(accepted), *_virtual_ips(accepted), *_shared(accepted))
     return _beginning(incomplete, iter(named))
 
 
@@ -54,6 +54,12 @@ def _frontends(accepted: "Snapshot | None") -> Iterator[str]:
 
 def _virtual_ips(accepted: "Snapshot | None") -> Iterator[str]:
     return (each.name for each in accepted.virtual_routers) if accepted else iter(())
+
+
+def _shared(accepted: "Snapshot | None") -> Iterator[str]:
+    if accepted:
+        yield from (each.name for each in accepted.shared_ips)
+        yield from (each.name for each in (accepted.bgp.neighbors if accepted.bgp else ()))
 
 
 def _accepted(ctx: click.Context) -> "Snapshot | None":

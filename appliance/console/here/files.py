@@ -26,6 +26,12 @@ def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _keys(("virtual_ips", router.name, "auth", "hmac"), router.hmac.keys)
     if snapshot.linger:
         yield from _keys(("linger",), snapshot.linger.keys)
+    for neighbor in snapshot.bgp.neighbors if snapshot.bgp else ():
+        if neighbor.password_file and (why := _unreadable(neighbor.password_file)):
+            yield Finding(
+                path=("bgp", "neighbors", neighbor.name, "password"),
+                message=f"{neighbor.password_file} {why}",
+            )
     for path, name in notify_files(snapshot.notify):
         if not FilePath(name).exists():
             yield Finding(path=path, message=f"`{name}` does not exist here")
@@ -46,8 +52,9 @@ def _authorities(snapshot: Snapshot) -> Iterator[Finding]:
     for pool in snapshot.pools:
         found = (pool.discover.template,) if pool.discover else ()
         for server in (*pool.servers, *found):
-            if server.check and server.check.verify:
-                files.setdefault(server.check.verify, ("pools", pool.name, "check", "verify"))
+            for check in server.check.whole if server.check else ():
+                if check.verify:
+                    files.setdefault(check.verify, ("pools", pool.name, "check", "verify"))
     for router in snapshot.virtual_routers:
         for track in router.track:
             if track.verify:

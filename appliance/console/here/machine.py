@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 
 from appliance.console.here.address_holders import held_addresses
+from appliance.console.here.announcing import announce_lacks
 from appliance.console.here.files import unusable_files
 from appliance.console.here.lingering import linger_lacks
 from appliance.core.balancing.worker_shares import shortage
@@ -14,7 +15,7 @@ from appliance.core.status.connection_room import ADVICE
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding, Path, Severity
 from appliance.model.paths import Paths
-from appliance.model.rules.machine_needs import needs, nftables_paths, notify_needs
+from appliance.model.rules.machine_needs import needs, nftables_paths, notify_needs, shared_needs
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
@@ -120,13 +121,15 @@ def _nftables(snapshot: Snapshot) -> Iterator[Finding]:
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
     """Yield each unmet need; takes a second if the network is asked for virtual IPs."""
-    for need in (*needs(snapshot.virtual_routers), *notify_needs(snapshot.notify)):
+    commands = (*shared_needs(snapshot.shared_ips), *notify_needs(snapshot.notify))
+    for need in (*needs(snapshot.virtual_routers), *commands):
         if why := objection(need):
             yield Finding(path=need.path, message=why)
     yield from _forwarding(snapshot)
     yield from unusable_files(snapshot)
     yield from missing_rights(snapshot)
     yield from linger_lacks(snapshot)
+    yield from announce_lacks(snapshot, paths)
     yield from _room(snapshot)
     yield from refused_binds(snapshot, paths)
     yield from held_addresses(snapshot)

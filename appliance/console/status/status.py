@@ -37,7 +37,8 @@ def status(paths: Paths, *, as_json: bool) -> None:
     JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
     programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
     virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files),
-    left_out (what HAProxy is left with), take_overs (upgrades in place: done, failed, and the last of each).
+    left_out (what HAProxy is left with), take_overs (upgrades in place: done, failed, and the last of each),
+    digest (SHA-256 of the configuration file that is used; of several, one after another).
     Times are Unix seconds, durations seconds.
     """
     require_access(paths.runtime)

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from appliance.console.bgp.bgp_tables import shared_ips_table
 from appliance.console.discover.discovery_tables import sources_table
 from appliance.console.output.columns import columns
 from appliance.console.output.error_positions import located
@@ -60,6 +61,8 @@ def tables(status: Status, *, supervisorctl: str) -> RenderableType:
             "",
             FittedTable(table=_virtual_ips(status), optional=("since", "id", "interface", "priority")),
         ]
+    if status.shared_ips and status.bgp:
+        parts += ["", shared_ips_table(status.shared_ips, status.bgp, status.at)]
     if status.redirects:
         parts += ["", FittedTable(table=_redirects(status), optional=("since",))]
     if status.discovery:

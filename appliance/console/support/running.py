@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ _TIMEOUT: Final = 5.0
 _TAIL: Final = 2 << 20
 _MOST_WORKERS: Final = 64
 _WIDTH: Final = 200
+_PASSWORD: Final = re.compile(r"^(\s*password)\b.*$", re.MULTILINE)
 
 
 def running_parts(paths: Paths) -> Iterator[Part]:
@@ -43,6 +45,9 @@ def running_parts(paths: Paths) -> Iterator[Part]:
     yield Part(name="boards/vrrp.json", made=partial(_board, paths.vrrp_board, vrrp_board.decode))
     for path in islice(sorted(paths.runtime.glob("worker-*.board")), _MOST_WORKERS):
         yield Part(name=f"boards/{path.stem}.json", made=partial(_board, path, worker_board.decode))
+    if paths.bird_config.exists():
+        yield Part(name="bird/bird.conf", made=partial(_bird_config, paths))
+        yield Part(name="bird/bird.log", made=partial(_tail, paths.bird_log, paths))
     yield Part(name="files.txt", made=partial(_listed, paths))
     yield from _events(paths)
     yield Part(name="log.txt", made=partial(_log, paths))
@@ -83,6 +88,11 @@ def _listed(paths: Paths) -> str:
                     f" {path.relative_to(root)}"
                 )
     return "\n".join(lines) + "\n"
+
+
+def _bird_config(paths: Paths) -> str:
+    """Return BIRD's configuration without passwords, also those that the present file has no more."""
+    return _PASSWORD.sub(r"\1 (left out);", _tail(paths.bird_config, paths))
 
 
 def _events(paths: Paths) -> Iterator[Part]:

@@ -2,10 +2,13 @@
 
 import io
 import os
+import shutil
 import socket
+import sys
 import tarfile
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -84,6 +87,8 @@ class Archive:
         self._tar.addfile(entry, io.BytesIO(data))
 
 
+_STANDARD_OUTPUT: Final = "-"
+
 _MOST_SECONDS: Final = 60.0
 """Seconds after which no further part is begun; each one waits for seconds at most."""
 
@@ -102,7 +107,7 @@ class Outcome:
 @click.option("--json", "as_json_", is_flag=True, help="Print the file and what became of each part as JSON.")
 @click.pass_obj
 def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
-    """Write an archive (tar.gz) for a support ticket: FILE, or a file named by host and time.
+    """Write an archive (tar.gz) for a support ticket: FILE, or a file named by host and time; `-` is stdout.
 
     Status, events, the configuration and the last snapshots, versions, processes with their limits, nftables'
     rules, addresses, routes, links, boards, and the end of the log where it is a file. Passwords, keys,
@@ -117,7 +122,26 @@ def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
     now = time.time()
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     folder = f"appliance-support-{socket.gethostname()}-{stamp}"
+    if str(file) == _STANDARD_OUTPUT:
+        with tempfile.TemporaryDirectory(prefix="appliance-support-") as scratch:
+            target = Path(scratch) / folder
+            _tell_missing(_collected(paths, target, folder, now))
+            with target.open("rb") as written:
+                shutil.copyfileobj(written, sys.stdout.buffer)
+        return
     target = file or Path(f"{folder}.tar.gz")
+    outcomes = _collected(paths, target, folder, now)
+    if as_json_:
+        print_json({"file": str(target), "parts": outcomes})
+        return
+    _tell_missing(outcomes)
+    click.echo(
+        f"{target}: {sum(each.missing is None for each in outcomes)} parts. Look at it before you send it."
+    )
+
+
+def _collected(paths: Paths, target: Path, folder: str, now: float) -> list[Outcome]:
+    """Write the archive; return the outcome of each part. Raises UsageError, Refused."""
     try:
         with Archive(target, folder=folder, now=now) as archive:
             outcomes = list(_written(archive, paths))
@@ -128,17 +152,16 @@ def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
         reason = error.strerror or error
         said = f"{target}: {reason}"
         raise Refused(said, step="name a file in a directory with room, where this user may write") from error
-    if as_json_:
-        print_json({"file": str(target), "parts": outcomes})
-        return
+    return outcomes
+
+
+def _tell_missing(outcomes: Iterable[Outcome]) -> None:
+    """Say on standard error what is not in the archive."""
     for each in outcomes:
         if each.missing:
             click.echo(f"not in it: {each.name}: {each.missing}", err=True)
         elif each.cut:
             click.echo(f"cut: {each.name}", err=True)
-    click.echo(
-        f"{target}: {sum(each.missing is None for each in outcomes)} parts. Look at it before you send it."
-    )
 
 
 def _written(archive: Archive, paths: Paths) -> Iterator[Outcome]:

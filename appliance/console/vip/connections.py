@@ -23,6 +23,13 @@ def lingering(paths: Paths) -> LingerStatus | None:
     return _asked(paths) if _configured(paths) else None
 
 
+def unkept(paths: Paths) -> str:
+    """Return why connections of virtual IPs would end if this node left them, "" if none would."""
+    if _configured(paths) is None:
+        return "`linger` is not configured"
+    return objection(paths)
+
+
 def objection(paths: Paths, name: str | None = None) -> str:
     """Return why a move of a virtual router would end connections that `linger` should keep, else "".
 

@@ -5,7 +5,7 @@ server at another address is another machine, of which nothing is known yet.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -170,8 +170,20 @@ class CheckedServers:
         servers = sorted(name for known, name in self.servers if known == pool)
         raise UnknownServerError(f"unknown server {pool}/{server}; known in {pool}: {', '.join(servers)}")
 
+    def hosts(self, name: str, addresses: Sequence[str]) -> dict[Key, str]:
+        """Return which address each server of a name should have, "" for none.
+
+        Servers of one pool with the same name and port have different addresses, as in HAProxy: each keeps
+        its own as long as the name has it. A server that is alone has the first address.
+        """
+        sharing: dict[tuple[str, int], list[CheckedServer]] = {}
+        for checked in self.servers.values():
+            if checked.server.host == name:
+                sharing.setdefault((checked.pool, checked.server.port), []).append(checked)
+        return {key: host for each in sharing.values() for key, host in _shared(each, addresses)}
+
     def set_host(self, key: Key, host: str, *, now: float) -> bool:
-        """Store the present address of a server's name; True if it has changed.
+        """Store the present address of a server's name, "" if it has none any more; True for a change.
 
         The health of a server that had an address then begins anew: it is another machine.
         """
@@ -211,6 +223,16 @@ class CheckedServers:
 
     def _begin(self, key: Key, settings: HealthSettings, *, now: float, window: float) -> ServerHealth:
         return ServerHealth(settings, now=now, window=window, admin=self.admins.get(key, AdminState.READY))
+
+
+def _shared(servers: Sequence[CheckedServer], addresses: Sequence[str]) -> Iterator[tuple[Key, str]]:
+    if len(servers) == 1:
+        yield servers[0].key, addresses[0]
+        return
+    owners = {each.host: each.key for each in reversed(servers) if each.host in addresses}
+    free = iter([each for each in addresses if each not in owners])
+    for each in servers:
+        yield each.key, each.host if owners.get(each.host) == each.key else next(free, "")
 
 
 def _configured(snapshot: Snapshot) -> dict[Key, tuple[Pool, Server]]:

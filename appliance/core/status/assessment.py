@@ -8,6 +8,7 @@ from appliance.core.status.observations import Observations
 from appliance.core.status.pools import pool_statuses
 from appliance.core.status.problems import problems
 from appliance.core.status.programs import program_statuses
+from appliance.core.status.shared_ips import bgp_status, shared_ips
 from appliance.core.status.status import (
     RedirectedFrontendStatus,
     Status,
@@ -15,6 +16,7 @@ from appliance.core.status.status import (
 )
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus
@@ -76,6 +78,7 @@ def assess(observations: Observations, now: float) -> Status:
     pools = pool_statuses(snapshot, observations) if snapshot else ()
     found = problems(observations, programs=programs, frontends=frontends, pools=pools, now=now)
     reload, discovery = observations.answer(ReloadStatus), observations.answer(DiscoveryStatus)
+    announce = observations.answer(AnnounceStatus)
     return Status(
         ok=not found,
         problems=found,
@@ -92,10 +95,13 @@ def assess(observations: Observations, now: float) -> Status:
         generations=tuple(generation_statuses(observations.workers)),
         ended=ended_connections(observations.workers, observations.ended.values()),
         virtual_ips=virtual_ips(snapshot, observations.answer(VrrpStatus)) if snapshot else (),
+        shared_ips=shared_ips(snapshot, announce) if snapshot else (),
+        bgp=bgp_status(snapshot.bgp, announce) if snapshot and snapshot.bgp else None,
         redirects=redirected_frontends(snapshot, observations.answer(RedirectStatus)) if snapshot else (),
         discovery=discovery.sources if discovery else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
         left_out=snapshot.left_out if snapshot else (),
         take_overs=observations.take_overs,
+        digest=reload.digest if reload else None,
     )

@@ -70,6 +70,16 @@ class ProblemKind(Enum):
         "virtual IPs move without their connections: {detail}",
         "`appliance why linger-failed`",
     )
+    SHARED_IP = ("shared IP {subject} is {detail}", _WHY)
+    BGP_SESSION = ("the BGP session with {subject} is down{detail}", _WHY)
+    BFD_SESSION = (
+        "BFD with {subject} is {detail}: it detects a dead node by the hold time only",
+        _WHY,
+    )
+    NOT_ANNOUNCED = (
+        "shared IPs cannot be announced as they should be: {detail}",
+        "put that right; `appliance bgp status` shows the sessions",
+    )
     CONNECTION_ROOM = ("{detail}", connection_room.ADVICE)
     CHECKS_OUTDATED = (
         "{detail}",

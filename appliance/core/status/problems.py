@@ -6,6 +6,7 @@ from appliance.core.checks.stale_verdicts import outdated
 from appliance.core.status.observations import Observations, SupervisordNotAsked
 from appliance.core.status.pools import health_records
 from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
+from appliance.core.status.shared_ips import shared_troubles
 from appliance.core.status.status import (
     FrontendStatus,
     PoolStatus,
@@ -14,6 +15,7 @@ from appliance.core.status.status import (
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
@@ -87,6 +89,8 @@ def _of_program(answer: StatusAnswer) -> Iterator[StatusProblem]:
             yield StatusProblem(ProblemKind.NOT_FORWARDED, detail=trouble)
         case LingerStatus(trouble=trouble) if trouble:
             yield StatusProblem(ProblemKind.NOT_LINGERING, detail=trouble)
+        case AnnounceStatus():
+            yield from shared_troubles(answer)
 
 
 def _missing(observations: Observations) -> Iterator[StatusProblem]:

@@ -15,6 +15,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
 from appliance.model.take_overs import TakeOvers
+from appliance.wire.lines.announce_status import NeighborStatus, SharedIpStatus
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import SourceStatus
 
@@ -189,6 +190,21 @@ class VirtualIpStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BgpStatus:
+    """How shared IPs are announced: by `engine` from the kernel's tables `serve` and `drain`.
+
+    `trouble` is why something is not as configured, empty if all is. `neighbors` are the sessions of BIRD,
+    none with the engine `table`.
+    """
+
+    engine: str
+    serve: int
+    drain: int
+    trouble: str
+    neighbors: tuple[NeighborStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RedirectedFrontendStatus:
     """The redirect of one frontend: new connections to `sources` come to it while `state` is `on`.
 
@@ -243,12 +259,14 @@ class DegradedStart:
 class Status:
     """The whole status. `ok` is true when `problems` is empty; `degraded` is None after a normal start.
 
-    `version` is that of the running programs, None if `reload` does not report it. `supervisor` is None if
+    `version` is that of the running programs, None if `reload` does not report it, and `digest` the SHA-256
+    of the operator's files that they use. `supervisor` is None if
     supervisord answers, otherwise why it does not. `ended` counts by reason how connections ended.
-    `discovery` are the sources of servers discovered in the cluster. `guest` is the result of the properties
-    of a virtual machine, None elsewhere. `set_aside` are damaged files of ours under their present names, to
-    be examined and removed. `left_out` is what foreign files serve and the configuration does not, by the
-    operator's choice. `take_overs` are the results of upgrades in place.
+    `shared_ips` have the state "" if the program announce does not answer; `bgp` is None if it is not
+    configured. `discovery` are the sources of servers discovered in the cluster. `guest` is the result of
+    the properties of a virtual machine, None elsewhere. `set_aside` are damaged files of ours under their
+    present names, to be examined and removed. `left_out` is what foreign files serve and the configuration
+    does not, by the operator's choice. `take_overs` are the results of upgrades in place.
     """
 
     ok: bool
@@ -266,12 +284,15 @@ class Status:
     generations: tuple[GenerationStatus, ...]
     ended: Mapping[str, int]
     virtual_ips: tuple[VirtualIpStatus, ...] = ()
+    shared_ips: tuple[SharedIpStatus, ...] = ()
+    bgp: BgpStatus | None = None
     discovery: tuple[SourceStatus, ...] = ()
     redirects: tuple[RedirectedFrontendStatus, ...] = ()
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)
+    digest: str | None = None
 
     def json(self) -> bytes:
         """Return it as JSON, with each problem as its sentence."""

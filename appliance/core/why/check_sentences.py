@@ -42,14 +42,22 @@ def last_check(record: ServerHealthRecord, server: Server, check: Check, evidenc
 
 
 def question(server: Server, check: Check) -> str:
-    """Return the request of a check, and its target."""
+    """Return the requests of a check, and their targets."""
+    return "; then ".join(_question(server, each) for each in check.whole)
+
+
+def _question(server: Server, check: Check) -> str:
     place = Bind(host=check.address or server.host, port=check.port or server.port)
+    if check.type is CheckType.COMMAND:
+        return f"{' '.join(check.command)} {place.host} {place.port}"
     if check.type in (CheckType.TCP, CheckType.TLS):
         wanted = (each.expect_rstring or each.expect or each.expect_binary for each in check.steps)
         texts = ", ".join(shown(each) for each in wanted if each)
         return f"{check.type} {place}, expects {texts}" if texts else f"{check.type} {place}"
     expected = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in check.expect)
     body = f" and {check.expect_body!r} in the body" if check.expect_body else ""
+    if check.expect_digest:
+        body = f" and a body with the digest {check.expect_digest}"
     return f"{check.method} {check.type}://{place}{check.path}, wants {expected}{body}"
 
 

@@ -18,6 +18,8 @@ class Kind(StrEnum):
     POOL = "pool"
     FRONTEND = "frontend"
     VIRTUAL_IP = "vip"
+    SHARED_IP = "shared"
+    NEIGHBOR = "neighbor"
 
 
 class Decider(StrEnum):
@@ -25,9 +27,9 @@ class Decider(StrEnum):
 
     CHECK are the health checks, OPERATOR is drain, maint and `vip move`, CONFIGURATION is the file, DISCOVERY
     the cluster's API, LIMIT a limit that is reached, PROGRAM one of our programs that fails, OTHER_PROGRAM
-    another program on the node. ELECTION are the priorities of VRRP, TRACK a track of a virtual IP, INTERFACE
-    the network of this node, PEER another router, GROUP a sync group. NOBODY: nothing runs or has decided
-    yet.
+    another program on the node. ELECTION are the priorities of VRRP, TRACK a track of a virtual or
+    shared IP, INTERFACE the network of this node, PEER another router, GROUP a sync group. NOBODY: nothing
+    runs or has decided yet.
     """
 
     CHECK = "check"

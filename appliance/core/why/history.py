@@ -38,6 +38,8 @@ _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.POOL: ("pool-", "last-server"),
     Kind.FRONTEND: ("frontend-",),
     Kind.VIRTUAL_IP: ("vip-", "split-brain"),
+    Kind.SHARED_IP: (),
+    Kind.NEIGHBOR: (),
 }
 """How the kinds of events about such a thing begin."""
 
@@ -104,6 +106,8 @@ def _sentences(
             yield from _times(workers, EventKind.WORKER_DIED, "A worker of it died", evidence, _detail)
         case Kind.VIRTUAL_IP:
             yield from _of_virtual_ip(explanation, about, evidence)
+        case Kind.SHARED_IP | Kind.NEIGHBOR:
+            pass  # the log has their changes, not the kept events
         case _:
             assert_never(subject.kind)
 

@@ -1,6 +1,6 @@
-"""What an operator means by a name: a server, a pool, a frontend, a virtual IP; or several, or none.
+"""What an operator means by a name: a server, a pool, a frontend, an address, a BGP neighbour; or several.
 
-Addresses work, too: that of a virtual IP, of a server, or one that a frontend listens on.
+Addresses work, too: that of a virtual or shared IP, of a server, or one that a frontend listens on.
 """
 
 from collections.abc import Iterator
@@ -72,6 +72,17 @@ def _named(snapshot: Snapshot) -> Iterator[tuple[Subject, tuple[frozenset[str], 
         yield (
             Subject(kind=Kind.VIRTUAL_IP, name=router.name),
             (frozenset({router.name}), frozenset(), literal | frozenset(router.addresses)),
+        )
+    for shared in snapshot.shared_ips:
+        literal = frozenset(each.partition("/")[0] for each in shared.addresses)
+        yield (
+            Subject(kind=Kind.SHARED_IP, name=shared.name),
+            (frozenset({shared.name, f"shared/{shared.name}"}), frozenset(), literal | {*shared.addresses}),
+        )
+    for neighbor in snapshot.bgp.neighbors if snapshot.bgp else ():
+        yield (
+            Subject(kind=Kind.NEIGHBOR, name=neighbor.name),
+            (frozenset({neighbor.name}), frozenset(), frozenset({neighbor.address})),
         )
     for group in snapshot.groups:
         for frontend in group.frontends:

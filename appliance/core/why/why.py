@@ -7,6 +7,7 @@ from appliance.core.why.frontends import explain_frontend
 from appliance.core.why.history import remembered
 from appliance.core.why.pools import explain_pool
 from appliance.core.why.servers import explain_server
+from appliance.core.why.shared_ips import explain_neighbor, explain_shared_ip
 from appliance.core.why.subjects import Subject
 from appliance.core.why.virtual_ips import explain_virtual_ip
 
@@ -32,5 +33,11 @@ def _explained(subject: Subject, evidence: Evidence) -> Explanation:
         case Kind.VIRTUAL_IP:
             routers = snapshot.virtual_routers
             return explain_virtual_ip(next(each for each in routers if each.name == subject.name), evidence)
+        case Kind.SHARED_IP:
+            shared = next(each for each in snapshot.shared_ips if each.name == subject.name)
+            return explain_shared_ip(shared, evidence)
+        case Kind.NEIGHBOR:
+            neighbors = snapshot.bgp.neighbors if snapshot.bgp else ()
+            return explain_neighbor(next(each for each in neighbors if each.name == subject.name), evidence)
         case _:
             assert_never(subject.kind)

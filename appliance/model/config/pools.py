@@ -1,7 +1,7 @@
 """The section `pools`, as in `model.config.configuration`: servers, and how they are checked."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -10,8 +10,10 @@ from appliance.model.config.section import Section
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     Algorithm,
+    BodyDigest,
     BodyText,
     CheckSteps,
+    Command,
     DiscoveredPort,
     DnsName,
     Duration,
@@ -46,12 +48,49 @@ from appliance.model.config.values.units import (
 from appliance.model.server_weights import MOST_WEIGHT
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 
+MOST_FURTHER_CHECKS: Final = 16
+
+
+class FurtherCheckSection(Section):
+    """A further check of the same server, over its own connection.
+
+    It has the first check's `type`, `verify`, `address` and `port`, unless it sets its own; what it requests,
+    sends and expects is its own only.
+    """
+
+    type: Literal["tcp", "tls", "http", "https"] | None = Field(default=None, examples=["https"])
+    """What is checked, if not what the first check does."""
+    method: HttpMethod = Field(default="GET")
+    """Method of the request (http and https)."""
+    path: HttpPath = Field(default="/", examples=["/login"])
+    """Path of the request (http and https)."""
+    host: HostHeader | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Host header of the request (http and https); by default the checked address."""
+    expect: ExpectedStatuses = written("200-399", statuses)
+    """Statuses of a healthy server (http and https)."""
+    expect_body: BodyText | None = Field(default=None, examples=["ok"])
+    """Text that the body must contain, as in `check`."""
+    expect_digest: BodyDigest | None = Field(default=None, examples=["444bcb3a3fcf8389296c49467f27e1d6"])
+    """MD5 digest of the body, as in `check`."""
+    steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
+    """Data to send and expect (tcp and tls), as in `check`."""
+    sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Server name in the TLS handshake (tls and https)."""
+    verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
+    """File of CA certificates (tls and https), or none to accept any certificate."""
+    address: ServerHost | None = Field(default=None, examples=["10.0.0.34"])
+    """Address to check."""
+    port: int | None = Field(default=None, ge=1, le=65535, examples=[80])
+    """Port to check."""
+    send_proxy: ProxyHeader | None = Field(default=None, examples=["v2"])
+    """PROXY header: none, v1, v2. Default: the first check's, or none with an own `address` or `port`."""
+
 
 class CheckSection(Section):
     """A health check. A server's check overrides single keys of the pool's."""
 
-    type: Literal["none", "tcp", "tls", "http", "https"] = Field(default="tcp", examples=["https"])
-    """What is checked: tcp a connect, tls a handshake, http and https a request; none: always up."""
+    type: Literal["none", "tcp", "tls", "http", "https", "command"] = Field(default="tcp", examples=["https"])
+    """tcp checks a connect, tls a handshake, http and https a request, command its exit; none: always up."""
     method: HttpMethod = Field(default="GET")
     """Method of the request (http and https)."""
     path: HttpPath = Field(default="/", examples=["/readyz"])
@@ -62,8 +101,12 @@ class CheckSection(Section):
     """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
     expect_body: BodyText | None = Field(default=None, examples=["ok"])
     """Text that the body's first 16384 bytes must contain (http-check expect string); by default unread."""
+    expect_digest: BodyDigest | None = Field(default=None, examples=["444bcb3a3fcf8389296c49467f27e1d6"])
+    """MD5 digest of the body of at most 98304 bytes (http and https; keepalived's digest, by genhash)."""
     steps: CheckSteps | None = Field(default=None, examples=[[{"send": "PING\r\n", "expect": "+PONG"}]])
     """Data to send and expect, step by step (tcp and tls): `- {send: ..., expect: ...}` (tcp-check)."""
+    command: Command | None = Field(default=None, examples=[["/usr/local/bin/clustercheck"]])
+    """Command that must exit with 0 (command); the server's address and port follow as two words."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); by default none is sent."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
@@ -92,6 +135,8 @@ class CheckSection(Section):
     """Reuse the connection for up to 10 checks or 30s (http and https), which saves handshakes."""
     send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
     """PROXY header: none, v1, v2. Default: the pool's, or none with `address` or `port`, as in HAProxy."""
+    also: dict[Name, FurtherCheckSection] = Field(default_factory=dict, max_length=MOST_FURTHER_CHECKS)
+    """Further checks, each time in this order: all must pass (several `url`, several `tcp-check connect`)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -103,7 +148,7 @@ class ServerSection(Section):
     """One member of a pool."""
 
     address: ServerAddressToCome = Field(examples=["10.0.0.34:6443"])
-    """Address or DNS name, and port. A server with only a port (`:6443`) is skipped with a warning."""
+    """Address or DNS name, and port (only a port: skipped). Servers of one name have different addresses."""
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
     """Share of new connections, relative to the others, 0 to 256; 0 gets no new ones."""
     backup: bool = Field(default=False)

@@ -1,6 +1,7 @@
 """Makes the snapshot of a configuration: fills in everything that was left out."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from appliance.model.config.configuration import Config, DefaultsSection
@@ -12,6 +13,7 @@ from appliance.model.config.linger import LingerSection
 from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import DiscoverSection as DiscoverSettings
+from appliance.model.config.pools import FurtherCheckSection
 from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.stats import StatsSection
@@ -25,7 +27,7 @@ from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
-from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
+from appliance.model.snapshot.pools import Check, CheckStep, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.stats import Stats
 
@@ -191,7 +193,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
     if given.type == "none":
         return None
     elsewhere = given.address is not None or given.port is not None
-    return copied(
+    first = copied(
         Check,
         given,
         type=CheckType(given.type),
@@ -200,8 +202,39 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         # HAProxy's rule for checks ("timeout check" in configuration.txt): min(timeout connect, inter).
         timeout_connect=min(connect, given.interval),
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
-        steps=given.steps or () if given.type in ("tcp", "tls") else (),
+        steps=_steps(given.steps, given.type),
+        expect_digest=given.expect_digest or "",
+        also=(),
+        command=given.command or (),
     )
+    return replace(first, also=tuple((name, _further(each, first)) for name, each in given.also.items()))
+
+
+def _further(given: FurtherCheckSection, first: Check) -> Check:
+    """Return a further check: it goes where the first one goes, unless it names another place."""
+    kind = given.type or first.type.value
+    moved = given.address is not None or given.port is not None
+    return replace(
+        first,
+        type=CheckType(kind),
+        method=given.method,
+        path=given.path,
+        host=given.host,
+        expect=given.expect,
+        expect_body=given.expect_body,
+        expect_digest=given.expect_digest or "",
+        steps=_steps(given.steps, kind),
+        sni=given.sni,
+        verify=given.verify if "verify" in given.model_fields_set else first.verify,
+        address=given.address or first.address,
+        port=given.port or first.port,
+        send_proxy=_first(given.send_proxy, SendProxy.NONE if moved else first.send_proxy),
+        reuse=first.reuse and kind in ("http", "https"),
+    )
+
+
+def _steps(given: tuple[CheckStep, ...] | None, kind: str) -> tuple[CheckStep, ...]:
+    return given or () if kind in ("tcp", "tls") else ()
 
 
 def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:

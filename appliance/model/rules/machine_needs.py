@@ -6,8 +6,9 @@ from enum import Enum
 
 from appliance.model.messages.problems import Path
 from appliance.model.snapshot.notify import NotifyTarget
+from appliance.model.snapshot.shared_ip import SharedIp
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
+from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 
 
 class MachineNeedKind(Enum):
@@ -36,13 +37,19 @@ def needs(routers: Iterable[VirtualRouter]) -> Iterator[MachineNeed]:
         for each in dict.fromkeys(route.interface for route in router.routes if route.interface):
             if each != router.interface:
                 yield MachineNeed(path=(*at, "routes"), kind=MachineNeedKind.INTERFACE, name=each)
-        yield from _of_tracks(router, at)
+        yield from _of_tracks(router.track, at)
         yield from _of_notify(router, at)
 
 
-def _of_tracks(router: VirtualRouter, at: Path) -> Iterator[MachineNeed]:
+def shared_needs(shared: Iterable[SharedIp]) -> Iterator[MachineNeed]:
+    """Yield the commands of the tracks of shared addresses."""
+    for each in shared:
+        yield from _of_tracks(each.track, ("shared_ips", each.name))
+
+
+def _of_tracks(tracks: Iterable[Track], at: Path) -> Iterator[MachineNeed]:
     kinds = {TrackKind.INTERFACE: MachineNeedKind.INTERFACE, TrackKind.SCRIPT: MachineNeedKind.COMMAND}
-    for track in router.track:
+    for track in tracks:
         if track.kind in kinds:
             place = (*at, "track", track.name, track.kind.value)
             yield MachineNeed(path=place, kind=kinds[track.kind], name=track.target)

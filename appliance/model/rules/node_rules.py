@@ -71,7 +71,9 @@ def at_node(config: Config, node: str | None) -> Config:
         own = nodes[0] if node is None else own_name(nodes, node)
         if own is not None:
             routers[name] = routers[name].model_copy(update={"priority": priority(nodes, own)})
-    linger = config.linger and _lingering(config.linger, config.nodes, node)
+    linger = config.linger
+    if linger is not None and config.shared_ips:
+        linger = _lingering(linger, config.nodes, node)
     bgp = config.bgp and _announcing(config.bgp, tuple(config.nodes), node)
     return config.model_copy(update={"virtual_ips": routers, "linger": linger, "bgp": bgp})
 

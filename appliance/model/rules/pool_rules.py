@@ -1,11 +1,11 @@
 """Rules for pools: their servers, the keys of their checks, and whether anything uses them."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from appliance.model.config.configuration import Config
-from appliance.model.config.pools import CheckSection, PoolSection
-from appliance.model.config.values.addresses import Endpoint
+from appliance.model.config.pools import CheckSection, FurtherCheckSection, PoolSection
+from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import warning
 from appliance.model.rules.references import frontends
@@ -15,9 +15,13 @@ _WITH_REQUEST: Final = frozenset({"http", "https"})
 _WITH_TLS: Final = frozenset({"tls", "https"})
 _USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
-    **dict.fromkeys(("method", "path", "host", "expect", "expect_body", "reuse"), _WITH_REQUEST),
+    **dict.fromkeys(
+        ("method", "path", "host", "expect", "expect_body", "expect_digest", "reuse"), _WITH_REQUEST
+    ),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
     "steps": frozenset({"tcp", "tls"}),
+    **dict.fromkeys(("also", "send_proxy"), frozenset({"tcp", "tls", "http", "https"})),
+    "command": frozenset({"command"}),
 }
 
 
@@ -42,6 +46,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         yield warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
+        yield from _commandless((*path, "check"), pool.check, pool.check)
         if pool_type in _WITH_REQUEST:
             yield from _bodiless((*path, "check"), pool.check, pool.check)
             yield from _too_rare((*path, "check"), pool.check, pool.check)
@@ -50,6 +55,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
             kind = server.check.type if "type" in server.check.model_fields_set else pool_type
             check_path: Path = (*path, "servers", server_name, "check")
             yield from _check(check_path, server.check, kind=kind)
+            yield from _commandless(check_path, server.check, pool.check or server.check)
             if kind in _WITH_REQUEST:
                 yield from _bodiless(check_path, server.check, pool.check or server.check)
                 yield from _too_rare(check_path, server.check, pool.check or server.check)
@@ -71,13 +77,24 @@ def _never_full(path: Path, pool: PoolSection) -> Iterator[Finding]:
 
 def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
     """Judge the keys at one place, for the type that holds there."""
-    given = check.model_fields_set - {"type"}
     touches = ((*path, "type"), (*path[:2], "check", "type"))
-    if kind == "none" and given:
+    if kind == "none" and check.model_fields_set - {"type"}:
         message = "nothing is checked here: set `type`, or only `check: false`"
         yield Finding(path=path, message=message, touches=touches)
         return
-    for key in sorted(given):
+    yield from _without_effect(path, check, kind=kind, touches=touches)
+    for name, each in check.also.items():
+        below: Path = (*path, "also", name)
+        own = each.type or kind
+        yield from _without_effect(below, each, kind=own, touches=((*below, "type"), *touches))
+        if own in _WITH_REQUEST:
+            yield from _bodiless(below, each, each)
+
+
+def _without_effect(
+    path: Path, check: CheckSection | FurtherCheckSection, *, kind: str, touches: tuple[Path, ...]
+) -> Iterator[Finding]:
+    for key in sorted(check.model_fields_set - {"type"}):
         kinds = _ONLY_FOR.get(key)
         if kinds and kind not in kinds:
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
@@ -85,13 +102,27 @@ def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
 
 
-def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
-    """Judge a text to look for in answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
-    given = {"method", "expect_body"} & check.model_fields_set
+def _commandless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
+    """Judge a type that runs a command, of which there is none."""
+    if check.type == "command" and check.command is None and below.command is None:
+        message = "needs a `command`, which is run with the server's address and port"
+        yield Finding(path=(*path, "type"), message=message)
+
+
+_SomeCheck = TypeVar("_SomeCheck", CheckSection, FurtherCheckSection)
+
+
+def _bodiless(path: Path, check: _SomeCheck, below: _SomeCheck) -> Iterator[Finding]:
+    """Judge what is to be in the body of answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
+    given = {"method", "expect_body", "expect_digest"} & check.model_fields_set
     method = (check if "method" in given else below).method
-    wanted = (check if "expect_body" in given else below).expect_body
-    if given and method == "HEAD" and wanted is not None:
-        key = "expect_body" if "expect_body" in given else "method"
+    wanted = [
+        key
+        for key in ("expect_body", "expect_digest")
+        if getattr(check if key in given else below, key) is not None
+    ]
+    if given and method == "HEAD" and wanted:
+        key = next((each for each in wanted if each in given), "method")
         message = "a response to HEAD has no body, so every check fails: set `method: GET`"
         yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
 
@@ -121,11 +152,10 @@ def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
     seen: dict[Endpoint, str] = {}
     for name, server in pool.usable.items():
         first = seen.setdefault(server.address, name)
-        if first != name:
-            yield warning(
-                (*path, "servers", name, "address"),
-                f"`{server.address}` is also the address of `{first}`: it gets a double share",
-            )
+        # Servers with the same name have different addresses of it.
+        if first != name and literal(server.address.host):
+            message = f"`{server.address}` is also the address of `{first}`: it gets a double share"
+            yield warning((*path, "servers", name, "address"), message)
 
 
 def _unused(config: Config) -> Iterator[Finding]:

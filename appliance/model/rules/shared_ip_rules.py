@@ -9,7 +9,7 @@ from appliance.model.config.shared_ips import SharedIpSection
 from appliance.model.messages.problems import Finding, Path, dotted, nearest
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.track_rules import one_track
-from appliance.model.snapshot.shared_ip import Engine
+from appliance.model.snapshot.shared_ip import Engine, session_families
 
 MOST_ADDRESSES: Final = 256
 """Most addresses of all shared IPs: as many as BIRD's filters and the rules of `linger` list easily."""
@@ -87,6 +87,8 @@ def _bgp(given: BgpSection, config: Config) -> Iterator[Finding]:
     if given.engine is Engine.BIRD and not given.neighbors:
         message = "BIRD has no neighbour at this node: name one in `neighbors`, or use `engine: table`"
         yield error(("bgp",), message, ("bgp", "neighbors"), ("bgp", "engine"))
+    if given.engine is Engine.BIRD and given.neighbors:
+        yield from _unannounced(given, config)
     shared = {each.partition("/")[0] for one in config.shared_ips.values() for each in one.addresses}
     seen: dict[str, str] = {}
     for name, each in given.neighbors.items():
@@ -95,6 +97,20 @@ def _bgp(given: BgpSection, config: Config) -> Iterator[Finding]:
         if first != name:
             path: Path = ("bgp", "neighbors", name, "address")
             yield error(path, f"is that of `{first}`, too", ("bgp", "neighbors", first))
+
+
+def _unannounced(given: BgpSection, config: Config) -> Iterator[Finding]:
+    """Yield addresses of a family that no neighbour learns, as its next hop would be of the other one."""
+    for name, shared in config.shared_ips.items():
+        mine = [
+            each for key, each in given.neighbors.items() if not shared.neighbors or key in shared.neighbors
+        ]
+        carried = {family for each in mine for family in session_families(each.address)}
+        for at, each in enumerate(shared.addresses):
+            family = 6 if ":" in each else 4
+            if mine and family not in carried:
+                message = f"no neighbour learns it: name one with an IPv{family} or link-local address"
+                yield error(("shared_ips", name, "addresses", at), message, ("bgp", "neighbors"))
 
 
 def _neighbor(path: Path, given: NeighborSection, bgp: BgpSection, shared: set[str]) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ class CheckType(StrEnum):
     TLS = "tls"
     HTTP = "http"
     HTTPS = "https"
+    COMMAND = "command"
 
 
 class CheckInit(StrEnum):
@@ -88,6 +89,8 @@ class Check:
     any certificate (HAProxy's `verify none`). `timeout_connect` is only for connecting; `error_limit` 0:
     clients' failed connects have no effect. `reuse` keeps the connection for several checks. `slow_start` and
     weights belong to the pool and its servers. `steps` are what a check of TCP or TLS sends and expects.
+    `expect_digest` is the body's MD5 digest, "" for any. `also` are further checks of each time, by name: of
+    their times only `timeout` and `timeout_connect` count. `command` are the words before the address.
     """
 
     type: CheckType
@@ -113,6 +116,14 @@ class Check:
     # Optional, because the last-good copy of an older version lacks them.
     reuse: bool = False
     steps: tuple[CheckStep, ...] = ()
+    expect_digest: str = ""
+    also: tuple[tuple[str, "Check"], ...] = ()
+    command: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> tuple["Check", ...]:
+        """This check and its further ones."""
+        return self, *(each for _, each in self.also)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +198,12 @@ def without_sent(pool: Pool) -> Pool:
 
 
 def _silent(server: Server) -> Server:
-    if server.check is None or not server.check.steps:
+    if server.check is None or not any(each.steps for each in server.check.whole):
         return server
-    steps = tuple(replace(each, send="", send_binary="") for each in server.check.steps)
-    return replace(server, check=replace(server.check, steps=steps))
+    also = tuple((name, _unsaid(each)) for name, each in server.check.also)
+    return replace(server, check=replace(_unsaid(server.check), also=also))
+
+
+def _unsaid(check: Check) -> Check:
+    steps = tuple(replace(each, send="", send_binary="") for each in check.steps)
+    return replace(check, steps=steps)

@@ -5,6 +5,7 @@ Times are seconds.
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Literal
 
 from appliance.model.snapshot.virtual_router import Track
 
@@ -66,6 +67,21 @@ class Neighbor:
     bfd: Bfd | None
     multihop: int | None
     ttl_security: bool
+
+    @property
+    def families(self) -> tuple[Literal[4, 6], ...]:
+        """The families that its session carries."""
+        return session_families(self.address)
+
+
+def session_families(neighbor: str) -> tuple[Literal[4, 6], ...]:
+    """Return the families that the session with a neighbour's address carries.
+
+    That is the one of the address, and both over a link-local one: IPv4 with a next hop of IPv6 (RFC 8950).
+    """
+    if ":" not in neighbor:
+        return (4,)
+    return (4, 6) if "%" in neighbor else (6,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ def read_standard_input(
     """Return all bytes up to the end; raises FileUnusable for a terminal, too many, silence, or an error."""
     if os.isatty(descriptor):
         raise FileUnusable("is a terminal: give it a file, as in `appliance check - < appliance.yaml`")
-    content = b""
+    content = bytearray()
     try:
         while chunk := _next(descriptor, patience):
             content += chunk
@@ -27,7 +27,7 @@ def read_standard_input(
                 raise FileUnusable(f"is more than {limit} bytes")
     except OSError as error:
         raise FileUnusable(error.strerror or str(error)) from error
-    return content
+    return bytes(content)
 
 
 def _next(descriptor: int, patience: float) -> bytes:

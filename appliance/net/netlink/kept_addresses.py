@@ -5,6 +5,9 @@ it as the source of ARP requests unless their arp_announce is 2 (ip-sysctl). Bot
 that the address belongs to, by netlink, as containers often have /proc/sys read-only. Neighbour discovery
 never answers for an address of another interface. After a crash, addresses are recognised by IFA_PROTO or, if
 the kernel keeps none (before Linux 5.18), by being configured.
+
+An IPv4 address that is shared has the other end 127.0.0.1: FRR takes an address of `lo` without one for a
+connected network, which wins over the route in the table that it should announce (FRR 8.4).
 """
 
 import errno
@@ -16,7 +19,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.net.netlink.address_messages import all_addresses, remove_address
+from appliance.net.netlink.address_messages import all_addresses
 from appliance.net.netlink.addresses import kernel_marks
 from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
@@ -29,6 +32,7 @@ SHARED: Final = 114
 """IFA_PROTO of shared addresses."""
 
 _NEW_ADDRESS: Final = 20  # RTM_NEWADDR of linux/rtnetlink.h
+_GONE_ADDRESS: Final = 21  # RTM_DELADDR
 _HEADER: Final = struct.Struct("=IHHII")
 _ADDRESS: Final = struct.Struct("=BBBBI")  # struct ifaddrmsg of linux/if_addr.h
 _CACHE: Final = struct.Struct("=IIII")  # struct ifa_cacheinfo
@@ -38,6 +42,7 @@ _NO_PREFIX_ROUTE: Final = 0x200
 _HOST: Final = 254  # RT_SCOPE_HOST: never the source of packets to another machine
 _FOR_EVER: Final = 0xFFFFFFFF
 _WORD: Final = struct.Struct("=I")
+_OTHER_END: Final = bytes((127, 0, 0, 1))
 _SILENT: Final = {Ipv4Option.ARP_IGNORE: 1, Ipv4Option.ARP_ANNOUNCE: 2}
 _DONE: Final = (0, errno.EEXIST, errno.EADDRNOTAVAIL)
 
@@ -76,7 +81,7 @@ class KeptAddresses:
 
     def remove(self, address: str) -> None:
         """Remove an address of ours."""
-        self._done(remove_address(self._lo, f"{address}/{ip_address(address).max_prefixlen}"))
+        self._done(_remove(self._lo, address, self._mark))
 
     def _done(self, request: bytes) -> None:
         (result,) = self._requests.ask([request])
@@ -85,16 +90,28 @@ class KeptAddresses:
 
 
 def _add(index: int, address: str, mark: int) -> bytes:
-    found = ip_address(address)
-    family = socket.AF_INET if found.version == 4 else socket.AF_INET6
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     flags = _NO_PREFIX_ROUTE | (_NO_DAD if family == socket.AF_INET6 else 0)
-    body = _ADDRESS.pack(family, found.max_prefixlen, flags & 0xFF, _HOST, index)
-    body += attribute(_IFA_LOCAL, found.packed) + attribute(_IFA_ADDRESS, found.packed)
+    body = _named(index, address, mark, flags)
     body += attribute(_IFA_FLAGS, _WORD.pack(flags)) + attribute(_IFA_PROTO, bytes([mark]))
     if family == socket.AF_INET6:  # deprecated: no source of new connections (RFC 6724 section 5 rule 3)
         body += attribute(_IFA_CACHEINFO, _CACHE.pack(0, _FOR_EVER, 0, 0))
     asked = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE
     return _HEADER.pack(_HEADER.size + len(body), _NEW_ADDRESS, asked, 0, 0) + body
+
+
+def _remove(index: int, address: str, mark: int) -> bytes:
+    body = _named(index, address, mark, 0)
+    return _HEADER.pack(_HEADER.size + len(body), _GONE_ADDRESS, REQUEST | ACKNOWLEDGE, 0, 0) + body
+
+
+def _named(index: int, address: str, mark: int, flags: int) -> bytes:
+    """Return the part of a message that names an address and its other end."""
+    found = ip_address(address)
+    family = socket.AF_INET if found.version == 4 else socket.AF_INET6
+    other = _OTHER_END if mark == SHARED and found.version == 4 else found.packed
+    body = _ADDRESS.pack(family, found.max_prefixlen, flags & 0xFF, _HOST, index)
+    return body + attribute(_IFA_LOCAL, found.packed) + attribute(_IFA_ADDRESS, other)
 
 
 def _decode(message: Message, mark: int) -> tuple[int, str, bool] | None:

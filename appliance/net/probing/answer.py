@@ -8,6 +8,7 @@ This also holds if the check keeps its connection (`reuse`): the next check read
 it begins.
 """
 
+import hashlib
 from contextlib import suppress
 
 from appliance.model.check_results import CheckResult
@@ -17,17 +18,24 @@ from appliance.net.probing.peer import Stream
 from appliance.wire.http import http_response
 from appliance.wire.http.failed_checks import failed_checks
 from appliance.wire.http.http_response import ResponseError, StatusLine
-from appliance.wire.http.response_body import ResponseBody
+from appliance.wire.http.response_body import BODY_LIMIT, DIGEST_LIMIT, ResponseBody
 
 Judgement = tuple[CheckResult, int, str]
 """The result, the status, and a text: what the server answered or what is missing."""
 
 
+def answer_to(check: Check) -> ResponseBody:
+    """Return a new answer to a check, for as much of the body as the check needs."""
+    return ResponseBody(check.method, limit=DIGEST_LIMIT if check.expect_digest else BODY_LIMIT)
+
+
 def judged_answer(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
     """Read the answer and return the check's result; raises ResponseError, FloodError and OSError.
 
-    `answer` is a new one, to which the body is added.
+    `answer` is a new one of `answer_to`, to which the body is added.
     """
+    if check.expect_digest:
+        return _by_digest(stream, check, answer)
     if check.expect_body is None:
         line, received = status_line(stream)
         if check.reuse:
@@ -63,6 +71,23 @@ def _by_body(stream: Stream, check: Check, answer: ResponseBody, *, wanted: str)
         raise ResponseError(f"closed after {received} bytes, before a status line")
     missing = f"no {shown(wanted)} in {len(answer.body)} bytes of body" if answer.body else "no body"
     return CheckResult.L7RSP, judgement[1], missing
+
+
+def _by_digest(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
+    """Judge the whole body: its end is awaited, as it is part of the digest."""
+    received = 0
+    while not answer.ended and (data := stream.receive()):
+        received += len(data)
+        answer.feed(data)
+    if answer.line is None:
+        raise ResponseError(f"closed after {received} bytes, before a status line")
+    judgement = _by_status(answer.line, check)
+    found = hashlib.md5(answer.body, usedforsecurity=False).hexdigest()
+    if judgement[0] is CheckResult.L7STS:
+        return judgement
+    if found == check.expect_digest and (check.expect_body or "").encode() in answer.body:
+        return judgement
+    return CheckResult.L7RSP, judgement[1], f"{len(answer.body)} bytes of body with the digest {found}"
 
 
 def status_line(stream: Stream) -> tuple[StatusLine, bytes]:

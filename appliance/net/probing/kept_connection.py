@@ -23,10 +23,9 @@ import struct
 from typing import Final
 
 from appliance.model.snapshot.pools import REUSE_CHECKS, REUSE_SECONDS, Check
-from appliance.net.probing.answer import Judgement, judged_answer
+from appliance.net.probing.answer import Judgement, answer_to, judged_answer
 from appliance.net.probing.peer import FloodError, Stream
 from appliance.wire.http.http_response import ResponseError
-from appliance.wire.http.response_body import ResponseBody
 
 _TO_ACKNOWLEDGE: Final = 0.25
 """Part of the connect time-out within which a server's kernel must acknowledge a request."""
@@ -47,12 +46,12 @@ class Connection:
         self._check = check
         self._made_at = made_at
         self._checks = 0
-        self._answer = ResponseBody(check.method)
+        self._answer = answer_to(check)
 
     def ask(self, request: bytes) -> Judgement:
         """Send the request, and return the result; raises ResponseError, FloodError and OSError."""
         self._checks += 1
-        self._answer = ResponseBody(self._check.method)
+        self._answer = answer_to(self._check)
         self._stream.send(request)
         judgement = judged_answer(self._stream, self._check, self._answer)
         reset_on_close(self._socket)

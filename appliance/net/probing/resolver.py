@@ -2,7 +2,7 @@
 
 The last good address is kept: a name server that is down for a while must not take servers down. A name with
 several addresses keeps the same one as long as it is among them, so a name server that rotates its answers
-(round robin DNS) does not move a server.
+(round robin DNS) does not move a server. All of its addresses are told, for servers that share a name.
 
 getaddrinfo(3) blocks its thread, for seconds if a name server does not answer. gevent's resolver calls it in
 a thread pool, so only the calling greenlet waits, and checks continue.
@@ -24,6 +24,8 @@ REFRESH: Final = 30.0
 RETRY: Final = 5.0
 """Seconds to the next query if there was no answer, or if a check of the name's server fails."""
 
+_NOTHING: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+
 Lookup = Callable[[str], list[str]]
 """Returns the addresses of a name, best first; raises OSError. May block its greenlet."""
 
@@ -37,12 +39,13 @@ def lookup(name: str) -> list[str]:
 class Resolver:
     """The names to resolve, each with a greenlet that queries its address periodically.
 
-    `on_change` is called with a name and its address whenever that changes.
+    `on_change` is called with a name and its addresses whenever they change, the one to use first. All are of
+    that one's version of IP: a machine that has both is no two servers.
     """
 
     def __init__(
         self,
-        on_change: Callable[[str, str], None],
+        on_change: Callable[[str, tuple[str, ...]], None],
         *,
         ask: Lookup = lookup,
         refresh: float = REFRESH,
@@ -55,17 +58,17 @@ class Resolver:
         self._names: dict[str, _Name] = {}
         self._loops: dict[str, gevent.Greenlet] = {}
 
-    def want(self, hosts: Iterable[str], *, known: Mapping[str, str] = MappingProxyType({})) -> None:
+    def want(self, hosts: Iterable[str], *, known: Mapping[str, tuple[str, ...]] = _NOTHING) -> None:
         """Resolve exactly the names among these hosts from now on; literal addresses need no query.
 
-        `known` are first addresses of new names. Each is used until an answer lacks it.
+        `known` are the addresses of new names until the first answer. The first is used until one lacks it.
         """
         wanted = {host for host in hosts if not is_literal(host)}
         for name in self._names.keys() - wanted:
             del self._names[name]
             self._loops.pop(name).kill(block=False)
         for name in sorted(wanted - self._names.keys()):
-            self._names[name] = _Name(known.get(name, ""))
+            self._names[name] = _Name(known.get(name, ()))
             self._loops[name] = gevent.spawn(self._follow, name, self._names[name])
 
     def address(self, host: str, *, timeout: float) -> str:
@@ -79,9 +82,9 @@ class Resolver:
         name.asked.wait(timeout)
         return name.address
 
-    def addresses(self) -> dict[str, str]:
-        """Return the names that have an address, with it."""
-        return {host: name.address for host, name in self._names.items() if name.address}
+    def addresses(self) -> dict[str, tuple[str, ...]]:
+        """Return the names that have addresses, with them, the one to use first."""
+        return {host: name.addresses for host, name in self._names.items() if name.addresses}
 
     def problem(self, host: str) -> str:
         """Return why the last query for a name had no answer, "" if it had one."""
@@ -118,18 +121,27 @@ class Resolver:
             name.problem = str(getattr(error, "strerror", None) or error)
             return
         name.problem = "" if found else "no address"
-        if found and name.address not in found:
-            name.address = found[0]
-            self._on_change(host, name.address)
+        if not found:
+            return
+        first = name.address if name.address in found else found[0]
+        alike = [each for each in found if (":" in each) is (":" in first)]
+        before, name.addresses = name.addresses, tuple(dict.fromkeys((first, *alike)))
+        if before[:1] != (first,) or set(before) != set(name.addresses):
+            self._on_change(host, name.addresses)
 
 
 class _Name:
-    __slots__ = ("address", "ask_now", "asked", "problem")
+    __slots__ = ("addresses", "ask_now", "asked", "problem")
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, addresses: tuple[str, ...]) -> None:
+        self.addresses = addresses
         self.problem = ""
         self.asked = Event()
-        if address:
+        if addresses:
             self.asked.set()
         self.ask_now = Event()
+
+    @property
+    def address(self) -> str:
+        """The address to use, "" if it has none."""
+        return self.addresses[0] if self.addresses else ""

@@ -71,10 +71,16 @@ def checksum(text: str, *, where: str) -> str:
     return text.lower()
 
 
-def compare(file: IO[bytes], wanted: str) -> None:
-    """Raise ArchiveRefused if an open archive has another checksum; rewinds it."""
+def digest(file: IO[bytes]) -> str:
+    """Return the checksum of an open archive; rewinds it."""
     found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # typeshed wants readinto
     file.seek(0)
+    return found
+
+
+def compare(file: IO[bytes], wanted: str) -> None:
+    """Raise ArchiveRefused if an open archive has another checksum; rewinds it."""
+    found = digest(file)
     if found != wanted:
         raise ArchiveRefused(
             f"it is damaged, or another one: its SHA-256 is {found}, and {wanted} was expected"

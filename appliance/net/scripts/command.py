@@ -31,10 +31,11 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a command ended; `detail` is for operators: `exited 1: no such pod`."""
+    """How a command ended; `detail` is for operators: `exited 1: no such pod`. `late`: it was terminated."""
 
     passed: bool
     detail: str
+    late: bool = False
 
 
 class Command:
@@ -72,7 +73,7 @@ class Command:
             self.kill()
             raise
         self._signal(signal.SIGKILL)
-        return Ending(passed=False, detail=f"no end within {timeout:g} s{self._said()}")
+        return Ending(passed=False, detail=f"no end within {timeout:g} s{self._said()}", late=True)
 
     def _ended_unnoticed(self) -> bool:
         """Return whether it ended in time, and only this process was late because it was not running."""

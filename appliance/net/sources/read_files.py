@@ -141,6 +141,11 @@ class ReadFiles:
         found.update(repr(sorted(self._matches.items())).encode())
         return found.hexdigest()
 
+    def sum(self) -> str:
+        """Return the SHA-256 of all contents one after another: for one file that of `sha256sum`."""
+        contents = (each for each in self._contents.values() if isinstance(each, bytes))
+        return hashlib.sha256(b"".join(contents)).hexdigest()
+
     def _read(self, path: str) -> Content:
         try:
             with capabilities.taken_up(Capability.CAP_DAC_READ_SEARCH):

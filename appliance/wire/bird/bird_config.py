@@ -109,7 +109,7 @@ def _neighbor(neighbor: Neighbor, settings: BirdSettings) -> Iterator[str]:
     if bgp.graceful_restart:
         yield f"  graceful restart on; graceful restart time {bgp.graceful_restart};"
     mine = [each for each in settings.shared if not each.neighbors or neighbor.name in each.neighbors]
-    for family in families(neighbor.address):
+    for family in neighbor.families:
         yield from _channel(family, mine, extended=family == 4 and ":" in neighbor.address)
     yield "}"
 
@@ -125,16 +125,6 @@ def _channel(family: Literal[4, 6], shared: Iterable[SharedIp], *, extended: boo
             added = "".join(f"bgp_community.add(({high}, {low})); " for high, low in _communities(each))
             yield f"    if net ~ [ {', '.join(nets)} ] then {{ {added}accept; }}"
     yield "    reject; }; };"
-
-
-def families(neighbor: str) -> tuple[Literal[4, 6], ...]:
-    """Return the families that the session with a neighbour carries.
-
-    That is the one of its address, and both over a link-local one: IPv4 with a next hop of IPv6 (RFC 8950).
-    """
-    if ":" not in neighbor:
-        return (4,)
-    return (4, 6) if "%" in neighbor else (6,)
 
 
 def _of(shared: SharedIp, family: Literal[4, 6]) -> list[str]:

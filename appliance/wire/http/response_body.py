@@ -24,6 +24,9 @@ BODY_LIMIT: Final = 16384
 HEAD_LIMIT: Final = 16384
 """Most bytes of all headers: HAProxy has no room for more."""
 
+DIGEST_LIMIT: Final = 98_304
+"""Bytes of a body whose digest is wanted."""
+
 _CHUNK_LINE_LIMIT: Final = 256
 """Longest line before a chunk, its extensions included."""
 
@@ -51,13 +54,14 @@ class _Part(Enum):
 
 
 class ResponseBody:
-    """One answer, fed in pieces of any size; `body` grows up to BODY_LIMIT bytes.
+    """One answer, fed in pieces of any size; `body` grows up to `limit` bytes.
 
     `method` is that of the request: an answer to HEAD has no body. `line` is None until the status line has
     arrived. `ended`: nothing more will be added, however much the server sends.
     """
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, *, limit: int = BODY_LIMIT) -> None:
+        self._limit = limit
         self.line: StatusLine | None = None
         self.body = b""
         self._bodiless = method == "HEAD"
@@ -142,7 +146,7 @@ class ResponseBody:
 
     def _counted(self) -> bool:
         size = min(self._left, len(self._pending))
-        fits = size <= BODY_LIMIT - len(self.body)
+        fits = size <= self._limit - len(self.body)
         self._left -= size
         taken = self._take(size)
         if self._left == 0 and self._chunked and not self.ended:
@@ -152,9 +156,9 @@ class ResponseBody:
         return taken
 
     def _take(self, size: int) -> bool:
-        self.body += self._pending[: min(size, BODY_LIMIT - len(self.body))]
+        self.body += self._pending[: min(size, self._limit - len(self.body))]
         self._pending = self._pending[size:]
-        if len(self.body) == BODY_LIMIT:
+        if len(self.body) == self._limit:
             self._part = _Part.NOTHING
         return size > 0
 

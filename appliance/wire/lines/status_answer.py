@@ -56,11 +56,13 @@ class LastReload:
 class ReloadStatus(StatusAnswer):
     """The answer of `reload`.
 
+    `digest` is the SHA-256 of the operator's files that are accepted, None while they have not been read.
     `reloads` counts reloads by result, `last` is the last one. `refused` has its problems, empty after a
     success. It is tried again in `again_in` seconds, None if it is not.
     """
 
     version: str | None = None
+    digest: str | None = None
     refused: tuple[AnswerProblem, ...] = ()
     again_in: float | None = None
     reloads: Mapping[str, int] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.peers.cluster import cluster
+from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
 
 from appliance.console.here.lingering import linger_lacks
@@ -277,6 +278,46 @@ def test_peers_with_shared_addresses_behind_a_router(node: Node, file: Path):
     assert told["linger.peers[1]"].startswith("198.51.100.2 is behind a router: ")
     assert told["linger.peers[2]"].startswith("203.0.113.2 has no route to it: ")
     assert set(told) == {"linger.peers[1]", "linger.peers[2]"}
+
+
+_ANNOUNCED = """\
+linger: {{ key: "{key}", peers: [192.0.2.2] }}
+shared_ips:
+  all:
+    addresses: [198.18.0.1/32, 192.0.2.201/32]
+    track: {{ ready: {{ script: /lb/none/ready }} }}
+bgp:
+  engine: bird
+  asn: 64512
+  neighbors:
+    near: {{ address: 192.0.2.9, asn: 64600, password: "file:/lb/none/password" }}
+    far: {{ address: 198.19.0.1, asn: 64600 }}
+    hops: {{ address: 198.19.0.2, asn: 64600, multihop: 2 }}
+    nowhere: {{ address: 203.0.113.9, asn: 64600 }}
+    local: {{ address: "fe80::9%eth0", asn: 64600 }}
+"""
+
+
+@pytest.mark.needs("bird")
+def test_what_bgp_lacks(node: Node, file: Path):
+    """An address of this segment, a script, a password, ways to neighbours, and a port that another has."""
+    node.ip("route", "replace", "198.19.0.0/24", "via", "192.0.2.9")
+    file.write_text(_ANNOUNCED.format(key="ab" * 32))
+    listener = [sys.executable, "-m", "http.server", "179"]
+    other = node.start(listener)
+    wait_until(lambda: ":179" in node.run(["ss", "-tln"]), what="another program has the port")
+    told = dict(found(node, file).errors)
+    other.kill()
+    other.wait()
+    assert told.pop("bgp.engine").endswith("with `engine: table` that daemon announces")
+    assert "/lb/none/ready" in told.pop("shared_ips.all.track.ready.script")
+    assert {path: message.split(",")[0] for path, message in told.items()} == {
+        "shared_ips.all.addresses[1]": "is in the network 192.0.2.0/24 of this machine",
+        "bgp.neighbors.near.password": "/lb/none/password does not exist here",
+        "bgp.neighbors.far.address": "198.19.0.1 is behind a router: set `multihop`",
+        "bgp.neighbors.nowhere.address": "there is no route to 203.0.113.9",
+    }
+    assert "bgp.engine" not in dict(found(node, file).errors)
 
 
 def test_a_kernel_that_leads_no_packets():

@@ -137,7 +137,7 @@ def test_json_keys_are_stable(paths: Paths):
     assert list(found) == [
         "ok", "problems", "at", "version", "configuration", "source", "cluster", "degraded", "supervisor",
         "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "discovery", "redirects",
-        "guest", "set_aside", "left_out", "take_overs",
+        "guest", "set_aside", "left_out", "take_overs", "digest",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
         "name", "state", "expected", "ok", "pid", "uptime", "generation", "workers", "configuration",

@@ -1,5 +1,6 @@
 """`appliance support`: what is in the archive, what is not, and that no secret is."""
 
+import io
 import json
 import os
 import stat
@@ -76,6 +77,22 @@ def test_of_a_running_appliance(tmp_path: Path):
     assert "journalctl" in told["log.txt"]["missing"]
 
 
+def test_bird_is_in_it_without_passwords(tmp_path: Path):
+    """Its file has passwords that the configuration may have no more; its log says why sessions ended."""
+    runtime = tmp_path / "run"
+    runtime.mkdir()
+    (tmp_path / "state").mkdir()
+    lines = ["protocol bgp tor_a {", '  password "of-yesterday";', "  hold time 9; keepalive time 3;", "}"]
+    (runtime / "bird.conf").write_text("\n".join(lines))
+    (runtime / "bird.log").write_text("tor_a: Received: Bad peer AS\n")
+    assert run(tmp_path, str(tmp_path / "ticket.tar.gz")).exit_code == 0
+    parts = contents(tmp_path / "ticket.tar.gz")
+    lines[1] = "  password (left out);"
+    assert parts["bird/bird.conf"] == "\n".join(lines)
+    assert "of-yesterday" not in "".join(parts.values())
+    assert "Bad peer AS" in parts["bird/bird.log"]
+
+
 def test_of_nothing(tmp_path: Path):
     """Where nothing runs and nothing is configured each part that is missing is named with its reason."""
     file = tmp_path / "a.tar.gz"
@@ -114,6 +131,14 @@ def test_by_default_it_is_named_by_host_and_time(tmp_path: Path):
     )
     (found,) = tmp_path.glob("appliance-support-*Z.tar.gz")
     assert contents(found)["parts.json"]
+
+
+def test_it_goes_to_standard_output(tmp_path: Path):
+    """Nothing else is there: what is not in it is on standard error, and no file stays."""
+    done = run(tmp_path, "-")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout_bytes)) as archive:
+        assert [each for each in archive.getnames() if each.endswith("/parts.json")]
+    assert "not in it: " in done.stderr
 
 
 def test_it_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -223,6 +223,35 @@ def test_a_name_has_no_address_until_it_is_resolved():
     assert (member.host, member.health.state) == ("10.0.0.2", ServerState.CHECKING)
 
 
+def test_servers_that_share_a_name_have_different_addresses():
+    """Each keeps its own as long as the name has it; others take what is free, or have none."""
+    servers = [snapshots.server(name, host="scanner", check=CHECK) for name in "abc"]
+    other = snapshots.server("other", host="scanner", port=1)
+    subject = checked_servers(*servers, other)
+
+    def told(*addresses: str) -> list[str]:
+        for key, host in subject.hosts("scanner", addresses).items():
+            subject.set_host(key, host, now=1.0)
+        return [subject.find("pool", name).host for name in ("a", "b", "c", "other")]
+
+    assert told("10.0.0.1", "10.0.0.2") == ["10.0.0.1", "10.0.0.2", "", "10.0.0.1"]
+    assert told("10.0.0.2", "10.0.0.3", "10.0.0.4") == ["10.0.0.3", "10.0.0.2", "10.0.0.4", "10.0.0.2"]
+    conclude(subject, "b", GOOD)
+    assert told("10.0.0.4") == ["", "", "10.0.0.4", "10.0.0.4"]
+    assert subject.find("pool", "b").health.state is ServerState.CHECKING
+    assert subject.hosts("nobody", ("10.0.0.4",)) == {}
+
+
+def test_servers_that_had_one_address_do_not_keep_it_both():
+    """The first one keeps it: so a name that was another's before is shared out."""
+    servers = [snapshots.server(name, host="scanner", check=CHECK) for name in "ab"]
+    subject = checked_servers(*servers)
+    for key in subject.servers:
+        subject.set_host(key, "10.0.0.1", now=1.0)
+
+    assert list(subject.hosts("scanner", ("10.0.0.1", "10.0.0.2")).values()) == ["10.0.0.1", "10.0.0.2"]
+
+
 def test_a_record_says_all_there_is():
     """Times become Unix seconds; a server that was never checked has none."""
     subject = checked_servers(A, now=100.0)

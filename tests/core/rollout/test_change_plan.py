@@ -4,6 +4,7 @@ import pkgutil
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from support.values.shared_ips import shared_ip
 from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
 from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_seconds
@@ -49,15 +50,19 @@ def test_vrrp_comes_last():
         kubernetes=access,
         stats=Stats(bind=Bind(host="localhost", port=29445)),
         linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)),
+        shared_ips=(shared_ip(),),
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == CONFIGURED
     assert plan(both, api).prepare == (
-        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger", "vrrp",
+        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger",
+        "announce", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "forward", "proxy-ingress", "discover", "stats", "linger")
+    assert plan(api, both).start == (
+        "redirect", "forward", "proxy-ingress", "discover", "stats", "linger", "announce",
+    )  # fmt: skip
 
 
 def test_programs_have_the_time_that_they_need_to_stop():
@@ -65,6 +70,7 @@ def test_programs_have_the_time_that_they_need_to_stop():
     routers = [virtual_router("api", hand_over=3.0), virtual_router("ingress", hand_over=7.2)]
     several = snapshot(drain=9.0, virtual_routers=routers)
 
+    assert stop_seconds(snapshot(shared_ips=(shared_ip(drain=7.5),)), "announce") == 13
     stops = [stop_seconds(several, each) for each in ("proxy-api", "vrrp", "health", "reload")]
     assert stops == [14, 13, None, None]
     assert stop_seconds(snapshot(), "vrrp") == 5

@@ -30,6 +30,14 @@ def test_the_version_is_that_of_what_runs():
     assert assess(observations(answers=answers), NOW).version == "9.9"
 
 
+def test_the_digest_is_that_of_what_runs():
+    """`reload` says which file it has accepted; while it is silent nothing is said."""
+    answers = {name: StatusAnswer() for name in NAMES}
+    assert assess(observations(answers=answers), NOW).digest is None
+    answers["reload"] = ReloadStatus(digest="3f1c")
+    assert assess(observations(answers=answers), NOW).digest == "3f1c"
+
+
 def test_without_a_snapshot_only_programs_are_shown():
     """Nothing is known of pools where the accepted configuration cannot be read."""
     status = assess(observations(snapshot="no such file", workers=()), NOW)

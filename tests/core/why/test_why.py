@@ -104,6 +104,22 @@ SERVERS = [
         "(tcp 127.0.0.1:8080, expects `^220`, `+PONG`, `2b`).",
     ),
     (
+        DOWN,
+        {"check": check(CheckType.COMMAND, command=("/bin/check", "-v"))},
+        {},
+        "down",
+        Decider.CHECK,
+        "(/bin/check -v 127.0.0.1 8080).",
+    ),
+    (
+        DOWN,
+        {"check": replace(check(), also=(("b", replace(HTTPS, expect_digest="0a" * 16)),))},
+        {},
+        "down",
+        Decider.CHECK,
+        "then GET https://127.0.0.1:8080/readyz, wants 200, 400-499 and a body with the digest 0a0a",
+    ),
+    (
         {"verdict": HealthVerdict.DOWN, "streak": 1, "status": 0, "checked_at": NOW},
         {},
         {},

@@ -35,6 +35,7 @@ def site(kind: Callable[..., Router]) -> Iterator[Site]:
         yield router, one, other
 
 
+@pytest.mark.promise("program", "announce")
 @pytest.mark.parametrize(
     "kind", [BirdRouter, pytest.param(FrrRouter, marks=pytest.mark.slow("another router"))]
 )

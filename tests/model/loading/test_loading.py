@@ -1,5 +1,7 @@
 """`loading` and `defaults` of `model.snapshot`: from text to a snapshot in which nothing is left open."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from appliance.model.snapshot.pools import (
     Balance,
     Check,
     CheckInit,
+    CheckStep,
     CheckType,
     OnDown,
     Pool,
@@ -471,3 +474,37 @@ def test_a_fault_without_words_of_ours_is_told_in_pydantics():
     assert [each.message for each in pydantic_errors.findings(caught.value)] == [
         "Input should be a valid number"
     ]
+
+
+FURTHER = """
+pools:
+  p:
+    send_proxy: v1
+    check:
+      type: https
+      path: /a
+      host: a.example.com
+      expect_body: a
+      verify: /etc/ca.pem
+      timeout: 3s
+      reuse: true
+      also:
+        b: { path: /b, expect_digest: 444BCB3A3FCF8389296C49467F27E1D6 }
+        c: { type: tcp, port: 80, steps: [{ expect: hello }] }
+        d: { type: tls, address: 10.0.0.9, verify: none, send_proxy: v2 }
+    servers: { s: { address: "10.0.0.1:1" } }
+"""
+
+
+def test_further_checks_go_where_the_first_one_goes():
+    """They have its type, certificates and times; what they request and expect is their own."""
+    first = _loaded(FURTHER).pools[0].servers[0].check
+    assert first is not None
+    b, c, d = (each for _, each in first.also)
+    digest = "444bcb3a3fcf8389296c49467f27e1d6"
+
+    assert first.whole == (first, b, c, d)
+    assert b == replace(first, path="/b", host=None, expect_body=None, expect_digest=digest, also=())
+    assert (c.type, c.port, c.send_proxy, c.reuse) == (CheckType.TCP, 80, SendProxy.NONE, False)
+    assert (c.steps, c.expect_body, c.timeout) == ((CheckStep(expect="hello"),), None, 3.0)
+    assert (d.type, d.address, d.verify, d.send_proxy) == (CheckType.TLS, "10.0.0.9", None, SendProxy.V2)

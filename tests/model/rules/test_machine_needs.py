@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from support.values.shared_ips import shared_ip
 from support.values.snapshots import frontend, redirect, snapshot, virtual_router
 from support.vrrp.tracks import track
 
@@ -14,6 +15,7 @@ from appliance.model.rules.machine_needs import (
     nftables_paths,
     notify_files,
     notify_needs,
+    shared_needs,
 )
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.linger import Linger
@@ -56,6 +58,15 @@ def test_interfaces_and_commands_are_needed():
         ),
         MachineNeed(path=(*at, "notify", "active"), kind=MachineNeedKind.COMMAND, name="logger"),
         MachineNeed(path=(*at, "notify", "any"), kind=MachineNeedKind.COMMAND, name="/x"),
+    ]
+
+
+def test_tracks_of_shared_addresses():
+    """The command of a script; other kinds need nothing."""
+    tracks = (track("quick", kind=TrackKind.SCRIPT, target="/usr/local/bin/check"), track(kind=TrackKind.TCP))
+    at = ("shared_ips", "ingress-all", "track", "quick", "script")
+    assert list(shared_needs([shared_ip(track=tracks)])) == [
+        MachineNeed(path=at, kind=MachineNeedKind.COMMAND, name="/usr/local/bin/check")
     ]
 
 

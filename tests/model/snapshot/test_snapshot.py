@@ -82,13 +82,14 @@ def test_what_a_group_may_read_has_no_secret(drawn: Snapshot):
 def test_what_checks_send_is_a_secret():
     """Of servers and of those that are to be found: the group may see what is expected, and no password."""
     steps = (CheckStep(send="AUTH s3cret", expect="+OK"), CheckStep(send_binary="73336372", comment="b"))
-    checked = server("a", check=check(steps=steps))
+    checked = server("a", check=check(steps=steps, also=(("c", check(steps=steps)),)))
     source = Source(kind=SourceKind.NODES, what="a=")
     template = replace(checked, name="")
     found = Discovery(source=source, port=1, template=template, send_proxy=None, check_follows=True)
     made = pool("p", servers=[checked, server("b")], discover=found)
     shown = without_secrets(snapshot(pools=[made]))
     silent = check(steps=(CheckStep(expect="+OK"), CheckStep(comment="b")))
+    silent = replace(silent, also=(("c", silent),))
     assert [each.check for each in shown.pools[0].servers] == [silent, None]
     assert shown.pools[0].discover is not None
     assert shown.pools[0].discover.template.check == silent

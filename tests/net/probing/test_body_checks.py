@@ -1,6 +1,7 @@
 """`expect_body`: a text that the body of an answer must have; real nginx, and beside a real HAProxy."""
 
 import contextlib
+import hashlib
 import socket
 import threading
 import time
@@ -163,6 +164,45 @@ def test_real_haproxy_judges_the_same():
         theirs = haproxy.check_results()
 
     assert ours == theirs
+
+
+DIGEST: Final = hashlib.md5(b"ok", usedforsecurity=False).hexdigest()
+
+
+@pytest.mark.parametrize("answer", ["chunks", "until-close", "late", "no-text", "silence", "bad-status"])
+def test_a_digest_is_that_of_the_whole_body(answer: str):
+    """It passes only where the body is nothing else; an unfinished one is waited for."""
+    bodies = {"chunks": b"ok", "until-close": b"xxok", "late": b"xxxxok", "no-text": b""}
+    digest = hashlib.md5(bodies.get(answer, b"ok"), usedforsecurity=False).hexdigest()
+    with answering(ANSWERS[answer]) as port:
+        right = probe(port, expect_body=None, expect_digest=digest, expect=((200, 299),))
+        wrong = probe(port, expect_body=None, expect_digest="0" * 32, expect=((200, 299),))
+
+    if answer in bodies:
+        assert right.result is CheckResult.L7OK
+        assert (wrong.result, wrong.detail) == (
+            CheckResult.L7RSP,
+            f"{len(bodies[answer])} bytes of body with the digest {digest}",
+        )
+    else:
+        expected = {"silence": CheckResult.L7TOUT, "bad-status": CheckResult.L7STS}[answer]
+        assert (right.result, wrong.result) == (expected, expected)
+
+
+def test_a_long_body_has_its_digest():
+    """Of some pages only the end differs, far behind what is searched for a text."""
+    body = b"x" * 40_000 + b"ok"
+    digest = hashlib.md5(body, usedforsecurity=False).hexdigest()
+    with answering(ANSWERS["far-away"]) as port:
+        assert probe(port, expect_body=None, expect_digest=digest).result is CheckResult.L7OK
+
+
+def test_a_digest_of_no_answer_is_no_answer():
+    """The end before a status line is told with the bytes that came."""
+    with answering((b"HTTP/1.1",)) as port:
+        outcome = probe(port, expect_body=None, expect_digest=DIGEST)
+
+    assert outcome.detail == "closed after 8 bytes, before a status line"
 
 
 def _haproxy_cfg(ports: dict[str, int]) -> str:

@@ -2,13 +2,15 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import gevent
 import pytest
 from gevent.event import Event
 from support.network.ports import free_port
+from support.peers.haproxy import HAProxy
+from support.processes.waiting import wait_until
 from support.values import snapshots
 
 from appliance.model.check_results import CheckResult
@@ -32,7 +34,13 @@ def port() -> Iterator[int]:
 
 def probe(server: Server, check: Check, resolver: Resolver) -> ServerProbe:
     """Return the check of a server."""
-    return ServerProbe(server, check, contexts=TlsContexts(), resolver=resolver)
+    return ServerProbe(
+        server,
+        check,
+        host=lambda: resolver.address(server.host, timeout=0.0),
+        contexts=TlsContexts(),
+        resolver=resolver,
+    )
 
 
 def test_a_check_goes_where_the_name_leads(port: int):
@@ -105,3 +113,73 @@ def test_one_time_out_bounds_the_name_and_the_check():
         assert time.monotonic() - started < 6.5
         assert outcome.result is CheckResult.L7TOUT
         resolver.close()
+
+
+def test_further_checks_all_have_to_pass(port: int):
+    """The first one that fails is told by its name, and those after it are not made."""
+    dead = free_port()
+    good, bad = replace(CHECK, port=port), replace(CHECK, port=dead)
+    resolver = Resolver(lambda _, __: None)
+    server = snapshots.server(host="127.0.0.1", port=port)
+    found = [
+        probe(server, replace(CHECK, also=also), resolver).run()
+        for also in ((("a", good), ("b", good)), (("a", good), ("b", bad), ("c", good)))
+    ]
+    outcome = probe(server, replace(bad, also=(("a", good),)), resolver).run()
+
+    assert [each.result for each in found] == [CheckResult.L4OK, CheckResult.L4CON]
+    assert found[1].detail == "b: connection refused"
+    assert (outcome.result, outcome.detail) == (CheckResult.L4CON, "connection refused")
+
+
+@pytest.mark.programs
+@pytest.mark.needs("haproxy")
+def test_several_connections_as_in_haproxy(port: int):
+    """A server of which one port is dead is down, whichever of the connections goes there."""
+    dead = free_port()
+    pairs = {"both": (port, port), "first": (dead, port), "second": (port, dead)}
+    resolver = Resolver(lambda _, __: None)
+    ours = {}
+    for name, (first, second) in pairs.items():
+        check = replace(CHECK, port=first, also=(("connect-2", replace(CHECK, port=second)),))
+        ours[name] = probe(snapshots.server(host="127.0.0.1", port=1), check, resolver).run().passed
+    with HAProxy(_haproxy_cfg(pairs)) as haproxy:
+        wait_until(lambda: len(haproxy.check_results()) == len(pairs), what="HAProxy has checked all")
+        theirs = {name: result.endswith("OK") for name, result in haproxy.check_results().items()}
+
+    assert ours == theirs == {"both": True, "first": False, "second": False}
+
+
+def _haproxy_cfg(pairs: Mapping[str, tuple[int, int]]) -> str:
+    backends = "\n".join(
+        f"backend {name}\n  option tcp-check\n  tcp-check connect port {first}\n"
+        f"  tcp-check connect port {second}\n  server {name} 127.0.0.1:1 check inter 1s"
+        for name, (first, second) in pairs.items()
+    )
+    return f"""
+global
+  stats socket {{control}}
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 5s
+  timeout server 5s
+frontend unused
+  bind 127.0.0.1:{free_port()}
+  default_backend both
+{backends}
+"""
+
+
+def test_a_server_that_shares_a_name_is_checked_at_its_own_address(port: int):
+    """The name may lead elsewhere; one for which no address is left fails with the reason."""
+    resolver = Resolver(lambda _, __: None, ask=lambda _: ["127.0.0.2", "127.0.0.1"])
+    resolver.want(["scanner"])
+    server = snapshots.server(host="scanner", port=port)
+    outcomes = [
+        ServerProbe(server, CHECK, host=lambda: at, contexts=TlsContexts(), resolver=resolver).run()  # noqa: B023  # run at once
+        for at in ("127.0.0.1", "127.0.0.2", "")
+    ]
+    resolver.close()
+    assert [each.passed for each in outcomes] == [True, False, False]
+    assert outcomes[2].detail == "no address: scanner has fewer addresses than servers"

@@ -171,7 +171,7 @@ def test_one_that_takes_too_long_is_told_to_end():
     """It gets TERM, and what it said so far is told."""
     late = command("sh", "-c", "echo waiting; exec sleep 60")
     ending = late.wait(SOON)
-    assert ending == Ending(passed=False, detail="no end within 0.2 s: waiting")
+    assert ending == Ending(passed=False, detail="no end within 0.2 s: waiting", late=True)
     assert not alive(late.pid)
 
 

@@ -25,10 +25,6 @@ def config(
 
     `bgp` has more keys of that section.
     """
-    bfd = {"interval": "100ms", "multiplier": 3}
-    neighbors = {
-        f"tor-{number}": {"address": each, "asn": ASN, "bfd": bfd} for number, each in enumerate(routers)
-    }
     found: dict[str, object] = {
         "api": {"frontends": {"kube-api": {"bind": [f"[::]:{PORT}"], "pool": "masters"}}},
         "pools": {
@@ -45,12 +41,18 @@ def config(
                 "drain": "1s",
             }
         },
-        "bgp": {"asn": NODES_ASN, "neighbors": neighbors, **(bgp or {})},
+        "bgp": {"asn": NODES_ASN, "neighbors": neighbors(routers), **(bgp or {})},
         **changes,
     }
     if peers:
         found["linger"] = {"key": KEY, "peers": list(peers)}
     return found
+
+
+def neighbors(routers: Sequence[str]) -> dict[str, object]:
+    """Return the neighbours with these addresses, with BFD."""
+    bfd = {"interval": "100ms", "multiplier": 3}
+    return {f"tor-{number}": {"address": each, "asn": ASN, "bfd": bfd} for number, each in enumerate(routers)}
 
 
 class SharedNode:

@@ -10,6 +10,7 @@ from typing import Final
 from support.documents.pages import ROOT
 from support.values import boards
 from support.values.observations import NOW, answers, observations
+from support.values.shared_ips import announcing, bgp, neighbor, session, shared_ip, shared_status
 from support.values.snapshots import snapshot, virtual_router
 from support.vrrp.vrrp_boards import vrrp_board
 
@@ -20,6 +21,7 @@ from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import WorkerDescriptors, program_metrics
+from appliance.core.metrics.shared_ips import shared_ip_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.assessment import assess
 from appliance.core.status.connection_room import ConnectionRoom
@@ -43,7 +45,8 @@ _HEAD: Final = """# Every metric
 The metrics of `/metrics` of the program `stats` ([Watching it](../monitoring.md)), generated from the code
 (`make pages`). A metric without a known value is absent. Counters do not decrease when a worker or a
 generation ends. `haproxy_` and `keepalived_` have the names, labels and meanings of HAProxy's own exporter
-and of keepalived_exporter: dashboards and alerts for those continue to work.
+and of keepalived_exporter: dashboards and alerts for those continue to work. `metallb_` are names of
+MetalLB's speaker for sessions, for the same reason.
 """
 _SOURCE_OF_SERVERS: Final = SourceStatus(
     name="masters",
@@ -78,6 +81,7 @@ def metrics() -> list[Metric]:
         *appliance_metrics(status, found, configuration_hash="abc"),
         *program_metrics(status, found, (_DESCRIPTORS,)),
         *source_metrics(status),
+        *shared_ip_metrics(status, found),
         *process_metrics(process),
         *haproxy_metrics(_rows()),
         *keepalived_metrics(found),
@@ -97,6 +101,7 @@ def metrics_page() -> str:
         ("appliance_", "Of the appliance"),
         ("haproxy_", "As HAProxy's"),
         ("keepalived_", "As keepalived's"),
+        ("metallb_", "As MetalLB's"),
     ):
         parts.append(f"## {heading}\n\n" + _table(each for each in every if each.name.startswith(beginning)))
     return "\n".join(parts)
@@ -136,13 +141,16 @@ def _observations() -> Observations:
     )
     return observations(
         connection_room=ConnectionRoom(used=7, limit=100),
-        snapshot=snapshot(number=7, virtual_routers=[virtual_router()]),
+        snapshot=snapshot(
+            number=7, virtual_routers=[virtual_router()], shared_ips=(shared_ip(),), bgp=bgp(neighbor())
+        ),
         answers=answers(reload=reload, linger=_LINGER),
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,
         take_overs=TakeOvers().with_done(TakenOver(when=180.0, version="0.0.9", pid=77, by="0.1.0")),
         vrrp=VrrpStatus(routers=(router,)),
+        announce=announcing(shared_status(), by=(session(),)),
         vrrp_board=vrrp_board(name="api", drops={DropReason.CHECKSUM: 2}),
     )
 

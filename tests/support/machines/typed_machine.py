@@ -21,6 +21,7 @@ _PATIENCE: Final = 60.0
 _STOP: Final = 30.0
 _HOLD: Final = """
 set -e
+hostname {1}
 mount -t overlay overlay -o 'lowerdir=/etc,upperdir={0}/etc,workdir={0}/etc.work' /etc
 rm -rf /etc/appliance
 mkdir /etc/appliance
@@ -32,7 +33,7 @@ exec sleep infinity
 
 
 class TypedMachine:
-    """One machine; `folder` holds its files."""
+    """One machine; `folder` holds its files, and has its host name."""
 
     def __init__(self, node: Node, folder: Path) -> None:
         self.node = node
@@ -46,11 +47,12 @@ class TypedMachine:
             command = [
                 "unshare",
                 "--mount",
+                "--uts",
                 "--propagation",
                 "private",
                 "sh",
                 "-c",
-                _HOLD.format(self._folder),
+                _HOLD.format(self._folder, self._folder.name),
             ]
             self._holder = subprocess.Popen(command, stdout=subprocess.PIPE)
             stack.callback(end, self._holder, patience=5.0)
@@ -137,6 +139,7 @@ class TypedMachine:
         return [
             "nsenter",
             f"--mount=/proc/{self._holder.pid}/ns/mnt",
+            f"--uts=/proc/{self._holder.pid}/ns/uts",
             f"--net=/run/netns/{self.node.name}",
             "--",
         ]

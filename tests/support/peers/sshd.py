@@ -3,7 +3,7 @@
 import getpass
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ StrictModes no
 UsePAM no
 PrintMotd no
 PrintLastLog no
+{settings}
 """
 _SEPARATION: Final = Path("/run/sshd")
 """An empty directory that sshd wants as root; Debian's unit makes it."""
@@ -40,9 +41,10 @@ class Sshd:
     root: Path
     pid: int
 
-    def client(self, remote: str) -> Sequence[str]:
-        """Return the command that runs a command line over there, in a terminal."""
-        options = {
+    @property
+    def options(self) -> dict[str, object]:
+        """Options of OpenSSH's client that lead there."""
+        return {
             "Port": self.port,
             "IdentityFile": self.root / "user",
             "IdentitiesOnly": "yes",
@@ -51,20 +53,25 @@ class Sshd:
             "BatchMode": "yes",
             "LogLevel": "ERROR",
         }
-        words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+
+    def client(self, remote: str) -> Sequence[str]:
+        """Return the command that runs a command line over there, in a terminal."""
+        words = [word for key, value in self.options.items() for word in ("-o", f"{key}={value}")]
         return ["ssh", "-F", "none", "-tt", *words, f"{getpass.getuser()}@127.0.0.1", remote]
 
 
 @contextmanager
-def sshd(root: Path) -> Iterator[Sshd]:
-    """Run one with its keys in a directory."""
+def sshd(root: Path, environment: Mapping[str, str] | None = None) -> Iterator[Sshd]:
+    """Run one with its keys in a directory; what it starts has these variables, too."""
+    variables = " ".join(f'"{name}={value}"' for name, value in (environment or {}).items())
+    settings = f"SetEnv {variables}" if variables else ""
     for name in ("host", "user"):
         words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(root / name)]
         subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
     port = free_port()
     kind, key = (root / "host.pub").read_text().split()[:2]
     (root / "known").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
-    (root / "config").write_text(_CONFIG.format(port=port, root=root))
+    (root / "config").write_text(_CONFIG.format(port=port, root=root, settings=settings))
     if tools.is_root():
         _SEPARATION.mkdir(mode=0o755, exist_ok=True)
     with (root / "log").open("wb") as log:

@@ -66,6 +66,11 @@ def parent(pid: int) -> int:
         return 0
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes whose parent it is."""
+    return [each for each in _all() if parent(each) == pid]
+
+
 def cpu_seconds(pid: int) -> float:
     """Return user and system time that the process has used."""
     fields = _stat(pid)

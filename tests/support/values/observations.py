@@ -9,6 +9,7 @@ from appliance.core.status.observations import Observations, SupervisedProgram
 from appliance.core.status.status import (
     ProgramState,
 )
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
@@ -39,10 +40,18 @@ def observations(
     redirect: RedirectStatus | None = None,
     forward: ForwardStatus | None = None,
     linger: LingerStatus | None = None,
+    announce: AnnounceStatus | None = None,
     **changes: object,
 ) -> Observations:
     """Return what is found where all is well, with the answers of these programs besides."""
-    given = {"vrrp": vrrp, "discover": discover, "redirect": redirect, "forward": forward, "linger": linger}
+    given = {
+        "vrrp": vrrp,
+        "discover": discover,
+        "redirect": redirect,
+        "forward": forward,
+        "linger": linger,
+        "announce": announce,
+    }
     more = {name: each for name, each in given.items() if each is not None}
     found = Observations(
         snapshot=snapshot(number=7),

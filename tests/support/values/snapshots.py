@@ -247,6 +247,8 @@ checks = st.builds(
     send_proxy=st.sampled_from(SendProxy),
     reuse=st.booleans(),
     steps=st.sampled_from([(), (CheckStep(expect="+OK"), CheckStep(expect_rstring="^x", negate=True))]),
+    expect_digest=st.sampled_from(["", "444bcb3a3fcf8389296c49467f27e1d6"]),
+    also=st.sampled_from([(), (("second", _CHECK),)]),
 )
 
 

@@ -185,3 +185,11 @@ def test_the_end_of_an_answer_is_found_wherever_it_is_cut(
     answer = read(data + more, size=size)
     assert (answer.body, answer.ended, answer.persists) == (body, True, not more)
     assert not any(read(data[:at], size=size).persists for at in range(0, len(data), 7))
+
+
+def test_as_much_of_a_body_as_is_wanted():
+    """A digest is of more bytes than are searched for a text."""
+    answer = ResponseBody("GET", limit=20_000)
+    answer.feed(OK + b"Content-Length: 17000\r\n\r\n" + b"x" * 17_000)
+
+    assert (len(answer.body), answer.ended) == (17_000, True)

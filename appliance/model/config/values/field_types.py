@@ -140,6 +140,9 @@ BodyText = Annotated[
     PlainValidator(http.body_text),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": http.LONGEST_BODY_TEXT}),
 ]
+BodyDigest = Annotated[
+    str, PlainValidator(http.body_digest), WithJsonSchema({"type": "string", "pattern": "^[0-9A-Fa-f]{32}$"})
+]
 CheckSteps = Annotated[
     tuple[CheckStep, ...], PlainValidator(check_steps.check_steps), WithJsonSchema(check_steps.SCHEMA)
 ]

@@ -18,6 +18,7 @@ STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 _METHOD: Final = re.compile(r"[A-Z]{1,20}")
 _PATH: Final = re.compile(r"/[!-~]*")
 _USER: Final = re.compile(r"//.*@", re.DOTALL)
+_DIGEST: Final = re.compile(r"[0-9A-Fa-f]{32}", re.ASCII)
 _URL: Final = re.compile(r"https?://(\[[^]]*\]|[^:/?#]*)(?::([0-9]+))?(?:/[!-~]*)?", re.ASCII)
 _STATUSES: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.ASCII)
 
@@ -70,6 +71,14 @@ def body_text(value: object) -> str:
     if len(value.encode()) > LONGEST_BODY_TEXT:
         raise ValueError(f"must be {LONGEST_BODY_TEXT} bytes or less, and {shown(value)} is longer")
     return value
+
+
+def body_digest(value: object) -> str:
+    """Return an MD5 digest in lower-case hexadecimal digits."""
+    text = value if isinstance(value, str) else ""
+    if not _DIGEST.fullmatch(text):
+        raise ValueError("must be an MD5 digest, 32 hexadecimal digits in quotes, as `genhash` prints it")
+    return text.lower()
 
 
 def statuses(value: object) -> Statuses:

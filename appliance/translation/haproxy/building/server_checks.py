@@ -57,8 +57,10 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
         _tell_unchecked(server, build)
         return None
     keys: dict[str, Placed[Plain]] = {}
-    tls = options.flags.get("check-ssl") if options.flag("check-ssl") else settings.tls
+    tls = options.flags.get("check-ssl") if options.flag("check-ssl") and not _own(settings) else settings.tls
     kind = _kind(settings, build)
+    if kind and kind.value is CheckKind.COMMAND:
+        return _by_command(kind, section, server, build)
     place = tls.place if tls else kind.place if kind else checked.place
     if tls:
         build.take(tls)
@@ -74,7 +76,54 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     keys |= _target(server, settings, build)
     keys |= _timing(server, section, build, place)
     keys |= _errors(server, build, checked.place)
+    keys |= _also(kind, server, settings, found, build)
     return keys
+
+
+def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: Build) -> Check:
+    """Return a check by `external-check command`: its first two arguments are an address of the section.
+
+    The server's `addr` and `port` do not concern it. It may take `inter`, or less with `timeout check`.
+    """
+    place, texts, times = kind.place, section.settings.texts, section.settings.times
+    command, path = texts.get("external-check command"), texts.get("external-check path")
+    if command is None or not command.value:
+        build.report.say(Outcome.REFUSED, place, "there is no `external-check command` to run")
+        return {"type": Placed(value="tcp", place=place)}
+    listened = [each for bind in section.binds for each in bind.endpoints]
+    first = (listened[0].host, str(listened[0].port)) if listened else ("NOT_USED", "NOT_USED")
+    variables = [f"HAPROXY_PROXY_NAME={section.name}"]
+    if listened:
+        variables += [f"HAPROXY_PROXY_ADDR={first[0]}", f"HAPROXY_PROXY_PORT={first[1]}"]
+    if path:
+        variables.append(f"PATH={build.take(path)}")
+    words: list[Plain] = ["/usr/bin/env", *variables, build.take(command), *first]
+    build.report.say(
+        Outcome.CHANGED,
+        command.place,
+        "the command runs as the appliance's user; the numbers of proxy and server and the server's present "
+        "and most connections are not in its environment",
+    )
+    timing = dict(_timing(server, section, build, place))
+    times_left = [each.value for name in ("connect",) if (each := times.get(name)) and times.get("check")]
+    said = server.options.times.get("inter")
+    limit = min([said.value if said and said.value else _INTERVAL, *times_left])
+    timing["timeout"] = Placed(value=duration(limit), place=timing["timeout"].place)
+    return {
+        "type": Placed(value="command", place=place),
+        "command": Placed(value=words, place=command.place),
+        **timing,
+        **_errors(server, build, place),
+    }
+
+
+def _own(settings: CheckSettings) -> bool:
+    """Return whether the check's connection has nothing of the server's line but address and port.
+
+    That is so for a line `connect` without the word `default`.
+    """
+    rules = settings.kind is not None and settings.kind.value in (CheckKind.HTTP, CheckKind.TCP_RULES)
+    return rules and settings.connect is not None and not settings.as_server
 
 
 def _tell_unchecked(server: Server, build: Build) -> None:
@@ -118,6 +167,48 @@ def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) 
     if kind and kind.value is CheckKind.TCP_RULES and settings.steps:
         steps, place = [build.take(each) for each in settings.steps], settings.steps[0].place
     return {"steps": Placed(value=[dict(each) for each in _joined(steps)], place=place)} if steps else {}
+
+
+def _also(
+    kind: Said[CheckKind] | None, server: Server, settings: CheckSettings, found: Global, build: Build
+) -> dict[str, Placed[Plain]]:
+    """Return the connections of a check after its first one."""
+    if kind is None or kind.value is not CheckKind.TCP_RULES or not settings.further:
+        return {}
+    for said in [each.connect for each in settings.further if each.connect]:
+        build.take(said)
+    also: dict[str, Plain] = {}
+    for number, each in enumerate(settings.further, start=2):
+        keys = _connection(each, server, settings, build)
+        if keys["type"] == "tls":
+            keys |= {key: placed.value for key, placed in _authority(server, found, build).items()}
+        also[f"connect-{number}"] = keys
+    return {"also": Placed(value=also, place=kind.place)}
+
+
+def _connection(each: CheckSettings, server: Server, first: CheckSettings, build: Build) -> dict[str, Plain]:
+    """Return a connection after the first; it has TLS and a PROXY header only if its own line asks for them.
+
+    The word `default` asks for those of the server's line.
+    """
+    options = server.options
+    encrypted = each.tls is not None or (each.as_server and options.flag("check-ssl"))
+    keys: dict[str, Plain] = {"type": "tls" if encrypted else "tcp"}
+    if each.steps:
+        steps = [build.take(step) for step in each.steps]
+        keys["steps"] = [dict(step) for step in _joined(steps)]
+    if each.sni:
+        keys["sni"] = each.sni.value
+    address, port = each.address or options.texts.get("addr"), each.port or options.numbers.get("port")
+    if each.address or first.address:
+        keys["address"] = address.value if address else server.target.host
+    if each.port or first.port:
+        keys["port"] = port.value if port else server.target.port
+    header = options.texts.get("send-proxy")
+    asked = each.send_proxy or (options.flags.get("check-send-proxy") if each.as_server else None)
+    if header and header.value != "none":
+        keys["send_proxy"] = header.value if asked and asked.value else "none"
+    return keys
 
 
 def _joined(steps: Iterable[CheckStep]) -> list[CheckStep]:
@@ -186,8 +277,11 @@ def _target(server: Server, settings: CheckSettings, build: Build) -> dict[str, 
     if port:
         keys["port"] = Placed(value=build.take(port), place=port.place)
     header = server.options.texts.get("send-proxy")
-    asked = settings.send_proxy or server.options.flags.get("check-send-proxy")
-    if header and header.value != "none" and asked and asked.value:
+    of_server = None if _own(settings) else server.options.flags.get("check-send-proxy")
+    asked = settings.send_proxy or of_server
+    if header and header.value != "none" and _own(settings) and not settings.send_proxy:
+        keys["send_proxy"] = Placed(value="none", place=header.place)
+    elif header and header.value != "none" and asked and asked.value:
         keys["send_proxy"] = Placed(
             value=build.take(header), place=build.report.place(asked.place.line, asked.place.column)
         )

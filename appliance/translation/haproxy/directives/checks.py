@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from appliance.model.config.pools import MOST_FURTHER_CHECKS
 from appliance.model.config.values import http
 from appliance.model.config.values.addresses import dns_name, server_host
 from appliance.model.config.values.http import Statuses
@@ -42,6 +43,17 @@ def kind(found: CheckKind) -> Handler:
     def handle(statement: Statement) -> None:
         off = statement.negated
         statement.section.settings.check.kind = statement.said(CheckKind.PLAIN if off else found)
+
+    return handle
+
+
+def text(name: str) -> Handler:
+    """Return the handler of a text of `external-check`."""
+
+    def handle(statement: Statement) -> None:
+        said = statement.read(str)
+        if said:
+            statement.section.settings.texts[name] = said
 
     return handle
 
@@ -110,13 +122,31 @@ def http_send(statement: Statement) -> None:
     statement.said(value=True)
 
 
-def connect(statement: Statement) -> None:
-    """`http-check connect`, `tcp-check connect`: port, address and TLS of the one connection of a check."""
+def http_connect(statement: Statement) -> None:
+    """`http-check connect`: port, address and TLS of the one connection of a check."""
     check = own_rules(statement)
-    check.connects += 1
-    if check.connects > 1 or check.steps:
-        statement.refuse("a check makes one connection: remove the others")
+    if check.connect:
+        statement.refuse("a check by HTTP makes one connection: remove the others")
         return
+    _read_connection(statement, check)
+
+
+def tcp_connect(statement: Statement) -> None:
+    """`tcp-check connect`: a connection, with the steps up to the next one."""
+    check = own_rules(statement)
+    if check.steps and not check.connect:
+        statement.refuse("HAProxy requires a `tcp-check connect` to be the first rule, or none")
+    elif len(check.further) >= MOST_FURTHER_CHECKS:
+        statement.refuse(f"a check makes at most {MOST_FURTHER_CHECKS + 1} connections")
+    elif check.connect:
+        further = CheckSettings()
+        check.further = (*check.further, further)
+        _read_connection(statement, further)
+    else:
+        _read_connection(statement, check)
+
+
+def _read_connection(statement: Statement, check: CheckSettings) -> None:
     at = 0
     while at < len(statement.arguments):
         take = _CONNECT.get(statement.argument(at))
@@ -155,6 +185,11 @@ def _tls(statement: Statement, check: CheckSettings, at: int) -> int:
     return 1
 
 
+def _default(_: Statement, check: CheckSettings, __: int) -> int:
+    check.as_server = True
+    return 1
+
+
 def _proxy(statement: Statement, check: CheckSettings, at: int) -> int:
     check.send_proxy = statement.said(value=True, index=at)
     return 1
@@ -170,7 +205,7 @@ _CONNECT: Final[Mapping[str, Callable[[Statement, CheckSettings, int], int]]] = 
     "sni": _value(_put_sni),
     "ssl": _tls,
     "send-proxy": _proxy,
-    "default": _nothing(1),
+    "default": _default,
     "linger": _nothing(1),
     "comment": _nothing(2),
     "alpn": _nothing(2),

@@ -227,7 +227,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "srvtcpka-intvl": settings.seconds("srvtcpka-intvl", most=32767),
             "http-check expect": checks.http_expect,
             "http-check send": checks.http_send,
-            "http-check connect": checks.connect,
+            "http-check connect": checks.http_connect,
             "http-check comment": ignored("it is informational only"),
             "http-check disable-on-404": refused(
                 "a 404 fails the check: let the server answer 200, and drain it with `appliance drain`"
@@ -235,7 +235,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "http-check send-state": ignored("checks do not send servers their state"),
             "http-check set-var": refused("checks have no variables: remove it"),
             "http-check unset-var": refused("checks have no variables: remove it"),
-            "tcp-check connect": checks.connect,
+            "tcp-check connect": checks.tcp_connect,
             "tcp-check comment": talking_checks.comment,
             "tcp-check send": talking_checks.send,
             "tcp-check send-lf": talking_checks.send_format,
@@ -250,10 +250,9 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option pgsql-check": talking_checks.postgres,
             "option redis-check": talking_checks.redis,
             "option smtpchk": talking_checks.smtp,
-            **_each("option spop-check, option external-check", _NO_CHECK),
-            **_each(
-                "external-check", ignored("no command checks servers; the line with the option is refused")
-            ),
+            "option spop-check": _NO_CHECK,
+            "external-check command": checks.text("external-check command"),
+            "external-check path": checks.text("external-check path"),
             "cookie": _HTTP,
             "dynamic-cookie-key": _HTTP,
             "fullconn": ignored("server limits do not grow with the load"),
@@ -287,6 +286,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option httpchk": checks.httpchk,
             "option ssl-hello-chk": checks.ssl_hello,
             "option tcp-check": checks.kind(CheckKind.TCP_RULES),
+            "option external-check": checks.kind(CheckKind.COMMAND),
         },
         negatable=True,
     ),

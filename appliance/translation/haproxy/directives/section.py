@@ -54,6 +54,7 @@ class CheckKind(StrEnum):
     TLS_HELLO = "ssl-hello-chk"
     TCP_RULES = "tcp-check"
     PROTOCOL = "protocol"
+    COMMAND = "external-check"
 
 
 CheckStep = Mapping[str, Plain]
@@ -65,7 +66,8 @@ class CheckSettings:
     """How the servers of a section are checked, as far as the section sets it and not each server.
 
     `inherited` holds until the section sets its first rule. `steps` are those of `tcp-check`, `protocol`
-    those of an option such as `redis-check`, and `comment` belongs to the next step.
+    those of an option such as `redis-check`, and `comment` belongs to the next step. `further` are the
+    connections of `tcp-check` after the first, with their steps; `as_server` is the word `default` of one.
     """
 
     kind: Said[CheckKind] | None = None
@@ -80,7 +82,8 @@ class CheckSettings:
     sni: Said[str] | None = None
     send_proxy: Said[bool] | None = None
     connect: Said[bool] | None = None
-    connects: int = 0
+    further: "tuple[CheckSettings, ...]" = ()
+    as_server: bool = False
     steps: tuple[Said[CheckStep], ...] = ()
     protocol: tuple[CheckStep, ...] = ()
     comment: str = ""

@@ -1,9 +1,10 @@
 """`server`, `default-server` and `server-template`: the members of a backend (configuration.txt, 5.2)."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from appliance.model.config.values.addresses import dns_name, server_host
+from appliance.model.config.values.addresses import dns_name, literal, server_host
 from appliance.model.config.values.field_types import MOST_CONNECTIONS
 from appliance.model.messages.quoting import shown
 from appliance.model.server_weights import MOST_WEIGHT
@@ -11,9 +12,14 @@ from appliance.translation.haproxy.directives import keywords
 from appliance.translation.haproxy.directives.keywords import Keyword, Word
 from appliance.translation.haproxy.directives.section import Server, ServerOptions
 from appliance.translation.haproxy.directives.statement import Statement
-from appliance.translation.haproxy.values.endpoints import server_target
+from appliance.translation.haproxy.values.endpoints import ServerTarget, server_target
 from appliance.translation.haproxy.values.names import foreign
 from appliance.translation.haproxy.values.quantities import within
+
+MOST_OF_TEMPLATE: Final = 1024
+"""Most servers of one `server-template`."""
+
+_RANGE: Final = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,6})", re.ASCII)
 
 
 def server(statement: Statement) -> None:
@@ -26,10 +32,8 @@ def server(statement: Statement) -> None:
     if len(statement.arguments) < 2:
         statement.refuse("the server needs a name and an address: `server NAME ADDRESS:PORT`")
         return
-    try:
-        target = server_target(statement.argument(1))
-    except ValueError as error:
-        statement.refuse(str(error), 1)
+    target = _target(statement, 1)
+    if target is None:
         return
     options = statement.section.settings.server.copy()
     keywords.take_all(statement, options, KEYWORDS, start=2)
@@ -39,19 +43,37 @@ def server(statement: Statement) -> None:
         )
         statement.report.leave_out(statement.line.number, reason)
         return
-    name = statement.argument(0)
-    fault = foreign(name)
-    if fault:
-        statement.refuse(fault, 0)
-        return
-    if name in statement.section.servers:
-        statement.refuse(f"the server {shown(name)} exists already: choose another name", 0)
-        return
+    _put(statement, [statement.argument(0)], target, options)
+
+
+def _target(statement: Statement, index: int) -> ServerTarget | None:
+    """Return a server's address; if it is invalid, refuse the line and return None."""
+    if statement.argument(index).startswith("_"):
+        statement.refuse("service records (SRV) are not queried: write a name and a port", index)
+        return None
+    try:
+        return server_target(statement.argument(index))
+    except ValueError as error:
+        statement.refuse(str(error), index)
+        return None
+
+
+def _put(statement: Statement, names: Sequence[str], target: ServerTarget, options: ServerOptions) -> None:
+    """Add servers to the section, all at once or, with a refused line, none."""
+    section = statement.section
+    for name in names:
+        fault = foreign(name)
+        if fault is None and name in section.servers:
+            fault = f"the server {shown(name)} exists already: choose another name"
+        if fault:
+            section.template = True
+            statement.refuse(fault, 0)
+            return
     if options.flag("ssl"):  # unencrypted it would be another server; the section is known to lack it
-        statement.section.template = True
+        section.template = True
         return
-    found = Server(name=name, line=statement.line, target=target, options=options)
-    statement.section.servers[name] = found
+    for name in names:
+        section.servers[name] = Server(name=name, line=statement.line, target=target, options=options)
 
 
 def default_server(statement: Statement) -> None:
@@ -60,12 +82,39 @@ def default_server(statement: Statement) -> None:
 
 
 def server_template(statement: Statement) -> None:
-    """Refuse servers that are made from a name's addresses: the section is known to lack them."""
-    statement.section.template = True
-    statement.refuse(
-        "servers are not generated from a DNS name: write a line `server` for each, or have them "
-        "discovered (`servers: {discover: ...}` in our own file)"
+    """Take `server-template PREFIX NUMBER|RANGE NAME[:PORT]`: servers that share the addresses of a name."""
+    if len(statement.arguments) < 3:
+        statement.section.template = True
+        statement.refuse("the servers need names and an address: `server-template PREFIX NUMBER NAME:PORT`")
+        return
+    numbers = statement.read(_numbers, 1)
+    target = _target(statement, 2)
+    if target is not None and (not target.host or literal(target.host)):
+        statement.refuse(f"{shown(statement.argument(2))} is no DNS name: write a line `server` for it", 2)
+        target = None
+    if numbers is None or target is None:
+        statement.section.template = True
+        return
+    options = statement.section.settings.server.copy()
+    keywords.take_all(statement, options, KEYWORDS, start=3)
+    names = [f"{statement.argument(0)}{number}" for number in numbers.value]
+    _put(statement, names, target, options)
+    statement.change(
+        f"{names[0]} to {names[-1]}: each server has another address of the name, and is down while there is "
+        "none, as in HAProxy with `resolvers`",
+        2,
     )
+
+
+def _numbers(text: str) -> range:
+    """Return the numbers of `3`, which is `1-3`, or of a range."""
+    found = _RANGE.fullmatch(text)
+    low, high = (int(found[1] or 1), int(found[2])) if found else (1, 0)
+    if low < 1 or high < low:
+        raise ValueError(f"{shown(text)} is neither a number of servers nor a range such as `1-3`")
+    if high - low >= MOST_OF_TEMPLATE:
+        raise ValueError(f"{shown(text)} is more than {MOST_OF_TEMPLATE} servers")
+    return range(low, high + 1)
 
 
 def _flag(name: str, *, value: bool = True) -> Keyword[ServerOptions]:

@@ -57,7 +57,7 @@ def own_rules(statement: Statement) -> CheckSettings:
         check.inherited = False
         check.statuses = check.body = check.port = check.address = None
         check.tls = check.sni = check.send_proxy = check.connect = None
-        check.connects, check.steps, check.comment = 0, (), ""
+        check.further, check.steps, check.comment = (), (), ""
     return check
 
 
@@ -178,13 +178,14 @@ def _put(statement: Statement, said: Said[CheckStep] | None, *, at: int) -> None
     if said is None:
         return
     check = own_rules(statement)
-    if len(check.steps) >= MOST_STEPS:
+    connection = check.further[-1] if check.further else check
+    if len(connection.steps) >= MOST_STEPS:
         statement.refuse(f"the check has more than {MOST_STEPS} steps")
         return
     told = _short(statement.argument(at + 1)) if statement.argument(at) == "comment" else ""
     noted, check.comment = told or check.comment, ""
     step = {**said.value, "comment": noted} if noted and "comment" not in said.value else said.value
-    check.steps = (*check.steps, Said(value=step, place=said.place))
+    connection.steps = (*connection.steps, Said(value=step, place=said.place))
 
 
 def _min_recv(statement: Statement, at: int, step: dict[str, Plain]) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from appliance.model.config.values.addresses import Endpoint, dns_name
-from appliance.model.config.values.http import host_header, statuses
+from appliance.model.config.values.http import body_digest, host_header, statuses
 from appliance.model.config.values.http import path as http_path
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
@@ -35,8 +35,6 @@ _GOOD: Final = "200-299"  # keepalived's default
 _HELO: Final = "smtpchecker.keepalived.org"  # keepalived's default
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9._\[\]:-]{1,255}")
 _ANSWER: Final = r"^(N-[^\n]*\n)*N[ \r\n]"
-_BODIES: Final = {"444bcb3a3fcf8389296c49467f27e1d6": "ok"}
-"""Bodies whose digest people configure: that of Kubernetes' /healthz."""
 
 _Value = TypeVar("_Value")
 
@@ -45,13 +43,13 @@ _Value = TypeVar("_Value")
 class Checker(Block):
     """A checker while it is being read: it checks `server`, unless it names another address or port.
 
-    `keys` are those of our check. `url` is what HTTP_GET requests; `sends_sni`: it sends the host's name in
-    the TLS handshake. `asks` is the command of MISC_CHECK.
+    `keys` are those of our check, without the requests of HTTP_GET, which are in `urls`. `sends_sni`: it
+    sends the host's name in the TLS handshake. `asks` is the command of MISC_CHECK.
     """
 
     server: Endpoint
     keys: Keys = field(default_factory=dict)
-    url: Block | None = None
+    urls: list["Url"] = field(default_factory=list)
     sends_sni: FilePosition | None = None
     asks: Word | None = None
 
@@ -67,9 +65,10 @@ class Checker(Block):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Url(Block):
-    checker: Checker
-    has_path: bool = False
+class Url(Block):
+    """One request of HTTP_GET or SSL_GET, with its keys of our check."""
+
+    keys: Keys = field(default_factory=dict)
 
 
 def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
@@ -83,7 +82,7 @@ def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
         apply(_TABLES[kind], found, each, found.ledger)
     if kind == MISC:
         _finish_command(found)
-    elif kind in _WEB_KINDS and found.url is None:
+    elif kind in _WEB_KINDS and not found.urls:
         raise DirectiveError("has no `url { path ... }`", given.place)
     return found
 
@@ -119,42 +118,34 @@ def _retries(found: Checker, given: Directive) -> None:
 
 
 def _url(found: Checker, given: Directive) -> None:
-    if found.url is not None:
-        raise DirectiveError("a check requests one `url` here, and this is the second", given.place)
-    url = _Url(head=given, ledger=found.ledger, checker=found)
-    found.url = url
-    found.put("expect", _GOOD, given.place)
+    url = Url(head=given, ledger=found.ledger, keys={"expect": (_GOOD, given.place)})
+    found.urls.append(url)
     for each in given.within:
         apply(_URL, url, each, found.ledger)
-    if not url.has_path:
+    if "path" not in url.keys:
         raise DirectiveError("has no `path`", given.place)
 
 
-def _path(url: _Url, given: Directive) -> None:
+def _path(url: Url, given: Directive) -> None:
     word = only(given)
-    url.checker.put("path", _checked(http_path, word), word.place)
-    url.has_path = True
+    url.keys["path"] = (_checked(http_path, word), word.place)
 
 
-def _status(url: _Url, given: Directive) -> None:
+def _status(url: Url, given: Directive) -> None:
     if not given.values:
         raise DirectiveError("`status_code` needs a status", given.place)
     for word in given.values:
         _checked(statuses, word)
     texts: list[Plain] = [int(each.text) if each.text.isdecimal() else each.text for each in given.values]
-    url.checker.put("expect", texts if len(texts) > 1 else texts[0], given.values[0].place)
+    url.keys["expect"] = (texts if len(texts) > 1 else texts[0], given.values[0].place)
 
 
-def _digest(url: _Url, given: Directive) -> None:
+def _digest(url: Url, given: Directive) -> None:
     word = only(given)
-    body = _BODIES.get(word.text.lower())
-    if body is None:
-        raise DirectiveError(_TEXT, word.place)
-    url.checker.put("expect_body", body, word.place)
-    url.ledger.change(word.place, f"is the digest of `{body}`, which the body must contain")
+    url.keys["expect_digest"] = (_checked(body_digest, word), word.place)
 
 
-def _host_of_url(url: _Url, given: Directive) -> None:
+def _host_of_url(url: Url, given: Directive) -> None:
     url.virtualhost = only(given)
 
 
@@ -221,17 +212,22 @@ def _finish_command(found: Checker) -> None:
     found.ledger.change(word.place, reason)
 
 
-def host_of(found: Checker, *around: Block) -> tuple[str, FilePosition] | None:
-    """Return the Host header that a checker sends, from the innermost block that sets one."""
-    words = [each.virtualhost for each in (found.url, found, *around) if each is not None]
-    word = next((each for each in words if each is not None), None)
-    return None if word is None or found.url is None else (_checked(host_header, word), word.place)
+def requests_of(found: Checker, *around: Block) -> list[Keys]:
+    """Return the keys of each request, with the Host header of the innermost block that sets one."""
+    requests = []
+    for url in found.urls:
+        words = (each.virtualhost for each in (url, found, *around))
+        word = next((each for each in words if each is not None), None)
+        host: Keys = {} if word is None else {"host": (_checked(host_header, word), word.place)}
+        requests.append({**url.keys, **host})
+    return requests
 
 
 _FROM: Final = changed("checks come from the address that the kernel chooses")
 _LOGGED: Final = ignored("the log shows each change of a server's check result")
 _TEXT: Final = (
-    "only `expect_body` in the appliance's YAML checks a body: leave it out, or write the pool there"
+    "only `expect_body` in the appliance's YAML looks for a text in a body: leave it out, or write the pool "
+    "there"
 )
 
 _TIMES: Final[Table[Checker]] = {
@@ -253,12 +249,12 @@ _WEB: Final[Table[Checker]] = {
     "nb_get_retry": Understood(act=_retries),
     "url": Understood(act=_url, block=True),
     "http_protocol": ignored("checks use HTTP/1.1"),
-    "fast_recovery": ignored("one good check brings a server up, and there is one `url`"),
+    "fast_recovery": ignored("one good check brings a server up, and it requests each `url`"),
     "tls_compliant": ignored("how a TLS connection ends does not matter to a check"),
     "enable_sni": Understood(act=_sni),
     "sni_name": Understood(act=_sni_name),
 }
-_URL: Final[Table[_Url]] = {
+_URL: Final[Table[Url]] = {
     "path": Understood(act=_path),
     "status_code": Understood(act=_status),
     "virtualhost": Understood(act=_host_of_url),

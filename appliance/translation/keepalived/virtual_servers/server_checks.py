@@ -1,14 +1,23 @@
-"""The one check of a server here, made from its checkers in keepalived."""
+"""The check of a server and its further ones, made from its checkers in keepalived."""
 
 from decimal import Decimal
 
+from appliance.model.config.pools import MOST_FURTHER_CHECKS
 from appliance.model.config.values.addresses import dns_name
+from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.checks import MOST_CHECKS
 from appliance.translation.keepalived.meaning.values import DirectiveError, duration
 from appliance.translation.keepalived.virtual_servers.blocks import Block
-from appliance.translation.keepalived.virtual_servers.checkers import MISC, TCP, Checker, Keys, host_of, usual
+from appliance.translation.keepalived.virtual_servers.checkers import (
+    MISC,
+    TCP,
+    Checker,
+    Keys,
+    requests_of,
+    usual,
+)
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 
 _DELAY = Decimal(60)
@@ -17,37 +26,72 @@ _LONGEST_CONNECT = Decimal(10)
 
 def check_of(server: RealServer, around: Block) -> Keys | None:
     """Return the check of a server, None if it is always up; raises DirectiveError."""
-    found = _the_one(server)
-    if found is None:
+    found = _checkers(server)
+    if not found:
         return None
-    keys = dict(found.keys)
-    host = host_of(found, server, around)
-    if host is not None:
-        keys["host"] = host
-    if found.sends_sni is not None and host is not None and "sni" not in keys:
-        keys["sni"] = (_name(host), host[1])
-    return {**keys, **_times(found, server, around)}
+    times, *others = [_times(each, server, around) for each in found]
+    for checker, each in zip(found[1:], others, strict=True):
+        if _plain(each) != _plain(times):
+            reason = "the checks of one server have the same times and retries here: remove one, or adapt it"
+            raise DirectiveError(reason, checker.head.place)
+    first, *further = [keys for each in found for keys in _of_checker(each, server, around)]
+    if len(further) > MOST_FURTHER_CHECKS:
+        reason = f"a server has at most {MOST_FURTHER_CHECKS + 1} checks here"
+        raise DirectiveError(reason, found[-1].head.place)
+    keys = {**first, **times}
+    if further:
+        also: dict[str, Plain] = {
+            f"check-{at}": _plain(_beside(each, first, server)) for at, each in enumerate(further, start=2)
+        }
+        keys["also"] = (also, server.head.place)
+    return keys
 
 
-def _the_one(server: RealServer) -> Checker | None:
-    """Return the checker that covers all others; any checker over TCP connects as well."""
+def _of_checker(found: Checker, server: RealServer, around: Block) -> list[Keys]:
+    """Return the keys of each connection that a checker makes: one for each `url`."""
+    return [{**found.keys, **_named(each, found)} for each in requests_of(found, server, around) or [{}]]
+
+
+def _beside(keys: Keys, first: Keys, server: RealServer) -> Keys:
+    """Return a further check as it differs from the first, whose address, port and type it has otherwise."""
+    usual: Keys = {
+        "address": (server.address.host, server.head.place),
+        "port": (server.address.port, server.head.place),
+    }
+    own = {key: keys.get(key, value) for key, value in usual.items() if key in first}
+    found = {**keys, **own}
+    shared = [key for key in ("type", "address", "port") if key in found and key in first]
+    same = [key for key in shared if found[key][0] == first[key][0]]
+    return {key: value for key, value in found.items() if key not in same}
+
+
+def _checkers(server: RealServer) -> list[Checker]:
+    """Return the checkers without those that others cover: any checker over TCP connects as well."""
     others = [each for each in server.checkers if each.head.keyword != TCP]
     asked = {each.target for each in others}
-    found = list(others)
+    found = []
     for each in server.checkers:
         if each.head.keyword == TCP and each.target in asked:
             reason = "another check of this server connects there as well, and tests more"
             each.ledger.ignore(each.head.place, reason)
             each.ledger.leave_out(each.head.places, f"belongs to `{TCP}`, line {each.head.place.line}")
-        elif each.head.keyword == TCP:
+        else:
             found.append(each)
-    if len(found) > 1:
-        last = max((each.head for each in found), key=lambda head: head.place.line)
-        reason = (
-            "a server has one check here: remove one, or list the server twice, each time with its own port"
-        )
-        raise DirectiveError(reason, last.place)
-    return found[0] if found else None
+    return found
+
+
+def _named(request: Keys, found: Checker) -> Keys:
+    """Return the keys of a request, with the name that the TLS handshake sends: `sni_name`, or its host."""
+    if "sni" in found.keys:
+        return {**request, "sni": found.keys["sni"]}
+    host = request.get("host")
+    if found.sends_sni is None or host is None:
+        return request
+    return {**request, "sni": (_name(host), host[1])}
+
+
+def _plain(keys: Keys) -> dict[str, Plain]:
+    return {key: value for key, (value, _) in keys.items()}
 
 
 def _name(host: tuple[object, FilePosition]) -> str:

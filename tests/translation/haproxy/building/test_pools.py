@@ -176,13 +176,46 @@ def test_servers_without_an_address():
         ("server x 10.0.0.1:1 ssl", "connections to servers add no TLS"),
         ("server x 10.0.0.1:1 track a/b", "does not copy another server's state"),
         ("server x 10.0.0.1:1 chekc", "`chekc` is unknown: did you mean `check`?"),
-        ("server-template m 1-3 m.example.com:1", "servers are not generated from a DNS name"),
+        ("server x _http._tcp.example.com:1", "service records (SRV) are not queried"),
+        ("server-template m 3", "`server-template PREFIX NUMBER NAME:PORT`"),
+        ("server-template m 3-1 m.example.com:1", "`3-1` is neither a number of servers nor a range"),
+        ("server-template m 0 m.example.com:1", "`0` is neither a number"),
+        ("server-template m x m.example.com:1", "`x` is neither a number"),
+        ("server-template m 1025 m.example.com:1", "more than 1024 servers"),
+        ("server-template m 3 10.0.0.1:1", "is no DNS name"),
+        ("server-template m 3 :1", "is no DNS name"),
+        ("server-template m 3 m.example.com:x", "`x` is not a port"),
+        ("server-template m 3 _http._tcp.example.com:1", "service records (SRV) are not queried"),
+        ("server-template m/ 3 m.example.com:1", "is not a valid name"),
+        ("server-template s '' m.example.com:1", "is neither a number"),
     ],
 )
 def test_what_is_refused_of_servers(line: str, refused: str):
     """The word that cannot be obeyed is named."""
     found = backend(server=f"server s 10.0.0.1:6443 check\n  {line}")
     assert refused in found.refused[0]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "names"), [("3", ["m1", "m2", "m3"]), ("2-3", ["m2", "m3"]), ("1", ["m1"])]
+)
+def test_servers_of_a_template(numbers: str, names: list[str]):
+    """They have one name and one line; the addresses are found where the servers are checked."""
+    found = backend(f"server-template m {numbers} m.example.com:81 check weight 5", server="")
+    servers = found.pool("b").usable
+    assert (found.refused, list(servers)) == ([], names)
+    assert {(each.address.host, each.address.port, each.weight) for each in servers.values()} == {
+        ("m.example.com", 81, 5)
+    }
+    told = [each.reason for each in found.found.lines if each.outcome is Outcome.CHANGED]
+    assert f"m{names[0][1]} to {names[-1]}: each server has another address of the name" in str(told)
+
+
+@pytest.mark.parametrize("line", ["server m2 10.0.0.1:1", "server-template m 2-4 m.example.com:81"])
+def test_a_template_takes_no_name_that_exists(line: str):
+    """HAProxy refuses it too."""
+    found = backend("server-template m 3 m.example.com:81", line, server="")
+    assert "`m2` exists already" in found.refused[0]
 
 
 @pytest.mark.parametrize(

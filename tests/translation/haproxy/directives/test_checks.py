@@ -3,6 +3,7 @@ r"""How servers are checked: `option httpchk` old and new, `http-check`, `tcp-ch
 import pytest
 from support.translation.haproxy_files import TIMES, backend, read
 
+from appliance.model.config.pools import CheckSection
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
@@ -102,12 +103,102 @@ def test_the_connection_of_a_check():
     )
 
 
-def test_connections_that_cannot_be():
-    """One connection, with words that are known."""
-    assert "`via-socks4` cannot be set" in backend("tcp-check connect via-socks4").refused[0]
-    assert (
-        "makes one connection" in backend("tcp-check connect port 1", "tcp-check connect port 2").refused[0]
+def test_several_connections():
+    """Each is a check of its own, with what is sent there; a port that one has not is the server's."""
+    found = check(
+        "option tcp-check",
+        "tcp-check connect port 25 addr 10.0.0.9",
+        "tcp-check expect string 220",
+        "tcp-check connect ssl sni mail.example.com",
+        "tcp-check connect port 110 addr 10.0.0.8",
+        "tcp-check send a",
+        "tcp-check expect string b",
+        server=TLS,
     )
+    assert (found["port"], found["steps"]) == (25, [{"expect": "220"}])
+    assert found["also"] == {
+        "connect-2": {"type": "tls", "sni": "mail.example.com", "address": "10.0.0.1", "port": 6443},
+        "connect-3": {
+            "type": "tcp",
+            "address": "10.0.0.8",
+            "port": 110,
+            "steps": [{"send": "a", "expect": "b"}],
+        },
+    }
+
+
+def test_a_connection_has_of_the_server_what_it_asks_for():
+    """TLS and the PROXY header of the server's line need the word `default`, as in HAProxy."""
+    server = f"{TLS} check-ssl send-proxy check-send-proxy"
+    rules = ("option tcp-check", "tcp-check connect", "tcp-check connect default")
+    found = check(*rules, server=server)
+    assert (found["type"], found["send_proxy"]) == ("tcp", "none")
+    assert found["also"] == {"connect-2": {"type": "tls", "send_proxy": "v1"}}
+    assert check("option tcp-check", "tcp-check connect default", server=server)["send_proxy"] == "v1"
+
+
+EXTERNAL = ("option external-check", "external-check command /opt/check")
+
+
+def by_command(*lines: str, server: str = "") -> CheckSection:
+    """Return the check of a backend with a command."""
+    found = backend(*EXTERNAL, *lines, server=f"server s 10.0.0.1:6443 check {server}")
+    check = found.pool("b").check
+    assert (found.refused, check is None) == ([], False)
+    assert check is not None
+    return check
+
+
+def test_a_command_checks_servers():
+    """A backend listens nowhere; `addr` and `port` of a server do not concern the command."""
+    found = by_command(server="inter 3s addr 10.0.0.9 port 5 check-ssl verify none")
+    assert (found.type, found.interval, found.timeout) == ("command", 3.0, 3.0)
+    assert found.command is not None
+    assert found.command[1:] == ("HAPROXY_PROXY_NAME=b", "/opt/check", "NOT_USED", "NOT_USED")
+    assert (found.address, found.port) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("lines", "server", "timeout"),
+    [
+        ((), "", 2.0),
+        (("timeout check 1s", "timeout connect 9s"), "", 2.0),
+        (("timeout check 1s", "timeout connect 500ms"), "", 0.5),
+        (("timeout check 9s", "timeout connect 5s"), "inter 4s", 4.0),
+        (("timeout connect 500ms",), "", 2.0),
+    ],
+)
+def test_how_long_a_command_may_take(lines: tuple[str, ...], server: str, timeout: float):
+    """As long as `inter`, or `timeout connect` where there is a `timeout check`, as in HAProxy."""
+    assert by_command(*lines, server=server).timeout == timeout
+
+
+def test_a_command_of_a_section_that_listens():
+    """It is told the section's first address, and has the path that is set for it."""
+    text = (
+        f"{TIMES}listen b\n  bind *:3306,10.0.0.9:1\n  option external-check\n"
+        "  external-check path /bin:/usr/bin\n  external-check command check\n"
+        "  server s 10.0.0.1:3306 check\n"
+    )
+    found = read(text).pool("b").check
+    assert found is not None
+    assert found.command == (
+        "/usr/bin/env",
+        "HAPROXY_PROXY_NAME=b",
+        "HAPROXY_PROXY_ADDR=0.0.0.0",
+        "HAPROXY_PROXY_PORT=3306",
+        "PATH=/bin:/usr/bin",
+        "check",
+        "0.0.0.0",
+        "3306",
+    )
+
+
+def test_connections_that_cannot_be():
+    """With words that are known, and not too many; by HTTP there is one."""
+    assert "`via-socks4` cannot be set" in backend("tcp-check connect via-socks4").refused[0]
+    assert "at most 17 connections" in backend(*["tcp-check connect port 1"] * 18).refused[0]
+    assert "one connection" in backend("http-check connect port 1", "http-check connect port 2").refused[0]
     assert "is not a number" in backend("http-check connect port x").refused[0]
 
 

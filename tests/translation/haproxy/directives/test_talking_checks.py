@@ -100,7 +100,7 @@ def test_no_rules_are_a_connect():
         ("option pgsql-check", "the user's name is missing"),
         (f"option pgsql-check user {'x' * 201}", "the user's name is missing"),
         ("option spop-check", "this check is not supported"),
-        ("option external-check", "this check is not supported"),
+        ("option external-check", "there is no `external-check command` to run"),
     ],
 )
 def test_what_cannot_be_said(line: str, reason: str):
@@ -114,9 +114,9 @@ def test_a_check_has_so_many_steps():
     assert "more than 32 steps" in backend(*["tcp-check expect string a"] * 33).refused[0]
 
 
-def test_a_second_connection_is_refused():
-    """Also where the first one is not said."""
-    assert "one connection" in backend("tcp-check send a", "tcp-check connect port 1").refused[0]
+def test_a_connection_after_other_rules_is_refused():
+    """HAProxy refuses it too: the first rule is a connection, or none is."""
+    assert "the first rule" in backend("tcp-check send a", "tcp-check connect port 1").refused[0]
 
 
 def test_rules_of_defaults():

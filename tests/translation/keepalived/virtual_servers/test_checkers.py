@@ -77,7 +77,28 @@ def times(*lines: str, outer: tuple[str, ...] = ()) -> tuple[Plain, ...]:
             {**HTTP, "type": "https", "host": "a.example", "sni": "a.example"},
         ),
         (("SSL_GET {", "enable_sni", "url { path /x", "}", "}"), {**HTTP, "type": "https"}),
-        (("HTTP_GET {", "url {", "path /x", f"digest {OK}", "}", "}"), {**HTTP, "expect_body": "ok"}),
+        (("HTTP_GET {", "url {", "path /x", f"digest {OK}", "}", "}"), {**HTTP, "expect_digest": OK}),
+        (
+            (
+                *("SSL_GET {", "enable_sni", "virtualhost a.example", "url {", "path /x", "}"),
+                *("url {", "path /y", "virtualhost b.example", "status_code 204", f"digest {OK}", "}", "}"),
+            ),
+            {
+                **HTTP,
+                "type": "https",
+                "host": "a.example",
+                "sni": "a.example",
+                "also": {
+                    "check-2": {
+                        "expect": 204,
+                        "path": "/y",
+                        "expect_digest": OK,
+                        "host": "b.example",
+                        "sni": "b.example",
+                    }
+                },
+            },
+        ),
         (
             (
                 "SSL_GET {",
@@ -164,6 +185,24 @@ def test_servers_with_other_checks():
     assert mapping(servers["192.0.2.12-6443"], "check")["port"] == 81
 
 
+def test_several_checks_of_a_server():
+    """All have to pass, each at its own address and port; those that have no own have the server's."""
+    lines = (
+        *("TCP_CHECK {", "connect_ip 192.0.2.9", "connect_port 81", "}"),
+        *("TCP_CHECK {", "connect_port 82", "}"),
+        "TCP_CHECK { }",
+    )
+    assert asked(*lines) == {
+        "type": "tcp",
+        "address": "192.0.2.9",
+        "port": 81,
+        "also": {
+            "check-2": {"address": "192.0.2.11", "port": 82},
+            "check-3": {"address": "192.0.2.11", "port": 6443},
+        },
+    }
+
+
 def test_who_asks_connects():
     """A TCP_CHECK beside a check of the same port adds nothing, and none of its lines is kept."""
     lines = ("TCP_CHECK {", "connect_timeout 3", "}", "HTTP_GET {", "url { path /x", "}", "}")
@@ -208,15 +247,15 @@ def test_what_a_command_becomes_is_told():
     [
         (("HTTP_GET {", "}"), "HTTP_GET", "has no `url { path ... }`"),
         (("HTTP_GET {", "url { }", "}"), "url", "has no `path`"),
-        (("HTTP_GET {", "url { path /", "}", "url {", "path /b", "}", "}"), "url", "this is the second"),
+        (("HTTP_GET {", *("url { path /", "}") * 18, "}"), "HTTP_GET", "at most 17 checks"),
         (("HTTP_GET {", "url { path x", "}", "}"), "url", "must be a path"),
         (("HTTP_GET {", "url {", "path /", "status_code 99", "}", "}"), "status_code", "must be a status"),
         (("HTTP_GET {", "url {", "path /", "status_code", "}", "}"), "status_code", "needs a status"),
-        (("HTTP_GET {", "url {", "path /", "digest 9b3a0c", "}", "}"), "digest", "`expect_body`"),
+        (("HTTP_GET {", "url {", "path /", "digest 9b3a0c", "}", "}"), "digest", "an MD5 digest"),
         (("HTTP_GET {", "url {", "path /", "regex ok", "}", "}"), "regex", "`expect_body`"),
         (("HTTP_GET {", "url {", "path /", "virtualhost a/b", "}", "}"), "virtualhost", "a/b"),
         (("TCP_CHECK {", "fwmark 3", "}"), "fwmark", "no packet mark"),
-        (("TCP_CHECK { }", "TCP_CHECK {", "connect_port 81", "}"), "TCP_CHECK", "has one check here"),
+        (("TCP_CHECK { }", "TCP_CHECK {", "connect_port 81", "retry 3", "}"), "TCP_CHECK", "the same times"),
         (("SMTP_CHECK {", "helo_name 'a", "}"), "helo_name", "must be a name of a host"),
         (("DNS_CHECK { }",), "DNS_CHECK", "is not supported: write TCP_CHECK"),
         (("MISC_CHECK { }",), "MISC_CHECK", "has no `misc_path`"),

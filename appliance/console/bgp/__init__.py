@@ -1,0 +1,1 @@
+"""`appliance bgp`: shared IPs, and how routers learn them."""

@@ -1,0 +1,1 @@
+"""`appliance fleet`: commands for all nodes of one configuration, by OpenSSH's client."""

@@ -1,0 +1,189 @@
+"""`appliance fleet accept`: the part of a node in `appliance fleet push`, which runs it there."""
+
+import contextlib
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from appliance.console.fleet.asking import Way
+from appliance.console.fleet.orders import Orders, TransferCut
+from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
+from appliance.console.here.files import unusable_files
+from appliance.console.output.refusal import Refused
+from appliance.console.reload import ReloadUnavailable, ask_reload
+from appliance.core.fleet.push import Step, next_step
+from appliance.model.loading.loading import Loaded
+from appliance.model.messages.problems import Problem, Severity
+from appliance.model.paths import Paths
+from appliance.net.files import config_file, snapshots
+from appliance.net.files.state_files import FileUnusable
+from appliance.net.sources.judging import OperatorsFiles, collect, load
+from appliance.net.sources.read_files import ReadFiles
+from appliance.translation.composing import together
+from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+_AGAIN: Final = "see that this node has what it says, then: appliance fleet push"
+_TOGETHER: Final = " with "
+"""What is between the names of files in the source of a configuration."""
+
+_WAITS: Final = 3.0
+"""How many times the longest step of another node its next word is awaited."""
+
+
+@click.command(epilog="Example: appliance fleet accept --size 5 --sha256 HEX")
+@click.option(
+    "--size", type=click.IntRange(0, config_file.LIMIT), required=True, metavar="BYTES", help="Its length."
+)
+@click.option("--sha256", "checksum", required=True, metavar="HEX", help="Its checksum.")
+@click.pass_obj
+def accept(way: Way, *, size: int, checksum: str) -> None:
+    """Check, apply and keep a configuration: what `appliance fleet push` runs on each node.
+
+    The file comes on standard input, then the line `apply`, then `keep`. After each a line of JSON says what
+    was done: ok, step, errors, warnings. At the end of input, after any other line, or after silence, the
+    file before is put back and applied.
+    """
+    for each in (signal.SIGHUP, signal.SIGINT):  # the end of the connection is noticed by what is read
+        signal.signal(each, signal.SIG_IGN)
+    orders = Orders()
+    try:
+        content = orders.file(size=size, checksum=checksum)
+        file = ReplacedFile(way.paths.config)
+        with file.held():
+            done = _Node(way, file, content).obey(orders)
+    except (TransferCut, FileBusy, FileUnusable, OSError) as error:
+        raise Refused(f"{way.paths.config}: {error}; nothing has changed", step=_AGAIN) from error
+    if done is not Step.KEPT:
+        raise SystemExit(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """One line of the answer."""
+
+    ok: bool
+    step: Step
+    errors: Sequence[Problem | AnswerProblem]
+    warnings: Sequence[Problem | AnswerProblem] = ()
+    runs: bool = True
+
+
+class _Node:
+    """This node: does what it is told, and goes back where it is not told to keep it."""
+
+    def __init__(self, way: Way, file: ReplacedFile, content: bytes) -> None:
+        self._paths = way.paths
+        self._timeout = way.timeout
+        self._file = file
+        self._content = content
+
+    def obey(self, orders: Orders) -> Step:
+        """Do one step after the other; return the last one."""
+        done, said = Step.CHECKED, self._check()
+        while True:
+            heard = _say(said)
+            order = None
+            if heard and said.ok and done is not Step.BACK:
+                order = orders.word(seconds=_WAITS * self._timeout) if done is not Step.KEPT else None
+            following = next_step(done, order, succeeded=said.ok)
+            if following is None:
+                return done
+            done, said = following, self._do(following)
+
+    def _do(self, step: Step) -> _Said:
+        match step:
+            case Step.APPLIED:
+                return self._apply()
+            case Step.BACK:
+                return self._go_back()
+            case _:
+                return _Said(ok=True, step=step, errors=())
+
+    def _check(self) -> _Said:
+        given = ReadFiles({str(self._paths.config): self._content})
+        found = collect(self._paths, given)
+        loaded = load(found, number=0)
+        lacks = [*filter(None, [self._file.objection(), _other_file(self._paths)])]
+        errors = (*loaded.errors, *_missing(loaded, found), *(Problem(message=each) for each in lacks))
+        return _Said(
+            ok=not errors,
+            step=Step.CHECKED,
+            errors=errors,
+            warnings=loaded.warnings,
+            runs=_runs(self._paths),
+        )
+
+    def _apply(self) -> _Said:
+        try:
+            self._file.replace(self._content)
+        except OSError as error:
+            return _Said(ok=False, step=Step.APPLIED, errors=(_problem(error),))
+        answer = self._reloaded()
+        warnings = msgspec.convert(answer.values.get("warnings", []), list[AnswerProblem])
+        return _Said(ok=answer.ok, step=Step.APPLIED, errors=answer.errors, warnings=warnings)
+
+    def _go_back(self) -> _Said:
+        try:
+            self._file.put_back()
+        except OSError as error:
+            return _Said(ok=False, step=Step.BACK, errors=(_problem(error),))
+        answer = self._reloaded()
+        return _Said(ok=answer.ok, step=Step.BACK, errors=answer.errors)
+
+    def _reloaded(self) -> Answer:
+        """Have the appliance apply its file; where none runs, the next start does."""
+        if not _runs(self._paths):
+            return good()
+        try:
+            return ask_reload(self._paths, self._timeout)
+        except ReloadUnavailable as error:
+            return bad(str(error))
+
+
+def _missing(loaded: Loaded, found: OperatorsFiles) -> Iterator[Problem]:
+    """Yield the files that the configuration refers to and this node lacks: a push does not bring them."""
+    if loaded.snapshot is None:
+        return
+    document, _ = together(found.document, found.translations, source=str(found.config))
+    for each in unusable_files(loaded.snapshot):
+        if each.severity is Severity.ERROR:
+            yield document.problem(each, source=str(found.config))
+
+
+def _say(said: _Said) -> bool:
+    """Write a line; return whether anybody can read it."""
+    try:
+        click.echo(msgspec.json.encode(said))
+    except OSError:
+        return False
+    return True
+
+
+def _runs(paths: Paths) -> bool:
+    return any(map(_listens, (paths.supervisor_socket, paths.reload_socket)))
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, contextlib.suppress(OSError):
+        connection.settimeout(1.0)
+        connection.connect(str(path))
+        return True
+    return False
+
+
+def _other_file(paths: Paths) -> str | None:
+    """Return the objection that the running appliance uses another file than the one that is replaced."""
+    accepted = snapshots.readable(paths.accepted)
+    if accepted is None or not _runs(paths) or str(paths.config) in accepted.source.split(_TOGETHER):
+        return None
+    return f"the appliance uses {accepted.source}, and not {paths.config}: set APPLIANCE_CONFIG there"
+
+
+def _problem(error: OSError) -> AnswerProblem:
+    return AnswerProblem(message=f"{error.filename}: {error.strerror}")

@@ -1,0 +1,25 @@
+"""`appliance leave`, where nobody runs."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from appliance.console.command import main
+
+pytestmark = pytest.mark.sockets
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--if-kept", "connections of virtual IPs would end: `linger` is not configured"),
+        ("--wait", "does not answer"),
+    ],
+)
+def test_it_asks_only_if_connections_are_kept(tmp_path: Path, option: str, said: str):
+    """Without `linger` they end: with --if-kept no program is asked."""
+    done = CliRunner().invoke(
+        main, ["leave", option, "--runtime-dir", str(tmp_path), "--state-dir", str(tmp_path)]
+    )
+    assert (done.exit_code, said in done.output) == (1, True), done.output
