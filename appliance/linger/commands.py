@@ -31,7 +31,10 @@ class LingerCommands:
             applied=lambda: lingerer.snapshot,
             apply=lingerer.apply,
             differs=lambda proposed: _used(proposed) != _used(lingerer.snapshot),
-            objections=lambda proposed: lingerer.segments.objections(lingerer.snapshot, proposed),
+            objections=lambda proposed: (
+                *lingerer.segments.objections(lingerer.snapshot, proposed),
+                *lingerer.shared.objections(lingerer.snapshot, proposed),
+            ),
         )
 
     def handlers(self) -> Mapping[str, Handler]:

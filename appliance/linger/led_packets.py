@@ -84,8 +84,8 @@ class LedPackets:
     def learn(self, family: int, changes: StrayChanges) -> bool:
         """Change the elements of strays; return whether they were as the changes expect."""
         word = FAMILIES[family]
-        if changes.nobodys:
-            self._guard.learn(word, StrayChanges(nobodys=changes.nobodys))
+        if changes.nobodys or changes.revoked:
+            self._guard.learn(word, StrayChanges(revoked=changes.revoked, nobodys=changes.nobodys))
         if script := shared_rules.learned(word, changes, table=ruleset.TABLE):
             try:
                 self._open().run(script)

@@ -5,32 +5,37 @@
 
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.nodes import Nodes
-from appliance.core.linger.shared_nodes import Company, Exchange, company
+from appliance.core.linger.segment import unreachable
+from appliance.core.linger.shared_nodes import DEAD, Company, Exchange, company
 from appliance.core.linger.shared_rules import SharedElements
 from appliance.core.linger.strays import Strays
 from appliance.core.linger.unheard import Listening, unheard
 from appliance.linger.address_sets import SharedSet
 from appliance.linger.led_packets import FAMILIES, LedPackets
 from appliance.linger.shared_reports import ANYWHERE, SharedReports
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink import signs_of_life
 from appliance.net.netlink.address_messages import all_addresses, decode_address
 from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.route_lookup import way
 from appliance.net.netlink.rtnetlink import readable
 from appliance.net.netlink.set_elements import SetElements
+from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.linger_status import SharedAddress
 from appliance.wire.linger_report import ReportDrop
 from appliance.wire.linger_strays import Ends, ToldStrays
 from appliance.wire.nftables import stray_keys
 
 _STALLED: Final = 0.5  # seconds between two looks after which this node was held up itself
+_ANSWERED: Final = 0.3  # seconds for a neighbour's kernel to answer
 _COUNTED: Final = 2.0  # seconds between two reads of the kernel's counters
 _LIMITED: Final = 60.0  # seconds between two warnings
 _NOTING: Final = 0.1  # maximum share of the time for reading what the kernel noted
@@ -50,6 +55,7 @@ class SharedHolder:
         self._company: dict[int, Company] = {}
         self._strays: dict[int, Strays] = {}
         self._seen: dict[str, float] = {}
+        self._asked: set[str] = set()
         self._ready: dict[int, bool] = {}
         self._held: frozenset[str] = frozenset()
         self._requests = Requests()
@@ -86,8 +92,8 @@ class SharedHolder:
         lo = socket.if_nametoindex("lo")
         known = readable(decode_address, self._requests.dump(all_addresses(lo)))
         self._held = frozenset(each.address.partition("/")[0] for each in known if each.index == lo)
+        self._look_for_life([node for each in self._company.values() for node in each.doubtful])
         for each in self.sets:
-            self._look_for_life(self._company.get(each.family, _NOBODY).doubtful)
             self._company[each.family] = self._company_of(each, now)
 
     def has(self, address: str) -> bool:
@@ -117,12 +123,17 @@ class SharedHolder:
         nodes = self._nodes.sharing(shared.family, now)
         return company(nodes, shared.addresses, exchange, seen=self._seen, now=now)
 
-    def _look_for_life(self, nodes: Iterable[str]) -> None:
+    def _look_for_life(self, nodes: Collection[str]) -> None:
+        """Ask the kernels of silent nodes; each has some time to answer, however late it is asked."""
+        self._asked.intersection_update(nodes)
         for node in nodes:
             index = self.reports.interface(node) if self.reports else None
             age = None if index is None else signs_of_life.age(self._requests, node, interface=index)
-            if age is not None:
-                self._seen[node] = time.monotonic() - age
+            answered = float("-inf") if age is None else time.monotonic() - age
+            if node not in self._asked:
+                answered = max(answered, time.monotonic() - DEAD + _ANSWERED)
+                self._asked.add(node)
+            self._seen[node] = max(answered, self._seen.get(node, answered))
 
     # Strays
 
@@ -223,12 +234,21 @@ class SharedHolder:
                     address=address, ready=self._ready.get(each.family, False), nodes=tuple(nodes)
                 )
 
+    def objections(self, snapshot: Snapshot | None, proposed: Snapshot) -> Iterator[AnswerProblem]:
+        """Yield which peers of a proposed snapshot get no packets, without those that it has already."""
+        peers = proposed.linger.peers if proposed.linger and proposed.shared_ips else ()
+        present = snapshot.linger.peers if snapshot and snapshot.linger else ()
+        for peer in peers:
+            found = way(self._requests, peer)
+            if peer not in present and (found is None or found.routed):
+                yield AnswerProblem(message=unreachable(peer, routed=found is not None), path="linger.peers")
+
     def troubles(self, refused: Mapping[str, ReportDrop], now: float) -> Iterator[str]:
         """Yield why connections end with a change of nodes; `refused` has unusable reports by source."""
         if self.reports is None:
             return
         for peer in self.reports.routed:
-            yield f"{peer} is behind a router: packets of its connections cannot be forwarded to it"
+            yield unreachable(peer, routed=True)
         for each in self.sets:
             since = self.reports.since(each.family)
             if since is None:

@@ -76,7 +76,7 @@ from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
 from appliance.wire.need import Need
-from appliance.wire.nftables import nftables_answer
+from appliance.wire.nftables import nftables_answer, stray_keys
 from appliance.wire.tls.client_hello import ClientHello, HelloError, HelloReader
 from appliance.wire.vrrp import advertisement, hmac_trailer, internet_checksum, ipv4_header
 from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
@@ -1074,6 +1074,11 @@ TARGETS = (
         ),
         errors=(nftables_answer.NftablesAnswerError,),
         words=(b'"rule"', b'{"nftables": [', b"null", b"\\ud800", b"1e999"),
+    ),
+    Target(
+        name="stray-keys",
+        run=lambda key: [stray_keys.decode(key, family=family) for family in (4, 6)],
+        seeds=(bytes(24), bytes(48)),
     ),
     Target(
         name="sockaddr", run=address, seeds=(b"\x02\0\x24\xe5\x0a\0\0\x01", b"\x0a\0\x24\xe5" + bytes(24))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.core.linger import ruleset
-from appliance.core.linger.segment import objection, off_segment
+from appliance.core.linger.segment import objection, off_segment, unreachable
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
 from appliance.model.snapshot.snapshot import Snapshot
@@ -69,6 +69,5 @@ def _segment(snapshot: Snapshot) -> Iterator[Finding]:
         for at, peer in enumerate(snapshot.linger.peers):
             found = way(requests, peer)
             if found is None or found.routed:
-                why = "is behind a router" if found else "has no route to it"
-                message = f"{peer} {why}: connections of shared addresses end when routers choose other nodes"
+                message = unreachable(peer, routed=found is not None)
                 yield Finding(path=("linger", "peers", at), message=message)

@@ -34,6 +34,12 @@ def objection(router: VirtualRouter, peer: str) -> str:
     )
 
 
+def unreachable(peer: str, *, routed: bool) -> str:
+    """Return why a peer gets no packets of shared addresses: a router is between, or there is no route."""
+    why = "is behind a router" if routed else "has no route to it"
+    return f"{peer} {why}: connections of shared addresses end when routers choose other nodes"
+
+
 def _is_alike(address: IPv4Interface | IPv6Interface, peer: str) -> bool:
     there = ip_address(peer)
     return (address.version, address.is_link_local) == (there.version, there.is_link_local)

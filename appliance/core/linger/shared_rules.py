@@ -125,6 +125,7 @@ def learned(family: Family, changes: StrayChanges, *, table: str) -> str:
             *([f"flush map {name} owner"] if changes.flushed else []),
             *([f"delete element {name} owner {{ {removed} }}"] if removed else []),
             *([f"add element {name} owner {{ {owned} }}"] if owned else []),
+            *([f"flush set {name} nobody"] if changes.revoked else []),
             *([f"add element {name} nobody {{ {nobodys} }}"] if nobodys else []),
         )
     )

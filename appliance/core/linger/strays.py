@@ -57,11 +57,12 @@ class _Owned:
 class StrayChanges:
     """What changes in the kernel's elements, in this order.
 
-    All owners are removed if `flushed`, then those of `removed`; `owned` are added, each with its node.
-    `nobodys` are connections that no node has.
+    All owners are removed if `flushed`, then those of `removed`; `owned` are added, each with its node. With
+    `revoked` nothing is nobody's any more, as a node has come that may have it; then `nobodys` are added.
     """
 
     flushed: bool = False
+    revoked: bool = False
     removed: tuple[Ends, ...] = ()
     owned: tuple[tuple[Ends, str], ...] = ()
     nobodys: tuple[Ends, ...] = ()
@@ -76,6 +77,7 @@ class Strays:
         self._left: dict[Ends, None] = {}
         self._denied: dict[Ends, dict[str, float]] = {}
         self._flushed = False
+        self._living: frozenset[str] = frozenset()
 
     def found(self, ends: Ends, *, node: str) -> None:
         """Note that a node has a connection."""
@@ -102,7 +104,11 @@ class Strays:
 
     def changes(self, others: Mapping[str, tuple[str, ...]], *, settled: bool, now: float) -> StrayChanges:
         """Return what is due; `others` are the nodes that may have connections of each address."""
-        self._forget(frozenset(node for nodes in others.values() for node in nodes), now)
+        before, self._living = self._living, frozenset(node for nodes in others.values() for node in nodes)
+        revoked = not self._living <= before
+        if revoked:
+            self._denied.clear()
+        self._forget(self._living, now)
         flushed, self._flushed = self._flushed, False
         removed = [each for each in self._left if each in self._owners and self._owners[each].is_there(now)]
         self._left.clear()
@@ -111,6 +117,7 @@ class Strays:
         replaced, owned = self._put(now)
         return StrayChanges(
             flushed=flushed,
+            revoked=revoked,
             removed=(*removed, *replaced),
             owned=owned,
             nobodys=self._nobodys(others, now) if settled else (),

@@ -3,7 +3,7 @@
 import pytest
 from support.values.snapshots import virtual_router
 
-from appliance.core.linger.segment import objection, off_segment
+from appliance.core.linger.segment import objection, off_segment, unreachable
 
 pytestmark = pytest.mark.pure
 
@@ -41,3 +41,9 @@ def test_the_sentence():
         "10.0.0.1 is not on the segment of eth0: connections end when api moves between here and there, as "
         "packets cannot be forwarded through a router"
     )
+
+
+def test_a_peer_that_gets_no_packets():
+    """What is missing is told, and what it means."""
+    assert unreachable("192.0.2.2", routed=True).startswith("192.0.2.2 is behind a router: connections")
+    assert unreachable("192.0.2.2", routed=False).startswith("192.0.2.2 has no route to it: connections")

@@ -272,6 +272,22 @@ def test_a_client_that_waits_longer_and_longer_is_reset():
     assert ends(1) in cluster.reset
 
 
+def test_what_was_nobodys_may_be_that_of_a_node_that_is_back():
+    """All nodes are asked again, before the packet that would have been reset."""
+    cluster = Cluster(3)
+    cluster.turns(40)
+    dead, at, _ = cluster.living
+    cluster.connect(ends(1), dead)
+    dead.lives = False
+    cluster.turns(15)
+    assert not cluster.send(ends(1), at)
+    cluster.turns(2)
+    assert ends(1) in at.tables.nobody
+    dead.lives = True
+    cluster.turns(5)
+    assert cluster.send(ends(1), at)
+
+
 def test_without_the_program_the_kernel_decides():
     """Elements have an end: then each packet is taken by the node that gets it."""
     cluster = Cluster(2)

@@ -95,11 +95,14 @@ def test_they_come_with_the_others():
 
 def test_what_was_learnt():
     """All is one transaction: what is removed goes first."""
-    changes = StrayChanges(flushed=True, removed=(ENDS,), owned=((ENDS, "192.0.2.2"),), nobodys=(ENDS,))
+    changes = StrayChanges(
+        flushed=True, revoked=True, removed=(ENDS,), owned=((ENDS, "192.0.2.2"),), nobodys=(ENDS,)
+    )
     assert shared_rules.learned(Family.IPV4, changes, table="lb_linger").splitlines() == [
         "flush map ip lb_linger owner",
         f"delete element ip lb_linger owner {{ {TEXT} }}",
         f"add element ip lb_linger owner {{ {TEXT} timeout 30s : 192.0.2.2 }}",
+        "flush set ip lb_linger nobody",
         f"add element ip lb_linger nobody {{ {TEXT} timeout 10s }}",
     ]
     assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""

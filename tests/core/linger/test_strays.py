@@ -12,6 +12,13 @@ B, C = "192.0.2.2", "192.0.2.3"
 OTHERS = {ADDRESS: (B, C)}
 
 
+def known(*nodes: str) -> Strays:
+    """Return what is known of strays where these nodes have been there before."""
+    strays = Strays()
+    strays.changes({ADDRESS: nodes or (B, C)}, settled=True, now=0.0)
+    return strays
+
+
 def ends(number: int = 1) -> Ends:
     """Return a connection."""
     return (f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}", 4711, ADDRESS, 443)
@@ -26,7 +33,7 @@ def changes(
 
 def test_a_found_owner_is_put_once():
     """Packets go to it; hearing the same again soon changes nothing."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(), node=B)
     assert changes(strays, 0.0) == StrayChanges(owned=((ends(), B),))
     strays.found(ends(), node=B)
@@ -35,7 +42,7 @@ def test_a_found_owner_is_put_once():
 
 def test_an_owner_is_renewed_before_the_kernel_forgets_it():
     """The element is replaced, in one step, as the kernel extends none."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(), node=B)
     changes(strays, 0.0)
     strays.found(ends(), node=B)
@@ -44,7 +51,7 @@ def test_an_owner_is_renewed_before_the_kernel_forgets_it():
 
 def test_an_owner_is_not_touched_while_the_kernel_may_forget_it():
     """Removing an element that is gone, or adding another one, would fail: it waits for a moment."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(), node=B)
     changes(strays, 0.0)
     strays.found(ends(), node=C)
@@ -55,7 +62,7 @@ def test_an_owner_is_not_touched_while_the_kernel_may_forget_it():
 
 def test_another_owner():
     """A client that uses a port again may have come to another node."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(), node=B)
     changes(strays, 0.0)
     strays.found(ends(), node=C)
@@ -64,7 +71,7 @@ def test_another_owner():
 
 def test_an_owner_that_denies():
     """It is asked no more, and all are; before it was put, it is not put."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(1), node=B)
     changes(strays, 0.0)
     strays.found(ends(2), node=B)
@@ -75,7 +82,7 @@ def test_an_owner_that_denies():
 
 def test_what_all_deny_is_nobodys():
     """Each node that may have it has to deny it, at about the same time, and none may have found it since."""
-    strays = Strays()
+    strays = known()
     strays.denied(ends(), node=B, now=0.0)
     assert changes(strays, 0.0) == StrayChanges()
     strays.denied(ends(), node=C, now=DENIED)
@@ -87,7 +94,7 @@ def test_what_all_deny_is_nobodys():
 
 def test_a_found_connection_is_not_nobodys():
     """What was denied before it was found is forgotten."""
-    strays = Strays()
+    strays = known()
     strays.denied(ends(), node=B, now=0.0)
     strays.found(ends(), node=C)
     strays.denied(ends(), node=B, now=0.1)
@@ -96,18 +103,29 @@ def test_a_found_connection_is_not_nobodys():
 
 def test_nothing_is_nobodys_while_others_may_be_unheard():
     """It waits until all are known, and then a node's leaving is enough."""
-    strays = Strays()
+    strays = known()
     strays.denied(ends(), node=B, now=0.0)
     assert changes(strays, 0.5, settled=False, others=(B,)) == StrayChanges()
     assert changes(strays, 1.0, others=(B,)) == StrayChanges(nobodys=(ends(),))
     strays.denied(ends(), node=B, now=1.0)
     assert changes(strays, 1.0, others=()) == StrayChanges()
-    assert changes(strays, 1.0 + DENIED, others=(B,)) == StrayChanges()
+    assert changes(strays, 1.0 + DENIED, others=(B,)) == StrayChanges(revoked=True)
+
+
+def test_a_node_that_comes_may_have_what_was_nobodys():
+    """Nothing is nobody's any more, and what was denied is asked again; one that goes changes nothing."""
+    strays = known(B)
+    strays.denied(ends(), node=B, now=0.0)
+    assert changes(strays, 0.0) == StrayChanges(revoked=True)
+    strays.denied(ends(), node=C, now=0.0)
+    assert changes(strays, 0.0) == StrayChanges()
+    assert changes(strays, 0.0, others=(C,)) == StrayChanges(nobodys=(ends(),))
+    assert changes(strays, 0.0) == StrayChanges(revoked=True)
 
 
 def test_a_dead_owner():
     """All elements are removed, those of living nodes are added again, and its own not."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(1), node=B)
     strays.found(ends(2), node=C)
     changes(strays, 0.0)
@@ -117,7 +135,7 @@ def test_a_dead_owner():
 
 def test_elements_that_are_gone():
     """They are added again."""
-    strays = Strays()
+    strays = known()
     strays.found(ends(), node=B)
     changes(strays, 0.0)
     strays.restart()
@@ -126,7 +144,7 @@ def test_elements_that_are_gone():
 
 def test_a_turn_has_a_budget():
     """What is more than it takes is taken in the next turn."""
-    strays = Strays()
+    strays = known()
     for number in range(AT_ONCE + 1):
         strays.found(ends(number), node=B)
     for number in range(AT_ONCE + 1, 2 * AT_ONCE + 2):
@@ -138,7 +156,7 @@ def test_a_turn_has_a_budget():
 
 def test_a_flood_is_forgotten():
     """What is more than is remembered is not, and what is remembered has its end."""
-    strays = Strays()
+    strays = known()
     for number in range(MOST_OWNED + 1):
         strays.found(ends(number), node=B)
     for number in range(MOST_DENIED + 1):

@@ -46,6 +46,9 @@ def test_a_change_of_two_nodes_ends_nothing():
             lambda: all(field.strays(name).get("asked") for name in ("one", "two")),
             what="both have asked the other",
         )
+        # No packet can be forwarded through a router.
+        answer = field.nodes["one"].appliance.reload(field.config("one", f"{OUTSIDE}.1"))
+        assert f"{OUTSIDE}.1 is behind a router" in str(answer)
 
 
 @_WHOLE

@@ -35,6 +35,7 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Metric
 from appliance.wire.lines.discovery_status import SourceStatus
+from appliance.wire.lines.linger_status import LingerStatus, SharedAddress
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
@@ -58,6 +59,14 @@ _SOURCE_OF_SERVERS: Final = SourceStatus(
     resources=(),
 )
 _REDIRECT: Final = RedirectedFrontendStatus(name="kube-api", sources=(), state="on", since=None, reason=None)
+_LINGER: Final = LingerStatus(
+    program="linger",
+    pid=78,
+    started_at=NOW,
+    snapshot=1,
+    shared=(SharedAddress(address="198.51.100.10"),),
+    strays={"led": 1},
+)
 _DESCRIPTORS: Final = WorkerDescriptors(program="proxy-api", generation=1, index=0, open=40, limit=1024)
 _LABEL: Final = re.compile(r'(\w+)="')
 
@@ -135,7 +144,7 @@ def _observations() -> Observations:
         snapshot=snapshot(
             number=7, virtual_routers=[virtual_router()], shared_ips=(shared_ip(),), bgp=bgp(neighbor())
         ),
-        answers=answers(reload=reload),
+        answers=answers(reload=reload, linger=_LINGER),
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,

@@ -61,7 +61,7 @@ class SharedField:
     def __enter__(self) -> Self:
         with self._stack:
             for name, machine in self.machines.items():
-                made = LingerNode(machine, name, self._config(name), server=echoer.__file__)
+                made = LingerNode(machine, name, self.config(name), server=echoer.__file__)
                 self.nodes[name] = self._stack.enter_context(made)
             self.wait_until_ready()
             self._stack = self._stack.pop_all()
@@ -100,14 +100,15 @@ class SharedField:
         assert isinstance(found, dict)
         return found
 
-    def _config(self, name: str) -> dict[str, object]:
+    def config(self, name: str, *more: str) -> dict[str, object]:
+        """Return a node's configuration; `more` are further peers."""
         peers = [
             address
             for other, each in self.machines.items()
             for address in (each.address, each.address6)
             if other != name
         ]
-        return config(peers, linger=self._linger)
+        return config([*peers, *more], linger=self._linger)
 
     def _join_networks(self) -> None:
         """Connect the router to the client's network, and all to the router."""

@@ -69,6 +69,8 @@ class Tables:
             del self.owner[ends]
         for ends, node in changes.owned:
             assert self.owner.setdefault(ends, (node, now + OWNED))[0] == node, "nft would refuse it"
+        if changes.revoked:
+            self.nobody.clear()
         for ends in changes.nobodys:
             self.nobody.setdefault(ends, now + NOBODYS)
 
