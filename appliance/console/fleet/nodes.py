@@ -16,6 +16,7 @@ from appliance.model.rules.node_rules import own_name
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
 
+_CORRECT_IT: Final = "correct the file, which `appliance check` judges"
 _NAME_THEM: Final = "name the configuration of the nodes with --config; `nodes` in it has their names"
 
 
@@ -46,9 +47,9 @@ def fleet_nodes(file: Path, text: bytes) -> tuple[FleetNode, ...]:
             names.name(each)
     except DocumentError as error:
         problem = unreadable(error, source=str(file))
-        raise Refused(f"{problem.where}: {problem.message}", step="correct the file, which `appliance check` judges") from error
+        raise Refused(f"{problem.where}: {problem.message}", step=_CORRECT_IT) from error
     except ValueError as error:
-        raise Refused(f"{file}: nodes: {error}", step="correct the file, which `appliance check` judges") from error
+        raise Refused(f"{file}: nodes: {error}", step=_CORRECT_IT) from error
     if not found:
         raise Refused(f"{file}: it names no `nodes`", step=_NAME_THEM)
     own = own_name(found, os.environ.get(NODE_VARIABLE) or socket.gethostname())
