@@ -1,6 +1,5 @@
 """The neighbours of this node: BIRD's configuration for them, and the states of their sessions."""
 
-import socket
 import time
 from collections.abc import Iterable
 from typing import Final
@@ -13,10 +12,12 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import hmac_keys
+from appliance.net.netlink.route_lookup import own_address
 from appliance.wire.bird.bird_config import (
     BirdConfigError,
     BirdSettings,
     bird_config,
+    needs_source,
     protocol,
 )
 from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
@@ -121,19 +122,30 @@ def _text(bgp: Bgp, snapshot: Snapshot) -> str:
     passwords = {each.name: each.password for each in bgp.neighbors if each.password is not None}
     in_files = {each.name: each.password_file for each in bgp.neighbors if each.password_file}
     passwords |= {name: hmac_keys.text_of(path) for name, path in in_files.items()}
-    router_id = bgp.router_id or _own_address(bgp.neighbors)
     return bird_config(
-        BirdSettings(bgp=bgp, shared=snapshot.shared_ips, router_id=router_id, passwords=passwords)
+        BirdSettings(
+            bgp=bgp,
+            shared=snapshot.shared_ips,
+            router_id=bgp.router_id or _router_id(bgp.neighbors),
+            passwords=passwords,
+            sources={each.name: _source(each) for each in bgp.neighbors if needs_source(each, bgp)},
+        )
     )
 
 
-def _own_address(neighbors: Iterable[Neighbor]) -> str:
+def _router_id(neighbors: Iterable[Neighbor]) -> str:
     """Return this node's IPv4 address towards the first neighbour that has one; raises OSError."""
     towards = next((each.address for each in neighbors if ":" not in each.address), _SOMEWHERE)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        try:
-            asking.connect((towards, 179))
-        except OSError as error:
-            message = "`router_id: auto` finds no IPv4 address of this node: set it"
-            raise OSError(error.errno, message) from None
-        return str(asking.getsockname()[0])
+    try:
+        return own_address(towards)
+    except OSError as error:
+        message = "`router_id: auto` finds no IPv4 address of this node: set it"
+        raise OSError(error.errno, message) from None
+
+
+def _source(neighbor: Neighbor) -> str:
+    try:
+        return own_address(neighbor.address)
+    except OSError as error:
+        message = f"there is no route to {neighbor.address}: BFD over several hops needs this node's address"
+        raise OSError(error.errno, message) from None

@@ -1,8 +1,7 @@
 """`appliance bgp`: shared IPs, the sessions with neighbours, and snippets for other daemons."""
 
-import socket
+import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,20 +16,20 @@ from appliance.console.runtime_access import require_access
 from appliance.core.status.shared_ips import bgp_status, shared_ips, shared_troubles
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
-from appliance.model.snapshot.shared_ip import Bgp
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
+from appliance.net.netlink.route_lookup import own_address
 from appliance.net.sources.judging import collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.wire.bgp_examples.bird_example import bird_example
 from appliance.wire.bgp_examples.frr_example import frr_example
+from appliance.wire.bird.bird_config import needs_source
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Question
 
 _FRR: Final = "frr"
 _TIMEOUT: Final = 10.0
 _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
-_PORT: Final = 179
 _NONE: Final = "No shared IPs are configured."
 
 
@@ -91,26 +90,17 @@ def example(paths: Paths, *, daemon: str, file: Path | None) -> None:
     if daemon == _FRR:
         text = frr_example(snapshot.bgp, snapshot.shared_ips, router_id=router_id)
     else:
-        sources = {each: own for each, to in _over_hops(snapshot.bgp) if (own := _own_address(to))}
+        hops = (each for each in snapshot.bgp.neighbors if needs_source(each, snapshot.bgp))
+        sources = {each.name: own for each in hops if (own := _own_address(each.address))}
         text = bird_example(snapshot.bgp, snapshot.shared_ips, router_id=router_id, sources=sources)
     click.echo(text, nl=False)
 
 
-def _over_hops(bgp: Bgp) -> Iterator[tuple[str, str]]:
-    """Yield name and address of the neighbours for whose BFD BIRD requires the address of this node."""
-    for each in bgp.neighbors:
-        if each.bfd and (each.multihop or each.asn == bgp.asn) and "%" not in each.address:
-            yield each.name, each.address
-
-
 def _own_address(router: str) -> str:
     """Return this node's address towards a router, "" without one."""
-    with socket.socket(socket.AF_INET6 if ":" in router else socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        try:
-            asking.connect((router, _PORT))
-        except OSError:
-            return ""
-        return str(asking.getsockname()[0])
+    with contextlib.suppress(OSError):
+        return own_address(router)
+    return ""
 
 
 def _loaded(paths: Paths, file: Path) -> Snapshot:

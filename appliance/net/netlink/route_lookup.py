@@ -13,6 +13,7 @@ _GET_ROUTE: Final = 26  # RTM_GETROUTE of linux/rtnetlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _ROUTE: Final = struct.Struct("=BBBBBBBBI")  # struct rtmsg
 _DESTINATION, _INTERFACE, _GATEWAY, _VIA = 1, 4, 5, 18  # RTA_...
+_DISCARD: Final = 9  # a port, without which there is no connect(2)
 _FAMILIES: Final = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
@@ -22,6 +23,13 @@ class Way:
 
     interface: int
     routed: bool
+
+
+def own_address(host: str) -> str:
+    """Return this node's address towards a host; raises OSError if there is no route."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.connect((host, _DISCARD))  # sends nothing
+        return str(asking.getsockname()[0])
 
 
 def way(requests: Requests, address: str) -> Way | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp
 from appliance.wire.bgp_examples.placeholder import PASSWORD, origin
-from appliance.wire.bird.bird_config import BirdSettings, bird_config, protocol
+from appliance.wire.bird.bird_config import BirdSettings, bird_config
 
 
 def bird_example(
@@ -18,14 +18,12 @@ def bird_example(
     `sources` are this node's addresses by neighbour: BIRD requires one for BFD over several hops.
     BIRD would choose an address of its own as its router id, which may be one of all nodes.
     """
-    text = "\n".join((*_lines(bgp, shared, router_id), ""))
-    for name, source in sources.items():
-        begin = f"protocol bgp {protocol(name)} {{\n  local"
-        text = text.replace(f"{begin} as", f"{begin} {source} as")
-    return text
+    return "\n".join((*_lines(bgp, shared, router_id, sources), ""))
 
 
-def _lines(bgp: Bgp, shared: tuple[SharedIp, ...], router_id: str) -> Iterator[str]:
+def _lines(
+    bgp: Bgp, shared: tuple[SharedIp, ...], router_id: str, sources: Mapping[str, str]
+) -> Iterator[str]:
     yield "# BIRD of this host announces what the appliance writes to the kernel's tables."
     yield "# Leave out what its file has already of `router id`, `log`, `protocol device` and `protocol bfd`."
     secret = [each for each in bgp.neighbors if each.password or each.password_file]
@@ -38,6 +36,7 @@ def _lines(bgp: Bgp, shared: tuple[SharedIp, ...], router_id: str) -> Iterator[s
             shared=shared,
             router_id=router_id,
             passwords={each.name: PASSWORD for each in secret},
+            sources=sources,
         )
     )
     yield from (line for line in text.splitlines() if not line.startswith("log "))

@@ -31,13 +31,25 @@ class BirdConfigError(Exception):
 class BirdSettings:
     """What a configuration is made of.
 
-    `passwords` are by the neighbours' names.
+    `passwords` are by the neighbours' names, and so are `sources`, this node's addresses towards those for
+    which BIRD requires one (`needs_source`).
     """
 
     bgp: Bgp
     shared: tuple[SharedIp, ...]
     router_id: str
     passwords: Mapping[str, str]
+    sources: Mapping[str, str]
+
+
+def needs_source(neighbor: Neighbor, bgp: Bgp) -> bool:
+    """Return whether BIRD requires this node's address: for BFD over several hops."""
+    return neighbor.bfd is not None and not is_direct(neighbor, bgp)
+
+
+def is_direct(neighbor: Neighbor, bgp: Bgp) -> bool:
+    """Return whether a session crosses no router; an internal one may."""
+    return "%" in neighbor.address or (neighbor.multihop is None and neighbor.asn != bgp.asn)
 
 
 def protocol(neighbor: str) -> str:
@@ -88,7 +100,8 @@ def _tables(family: Literal[4, 6], bgp: Bgp, listed: str) -> Iterator[str]:
 def _neighbor(neighbor: Neighbor, settings: BirdSettings) -> Iterator[str]:
     bgp = settings.bgp
     yield f"protocol bgp {protocol(neighbor.name)} {{"
-    yield f"  local as {bgp.asn};"
+    source = settings.sources.get(neighbor.name)
+    yield f"  local {source} as {bgp.asn};" if source else f"  local as {bgp.asn};"
     yield f"  neighbor {neighbor.address} port {neighbor.port} as {neighbor.asn};"
     if neighbor.name in settings.passwords:
         secret = settings.passwords[neighbor.name]
@@ -99,7 +112,7 @@ def _neighbor(neighbor: Neighbor, settings: BirdSettings) -> Iterator[str]:
     yield "  connect delay time 1; connect retry time 5; error wait time 1, 4;"
     if neighbor.multihop is not None:
         yield f"  multihop {neighbor.multihop};"
-    elif neighbor.asn != bgp.asn:
+    elif is_direct(neighbor, bgp):
         yield "  direct;"
     if neighbor.ttl_security:
         yield "  ttl security on;"

@@ -10,7 +10,7 @@ from support.values.shared_ips import shared_ip
 
 from appliance.model.config.values.names import NAME_PATTERN
 from appliance.model.snapshot.shared_ip import Bfd, Neighbor, SharedIp
-from appliance.wire.bird.bird_config import BirdConfigError, BirdSettings, bird_config, protocol
+from appliance.wire.bird.bird_config import BirdConfigError, BirdSettings, bird_config, needs_source, protocol
 
 pytestmark = pytest.mark.pure
 
@@ -25,11 +25,19 @@ def neighbor(name: str = "tor-a", address: str = "10.0.0.1", **changes: object) 
     return values.neighbor(name, address=address, **{"bfd": None, **changes})
 
 
-def text(*neighbors: Neighbor, ips: tuple[SharedIp, ...], restart: int = 15, key: str = "") -> str:
+def text(
+    *neighbors: Neighbor,
+    ips: tuple[SharedIp, ...],
+    restart: int = 15,
+    key: str = "",
+    sources: dict[str, str] | None = None,
+) -> str:
     """Return the configuration."""
     bgp = values.bgp(*neighbors, graceful_restart=restart)
     passwords = {each.name: key for each in neighbors} if key else {}
-    return bird_config(BirdSettings(bgp=bgp, shared=ips, router_id="10.0.0.11", passwords=passwords))
+    return bird_config(
+        BirdSettings(bgp=bgp, shared=ips, router_id="10.0.0.11", passwords=passwords, sources=sources or {})
+    )
 
 
 BOTH = shared("198.51.100.10/32", "2001:db8:10::10/128")
@@ -74,6 +82,21 @@ def test_options_of_a_neighbour():
     plain = text(neighbor(), neighbor("b", "10.0.0.2", asn=64512), ips=(BOTH,), restart=0)
     assert plain.count("direct;") == 1
     assert "graceful restart" not in plain
+
+
+def test_bfd_over_several_hops_needs_the_address_of_this_node():
+    """BIRD refuses it otherwise; a session on the segment has none."""
+    bfd = Bfd(interval=0.1, multiplier=3)
+    far, near = neighbor(bfd=bfd, multihop=2), neighbor("b", "10.0.0.2", bfd=bfd)
+    inside, local = (
+        neighbor("c", "10.0.0.3", bfd=bfd, asn=64512),
+        neighbor("d", "fe80::1%eth0", bfd=bfd, asn=64512),
+    )
+    by = values.bgp(far, near, inside, local)
+    assert [needs_source(each, by) for each in by.neighbors] == [True, False, True, False]
+    assert not needs_source(neighbor(multihop=2), by)
+    assert "local 10.0.0.9 as 64512;" in text(far, ips=(BOTH,), sources={"tor-a": "10.0.0.9"})
+    assert "direct;" in text(local, ips=(BOTH,))
 
 
 def test_an_address_goes_to_its_neighbours():
