@@ -100,8 +100,10 @@ class Bird:
     def stop(self) -> None:
         """End BIRD, which withdraws everything."""
         pid = process(self._paths.bird_control)
-        if pid:
-            with contextlib.suppress(ProcessLookupError):
+        if not pid and self._heartbeat is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            if pid:
                 os.kill(pid, signal.SIGTERM)
         self._forget()
         with contextlib.suppress(OSError):

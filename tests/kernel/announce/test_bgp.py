@@ -70,7 +70,6 @@ def _pid(node: SharedNode, heartbeat: str) -> int:
     ("killed", "kind"),
     [
         ("announce", BirdRouter),
-        pytest.param("bird", FrrRouter, marks=pytest.mark.slow("another router")),
         # With BFD, BIRD as a router ends the path as soon as BFD is down, also in a graceful restart.
         pytest.param("bird", partial(BirdRouter, bfd=False), marks=pytest.mark.slow("another router")),
     ],
@@ -94,3 +93,19 @@ def are_established(node: SharedNode) -> bool:
     """Return whether all sessions of a node are."""
     found = node.status().get("neighbors")
     return isinstance(found, list) and bool(found) and all(each["state"] == "Established" for each in found)
+
+
+@pytest.mark.slow("another router, and two starts")
+def test_a_killed_supervisord_is_no_event_at_the_router():
+    """The next `run` ends what is left, and continues with its routes and with BIRD."""
+    with site(FrrRouter) as (router, one, other):
+        router.watch()
+        bird = _pid(one, "bird")
+        os.kill(one.appliance.pid, signal.SIGKILL)
+        wait_until(lambda: not one.appliance.is_running(), what="supervisord is gone")
+        with one.node.inside():
+            one.appliance.start()
+        wait_until(lambda: one.state() == "serving" and are_established(one), what="it serves again")
+        assert _pid(one, "bird") == bird
+        assert router.serving(ADDRESS, [one.node, other.node]) == [one.name, other.name]
+        assert router.changes(ADDRESS) == []
