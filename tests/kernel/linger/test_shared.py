@@ -141,11 +141,17 @@ def test_a_flood_of_bogus_packets():
 
 @_WHOLE
 def test_a_path_that_takes_smaller_packets():
-    """The router's errors reach one node; they are led to those whose packets were too large."""
+    """All errors of the router reach one node; they are led to those whose packets were too large."""
     with shared_field(3) as field:
         # Not the link's: its end would drop what the client sends.
         field.router.ip(*f"route replace {OUTSIDE}.0/24 dev {UPLINK} mtu 1300".split())
         field.router.ip(*f"route add {OUTSIDE6}:/64 dev {UPLINK} metric 1 mtu 1300".split())
+        for version, address, via in (
+            ("-4", SHARED, field.machines["one"].address),
+            ("-6", SHARED6, field.machines["one"].address6),
+        ):
+            field.router.ip(*f"{version} route add {address} via {via} table 102".split())
+            field.router.ip(*f"{version} rule add iif lo table 102".split())
         with streams_of(field) as streams:
             assert set(streams.report().by) == set(field.machines)
             streams.go_on()

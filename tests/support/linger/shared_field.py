@@ -38,7 +38,7 @@ def config(peers: Iterable[str], *, linger: bool = True) -> dict[str, object]:
             }
         },
         "defaults": {"drain": "2s"},
-        "shared_ips": {"all": {"addresses": [f"{SHARED}/32", f"{SHARED6}/128"]}},
+        "shared_ips": {"all": {"addresses": [f"{SHARED}/32", f"{SHARED6}/128"], "drain": "1s"}},
         "bgp": {"engine": "table", "asn": 64512},
     }
     return {**found, "linger": {"key": KEY, "peers": list(peers)}} if linger else found
