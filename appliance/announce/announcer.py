@@ -173,7 +173,7 @@ class Announcer:
         if snapshot.linger is None:
             self._unready, self.others = {}, {}
             return
-        if now < self._linger_due:
+        if now < self._linger_due or not self._takes_part:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         known = {each.address: each for each in status.shared} if status else {}
