@@ -109,3 +109,18 @@ def test_a_killed_supervisord_is_no_event_at_the_router():
         assert _pid(one, "bird") == bird
         assert router.serving(ADDRESS, [one.node, other.node]) == [one.name, other.name]
         assert router.changes(ADDRESS) == []
+
+
+@pytest.mark.slow("waits for the watchdog")
+def test_a_bird_that_hangs_is_replaced():
+    """Nobody beats for a BIRD that does not answer: the watchdog kills it, and another one has its sessions."""
+    with site(BirdRouter) as (_, one, _other):
+        assert one.appliance.reload({**one.appliance.config, "watchdog": "3s"})["ok"]
+        bird = _pid(one, "bird")
+        os.kill(bird, signal.SIGSTOP)
+        wait_until(lambda: "BIRD does not answer" in str(one.status().get("trouble")), what="it is told")
+        wait_until(
+            lambda: _pid(one, "bird") != bird and are_established(one),
+            what="another BIRD has its sessions",
+            timeout=60.0,
+        )

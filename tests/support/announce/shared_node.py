@@ -23,8 +23,11 @@ def config(
 ) -> dict[str, object]:
     """Return the configuration of a node with these neighbours; with `peers`, connections are forwarded.
 
-    `bgp` has more keys of that section.
+    It has an address of IPv6 if a router has one. `bgp` has more keys of that section.
     """
+    addresses = [f"{ADDRESS}/32"]
+    if any(":" in each for each in routers):
+        addresses.append(f"{ADDRESS6}/128")
     found: dict[str, object] = {
         "api": {"frontends": {"kube-api": {"bind": [f"[::]:{PORT}"], "pool": "masters"}}},
         "pools": {
@@ -36,7 +39,7 @@ def config(
         "defaults": {"drain": "2s"},
         "shared_ips": {
             "ingress": {
-                "addresses": [f"{ADDRESS}/32", f"{ADDRESS6}/128"],
+                "addresses": addresses,
                 "track": {"servers": {"pool": "masters", "interval": "100ms"}},
                 "drain": "1s",
             }
