@@ -113,7 +113,7 @@ def test_a_killed_supervisord_is_no_event_at_the_router():
 
 @pytest.mark.slow("waits for the watchdog")
 def test_a_bird_that_hangs_is_replaced():
-    """Nobody beats for a BIRD that does not answer: the watchdog kills it, and another one has its sessions."""
+    """The watchdog kills a BIRD that does not answer, and another one has its sessions."""
     with site(BirdRouter) as (_, one, _other):
         assert one.appliance.reload({**one.appliance.config, "watchdog": "3s"})["ok"]
         bird = _pid(one, "bird")
