@@ -95,6 +95,7 @@ def are_established(node: SharedNode) -> bool:
     return isinstance(found, list) and bool(found) and all(each["state"] == "Established" for each in found)
 
 
+@pytest.mark.promise("docs/shared-ips.md", "the end of supervisord is no event at a router")
 @pytest.mark.slow("another router, and two starts")
 def test_a_killed_supervisord_is_no_event_at_the_router():
     """The next `run` ends what is left, and continues with its routes and with BIRD."""
@@ -111,6 +112,7 @@ def test_a_killed_supervisord_is_no_event_at_the_router():
         assert router.changes(ADDRESS) == []
 
 
+@pytest.mark.promise("docs/shared-ips.md", "a BIRD that hangs is replaced")
 @pytest.mark.slow("waits for the watchdog")
 def test_a_bird_that_hangs_is_replaced():
     """The watchdog kills a BIRD that does not answer, and another one has its sessions."""

@@ -45,6 +45,7 @@ def field_of(kind: type[Router], count: int) -> Iterator[tuple[BgpField, Router]
         yield field, router
 
 
+@pytest.mark.promise("docs/shared-ips.md", "nodes that leave and return end no connection")
 @pytest.mark.parametrize(
     ("kind", "count"),
     [
@@ -76,6 +77,7 @@ def test_nodes_that_leave_and_return_end_nothing(kind: type[Router], count: int)
         assert streams.report().by == before
 
 
+@pytest.mark.promise("docs/shared-ips.md", "`leave --wait` waits for connections of shared addresses")
 @pytest.mark.slow("three nodes, one of which is emptied")
 def test_leave_waits_for_the_connections_of_shared_addresses():
     """With --wait it returns when none is left here; the last node that serves says that it is."""
@@ -97,6 +99,7 @@ def test_leave_waits_for_the_connections_of_shared_addresses():
         )
 
 
+@pytest.mark.promise("docs/shared-ips.md", "a crash ends only the connections of that node")
 @pytest.mark.slow("waits for a dead node")
 def test_a_crash_ends_only_its_own():
     """BFD finds the dead node; the others reset its connections, and none of theirs ends."""
