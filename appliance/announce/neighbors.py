@@ -55,7 +55,7 @@ class Neighbors:
         if proposed.bgp is None or proposed.bgp.engine is not Engine.BIRD:
             return ""
         try:
-            return bird.objection(_text(proposed.bgp, proposed), self._paths)
+            return bird.objection(_text(proposed.bgp, proposed, self._paths), self._paths)
         except (BirdConfigError, OSError) as error:
             return str(error)
 
@@ -67,7 +67,7 @@ class Neighbors:
             self._statuses = {}
             return
         try:
-            text = _text(snapshot.bgp, snapshot)
+            text = _text(snapshot.bgp, snapshot, self._paths)
         except (BirdConfigError, OSError) as error:
             self._trouble = str(error)
             return
@@ -117,7 +117,7 @@ def carries(neighbor: Neighbor, shared: SharedIp) -> bool:
     return any((6 if ":" in each else 4) in neighbor.families for each in shared.addresses)
 
 
-def _text(bgp: Bgp, snapshot: Snapshot) -> str:
+def _text(bgp: Bgp, snapshot: Snapshot, paths: Paths) -> str:
     """Return BIRD's configuration; raises BirdConfigError, and OSError for a password file."""
     passwords = {each.name: each.password for each in bgp.neighbors if each.password is not None}
     in_files = {each.name: each.password_file for each in bgp.neighbors if each.password_file}
@@ -129,6 +129,7 @@ def _text(bgp: Bgp, snapshot: Snapshot) -> str:
             router_id=bgp.router_id or _router_id(bgp.neighbors),
             passwords=passwords,
             sources={each.name: _source(each) for each in bgp.neighbors if needs_source(each, bgp)},
+            log=str(paths.bird_log),
         )
     )
 

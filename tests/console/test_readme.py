@@ -51,9 +51,10 @@ def test_virtual_ips_can_be_added(tmp_path: Path, text: str, monkeypatch: pytest
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
 
 
-def test_shared_ips_can_be_added(tmp_path: Path):
+def test_shared_ips_can_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The example of three nodes is good behind the first configuration."""
     [text] = yaml_blocks("shared-ips")
+    monkeypatch.setenv(NODE_VARIABLE, "lb-0")
     assert judged(tmp_path / "appliance.yaml", FIRST + text).shared_ips
 
 

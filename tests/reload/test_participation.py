@@ -1,10 +1,12 @@
 """What `vrrp` is told of a stop, and of its end, when it answers, refuses or is down."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import structlog
 from support.values import snapshots
+from support.values.shared_ips import shared_ip
 
 from appliance.model.paths import Paths
 from appliance.net.files import stopped_virtual_ips
@@ -23,11 +25,14 @@ class Vrrp:
     def __init__(self) -> None:
         self.outcome: Outcome = good()
         self.told: list[object] = []
+        self.programs: set[str] = set()
 
     def tell(self, program: str, command: str, **values: object) -> Outcome:
         """Take what it is told."""
-        assert (program, command) == ("vrrp", "take-part")
+        assert command == "take-part"
+        assert program in {"vrrp", "announce"}
         self.told.append(values["wanted"])
+        self.programs.add(program)
         return self.outcome
 
 
@@ -48,11 +53,21 @@ def test_what_is_answered_is_told_once(paths: Paths):
     assert participation.stop(_ACCEPTED) == good(stopped=["api"])
     participation.converge(_ACCEPTED)
     assert stopped_virtual_ips.are_stopped(paths)
-    assert participation.resume() == []
-    assert participation.resume() == []
+    assert participation.resume(_ACCEPTED) == []
+    assert participation.resume(_ACCEPTED) == []
     participation.converge(_ACCEPTED)
     assert not stopped_virtual_ips.are_stopped(paths)
     assert vrrp.told == [False, True]
+
+
+def test_shared_addresses_are_left_with_virtual_ips(paths: Paths):
+    """Both programs are told, and a configuration with neither has nothing to stop."""
+    vrrp = Vrrp()
+    participation = _participation(paths, vrrp)
+    both = replace(_ACCEPTED, shared_ips=(shared_ip(),))
+    assert participation.stop(both) == good(stopped=["api", "ingress-all"])
+    assert vrrp.programs == {"vrrp", "announce"}
+    assert not participation.stop(replace(_ACCEPTED, virtual_routers=())).ok
 
 
 def test_a_refusal_is_told_again_until_it_is_obeyed(paths: Paths):
@@ -76,7 +91,7 @@ def test_one_that_is_down_is_told_when_it_is_back(paths: Paths):
     participation = _participation(paths, vrrp)
     vrrp.outcome = ProgramDown(reason="it starts")
     assert participation.stop(_ACCEPTED).ok
-    assert participation.resume() == []
+    assert participation.resume(_ACCEPTED) == []
     vrrp.outcome = good()
     participation.converge(_ACCEPTED)
     assert vrrp.told == [False, True, True]

@@ -37,6 +37,7 @@ def _lines(
             router_id=router_id,
             passwords={each.name: PASSWORD for each in secret},
             sources=sources,
+            log="",
         )
     )
     yield from (line for line in text.splitlines() if not line.startswith("log "))

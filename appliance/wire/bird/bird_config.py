@@ -20,6 +20,7 @@ PROTOCOL: Final = 248
 
 _FAMILIES: Final[tuple[Literal[4, 6], ...]] = (4, 6)
 _SCAN: Final = 10
+_LONGEST_LOG: Final = 1 << 18  # bytes, after which the log is renamed, and another one begins
 _SHUTDOWN: Final = "(65535, 0)"  # GRACEFUL_SHUTDOWN, RFC 8326 section 4.1
 
 
@@ -32,7 +33,7 @@ class BirdSettings:
     """What a configuration is made of.
 
     `passwords` are by the neighbours' names, and so are `sources`, this node's addresses towards those for
-    which BIRD requires one (`needs_source`).
+    which BIRD requires one (`needs_source`). `log` is the path of BIRD's log.
     """
 
     bgp: Bgp
@@ -40,6 +41,7 @@ class BirdSettings:
     router_id: str
     passwords: Mapping[str, str]
     sources: Mapping[str, str]
+    log: str
 
 
 def needs_source(neighbor: Neighbor, bgp: Bgp) -> bool:
@@ -67,7 +69,8 @@ def bird_config(settings: BirdSettings) -> str:
 def _lines(settings: BirdSettings) -> Iterator[str]:
     bgp = settings.bgp
     yield f"router id {settings.router_id};"
-    yield "log stderr { info, remote, warning, error, auth, fatal, bug };"
+    classes = "{ info, remote, warning, error, auth, fatal, bug }"
+    yield f'log "{settings.log}" {_LONGEST_LOG} "{settings.log}.1" {classes};'
     if bgp.graceful_restart:
         yield f"graceful restart wait {bgp.graceful_restart};"
     yield f"protocol device {{ scan time {_SCAN}; }}"

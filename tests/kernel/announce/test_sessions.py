@@ -19,9 +19,10 @@ _COUNT = 40
 class BgpField(SharedField):
     """Nodes of a SharedField that announce their addresses by BIRD."""
 
-    def _config(self, name: str) -> dict[str, object]:
+    def config(self, name: str, *more: str) -> dict[str, object]:
+        """Return what a SharedField has, with the neighbours and a track."""
         routers = (self.router.address, self.router.address6)
-        found = super()._config(name)
+        found = super().config(name, *more)
         shared = {"addresses": [f"{SHARED}/32", f"{SHARED6}/128"], "drain": "1s"}
         shared["track"] = {"servers": {"pool": "own", "interval": "100ms"}}  # type: ignore[assignment]  # JSON
         return {

@@ -36,7 +36,14 @@ def text(
     bgp = values.bgp(*neighbors, graceful_restart=restart)
     passwords = {each.name: key for each in neighbors} if key else {}
     return bird_config(
-        BirdSettings(bgp=bgp, shared=ips, router_id="10.0.0.11", passwords=passwords, sources=sources or {})
+        BirdSettings(
+            bgp=bgp,
+            shared=ips,
+            router_id="10.0.0.11",
+            passwords=passwords,
+            sources=sources or {},
+            log="/run/appliance/bird.log",
+        )
     )
 
 
@@ -60,6 +67,7 @@ def test_both_tables_are_read():
     assert "kernel table 199" in found
     assert "bgp_community.add((65535, 0))" in found
     assert "ipv6" not in found
+    assert 'log "/run/appliance/bird.log" 262144 "/run/appliance/bird.log.1" {' in found
 
 
 def test_options_of_a_neighbour():
