@@ -69,7 +69,7 @@ def _pid(node: SharedNode, heartbeat: str) -> int:
 @pytest.mark.parametrize(
     ("killed", "kind"),
     [
-        ("announce", BirdRouter),
+        pytest.param("announce", BirdRouter, marks=pytest.mark.slow("another router")),
         # With BFD, BIRD as a router ends the path as soon as BFD is down, also in a graceful restart.
         pytest.param("bird", partial(BirdRouter, bfd=False), marks=pytest.mark.slow("another router")),
     ],
