@@ -50,6 +50,7 @@ class Announcer:
         self.others: Mapping[str, tuple[str, ...]] = {}
         self._paths = paths
         self._takes_part = not stopped_virtual_ips.are_stopped(paths)
+        self._ends = False
         self._kernel = KernelAddresses()
         self.neighbors = Neighbors(paths, log)
         self._news = Event()
@@ -96,7 +97,8 @@ class Announcer:
 
     def leave(self) -> None:
         """Withdraw everything in order, and return when that is done."""
-        self.take_part(wanted=False)
+        self._ends = True  # `reload` may still send that this node takes part
+        self._news.set()
         while self._is_announced():
             gevent.sleep(0.05)
 
@@ -120,9 +122,10 @@ class Announcer:
         now = time.monotonic()
         found = {}
         for shared in every:
-            states = [known[each] for each in shared.addresses if each in known]
+            states = {known[each] for each in shared.addresses if each in known}
             if states:
-                found[shared.name] = adopted(max(states, key=_rank), now)
+                serves = SharedState.SERVING in states
+                found[shared.name] = adopted(SharedState.SERVING if serves else SharedState.DRAINED, now)
         if found:
             self.log.info("announce-adopted", shared_ips=sorted(found))
         return found
@@ -165,7 +168,10 @@ class Announcer:
     def _gate(self, shared: SharedIp) -> Gate:
         up, why = self._tracks.verdict(shared.track)
         return Gate(
-            tracks=up, why=why, unready=self._unready.get(shared.name, ""), leaves=not self._takes_part
+            tracks=up,
+            why=why,
+            unready=self._unready.get(shared.name, ""),
+            leaves=self._ends or not self._takes_part,
         )
 
     def _look_at_linger(self, snapshot: Snapshot, now: float) -> None:
@@ -173,7 +179,7 @@ class Announcer:
         if snapshot.linger is None:
             self._unready, self.others = {}, {}
             return
-        if now < self._linger_due or not self._takes_part:
+        if now < self._linger_due or self._ends or not self._takes_part:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         known = {each.address: each for each in status.shared} if status else {}
@@ -245,7 +251,3 @@ class Announcer:
             announced_to=tuple(each for each in mine if each in up),
             others=self.others.get(shared.name, ()),
         )
-
-
-def _rank(state: SharedState) -> int:
-    return (SharedState.DRAINED, SharedState.SERVING).index(state)

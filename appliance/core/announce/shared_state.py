@@ -31,6 +31,10 @@ FORGOTTEN: Final = 300.0
 """Seconds without a failure after which earlier ones do not count."""
 
 
+LEAVES: Final = "this node leaves its addresses to others"
+"""The reason of a state that an operator or a stop has asked for."""
+
+
 class SharedState(StrEnum):
     """The states, in the words of `status`, events and metrics."""
 
@@ -110,14 +114,13 @@ def due(announced: Announced, gate: Gate, *, drain: float) -> float | None:
 
 
 def _leaving(before: Announced, drain: float, now: float) -> Announced:
-    reason = "this node leaves its addresses to others"
     if before.state is SharedState.SERVING:
-        return _changed(before, SharedState.DRAINED, reason, now)
-    if before.state is SharedState.DRAINED and before.reason == reason and now - before.since < drain:
+        return _changed(before, SharedState.DRAINED, LEAVES, now)
+    if before.state is SharedState.DRAINED and before.reason == LEAVES and now - before.since < drain:
         return before
-    if before.state is SharedState.DRAINED and before.reason != reason:
-        return replace(before, since=now, reason=reason)
-    return _changed(before, SharedState.WITHDRAWN, reason, now)
+    if before.state is SharedState.DRAINED and before.reason != LEAVES:
+        return replace(before, since=now, reason=LEAVES)
+    return _changed(before, SharedState.WITHDRAWN, LEAVES, now)
 
 
 def _failed(before: Announced, why: str, unhealthy: Unhealthy, now: float) -> Announced:

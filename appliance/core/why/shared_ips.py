@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.shared_state import LEAVES, SharedState
 from appliance.core.status.shared_ips import BFD_UP
 from appliance.core.why.circumstances import circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
@@ -12,9 +12,6 @@ from appliance.model.messages.quoting import printable
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp, Unhealthy
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.wire.lines.announce_status import AnnounceStatus, NeighborStatus, SharedIpStatus
-
-_LEAVES: Final = "leaves"
-"""In the reason of a state that an operator or a stop has asked for (`core.announce.shared_state`)."""
 
 _SHOWS: Final = "appliance bgp status"
 _CAUSES: Final[Mapping[str, str]] = {
@@ -103,7 +100,7 @@ def _unknown(name: str, evidence: Evidence) -> _Found:
 def _served(
     shared: SharedIp, running: SharedIpStatus, announce: AnnounceStatus, evidence: Evidence
 ) -> _Found:
-    leaves = _LEAVES in running.reason
+    leaves = running.reason == LEAVES
     since, reason = evidence.since(running.since), printable(running.reason) or "no reason is given"
     decided_by = Decider.OPERATOR if leaves else Decider.TRACK if shared.track else Decider.CONFIGURATION
     if running.state == SharedState.STARTING:

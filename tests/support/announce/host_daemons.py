@@ -1,16 +1,9 @@
 """The BGP daemon of a host, with `engine: table`: Debian's FRR or BIRD, with what the appliance prints."""
 
-import os
-import pwd
-from pathlib import Path
-from typing import Final
-
 from support.announce.routers import Router
 from support.network.namespaces import Node
 from support.processes.waiting import wait_until
 from support.run import tools
-
-_FRR: Final = Path("/usr/lib/frr")
 
 
 class HostBird(Router):
@@ -35,15 +28,7 @@ class HostFrr(Router):
         config, typed = self.root / "frr.conf", self.root / "example"
         config.write_text("hostname lb\n")
         typed.write_text(example)
-        for path in (self.root, config):  # its daemons become the user frr
-            os.chown(path, pwd.getpwnam("frr").pw_uid, pwd.getpwnam("frr").pw_gid)
-        for name in ("zebra", "bfdd", "bgpd"):
-            words = [str(_FRR / name), "-z", str(self.root / "zserv"), "--vty_socket", str(self.root)]
-            words += ["-i", str(self.root / f"{name}.pid"), "-P", "0", "--log", "stdout", "-f", str(config)]
-            words += ["--bfdctl", str(self.root / "bfdd.sock")] if name == "bfdd" else []
-            self._start(words, f"log-{name}")
-            if name == "zebra":
-                wait_until((self.root / "zserv").exists, what="zebra listens", timeout=20.0)
+        self._start_frr(config)
         sockets = [self.root / f"{name}.vty" for name in ("zebra", "bfdd", "bgpd")]
         wait_until(lambda: all(each.exists() for each in sockets), what="FRR takes commands", timeout=20.0)
         vtysh = tools.path("vtysh") or "vtysh"

@@ -85,6 +85,18 @@ class Router:
         with (self.root / log).open("ab") as output:
             self._processes.append(self.node.start(words, output=output))
 
+    def _start_frr(self, config: Path) -> None:
+        """Start zebra, bfdd and bgpd with one file."""
+        for path in (self.root, config):  # its daemons become the user frr
+            os.chown(path, pwd.getpwnam("frr").pw_uid, pwd.getpwnam("frr").pw_gid)
+        for name in ("zebra", "bfdd", "bgpd"):
+            words = [str(_FRR / name), "-z", str(self.root / "zserv"), "--vty_socket", str(self.root)]
+            words += ["-i", str(self.root / f"{name}.pid"), "-P", "0", "--log", "stdout", "-f", str(config)]
+            words += ["--bfdctl", str(self.root / "bfdd.sock")] if name == "bfdd" else []
+            self._start(words, f"log-{name}")
+            if name == "zebra":
+                wait_until((self.root / "zserv").exists, what="zebra listens", timeout=20.0)
+
 
 class BirdRouter(Router):
     """BIRD 2; an announcement with GRACEFUL_SHUTDOWN is used only if there is no other (RFC 8326)."""
@@ -142,15 +154,7 @@ class FrrRouter(Router):
             " no bgp ebgp-requires-policy\n bgp bestpath as-path multipath-relax\n"
             f" timers bgp 3 9\n{peers}{families}"
         )
-        for path in (self.root, config):  # its daemons become the user frr
-            os.chown(path, pwd.getpwnam("frr").pw_uid, pwd.getpwnam("frr").pw_gid)
-        for name in ("zebra", "bfdd", "bgpd"):
-            words = [str(_FRR / name), "-z", str(self.root / "zserv"), "--vty_socket", str(self.root)]
-            words += ["-i", str(self.root / f"{name}.pid"), "-P", "0", "--log", "stdout", "-f", str(config)]
-            words += ["--bfdctl", str(self.root / "bfdd.sock")] if name == "bfdd" else []
-            self._start(words, f"log-{name}")
-            if name == "zebra":
-                wait_until((self.root / "zserv").exists, what="zebra listens", timeout=20.0)
+        self._start_frr(config)
 
     def show(self, command: str) -> str:
         """Return the answer to a command of vtysh."""
