@@ -30,6 +30,9 @@ $(RUN)/.ready: requirements-demo.lock requirements-build.lock $(PACKAGED)
 demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
 	$(RUN)/bin/appliance demo
 
+demo-pair: $(RUN)/.ready  ## as root: run two nodes that share an address, in network namespaces
+	$(RUN)/bin/appliance demo --pair
+
 debian: venv
 	@$(BIN)/python tests/debian.py
 
@@ -250,6 +253,6 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
+.PHONY: help venv demo demo-pair dist wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
 	lint bench docs pages lock clean

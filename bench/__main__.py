@@ -21,11 +21,14 @@ from bench import (
     kernel,
     listeners,
     many_routers,
+    many_servers,
     moves,
     proxies,
     reload,
     rounds,
+    shared_ips,
     table,
+    whole,
 )
 from bench.measures import Effort
 from bench.profile import profile
@@ -40,7 +43,10 @@ _MINUTES = {
     "failover": 10,
     "moves": 3,
     "routers": 2,
+    "servers": 5,
     "kernel": 3,
+    "shared": 8,
+    "whole": 3,
 }
 _QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
 
@@ -59,7 +65,10 @@ def main() -> int:
         "failover": _failover,
         "moves": _moves,
         "routers": _routers,
+        "servers": _servers,
         "kernel": _kernel,
+        "shared": _shared,
+        "whole": _whole,
     }
     asked = list(parts) if arguments.part == "all" else [arguments.part]
     if not arguments.quick:
@@ -214,6 +223,22 @@ def _routers(arguments: argparse.Namespace) -> int:
     return _report("routers", text, arguments)
 
 
+def _servers(arguments: argparse.Namespace) -> int:
+    count = arguments.rounds or (1 if arguments.quick else 3)
+    sizes = many_servers.SIZES[:1] if arguments.quick else many_servers.SIZES
+    found = {
+        f"{servers:,} servers in {pools} pools": many_servers.measure(
+            servers=servers, pools=pools, rounds=count, say=lambda text: print(text, file=sys.stderr)
+        )
+        for servers, pools in sizes
+    }
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = (
+        f"{_machine('plain Python')} {count} rounds; load average {load}.\n\n{many_servers.markdown(found)}"
+    )
+    return _report("servers", text, arguments)
+
+
 def _kernel(arguments: argparse.Namespace) -> int:
     objection = tools.objection(["haproxy", "nginx", "wrk", "ip", "nft"], root=True)
     if objection is not None:
@@ -224,6 +249,36 @@ def _kernel(arguments: argparse.Namespace) -> int:
     load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
     text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{kernel.markdown(results)}"
     return _report("kernel", text, arguments)
+
+
+def _shared(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["ip", "nft", "bird", "vtysh"], root=True)
+    if objection is not None:
+        print(f"bench: shared IPs are not measured: {objection}")
+        return 0
+    count = arguments.rounds or (1 if arguments.quick else 3)
+    results = shared_ips.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    speakers = f"BIRD {_said('bird', '--version').split()[2]}, FRR"
+    text = f"{_machine(speakers)} {count} rounds; load average {load}.\n\n{shared_ips.markdown(results)}"
+    return _report("shared", text, arguments)
+
+
+def _whole(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["haproxy"]):
+        print(f"bench: the whole appliance is not measured: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        count = arguments.rounds or (1 if arguments.quick else 3)
+        found = whole.measure(
+            rounds=count,
+            package=_compiled(Path(directory)),
+            seconds=3.0 if arguments.quick else 20.0,
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{whole.markdown(found)}"
+    return _report("whole", text, arguments)
 
 
 def _report(section: str, text: str, arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from appliance.announce.kernel_addresses import KernelAddresses
 from appliance.announce.neighbors import Neighbors, carries
 from appliance.announce.tracks import Tracks
 from appliance.core.announce.shared_state import Announced, Gate, SharedState, adopted, after, begun, due
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, LINGER
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp
@@ -33,16 +34,27 @@ _ASSERTED: Final = 5.0  # seconds between two checks that the kernel still has e
 _LINGER_ASKED: Final = 0.3  # seconds between two questions to `linger` while an address waits for it
 _ANSWERED: Final = 1.0  # seconds for its answer
 _TENDED: Final = 1.0  # seconds between two looks at BIRD
+_KINDS: Final[Mapping[SharedState, EventKind]] = {
+    SharedState.SERVING: EventKind.IP_ANNOUNCED,
+    SharedState.DRAINED: EventKind.IP_DRAINED,
+    SharedState.WITHDRAWN: EventKind.IP_WITHDRAWN,
+}
 
 
 class Announcer:
     """The shared addresses of the snapshot applied last.
 
-    `on_fault` is called with a bug that has ended the polling: the program is of no use any more.
+    `on_fault` is called with a bug that has ended the polling: the program is of no use any more. `tell` gets
+    the events.
     """
 
     def __init__(
-        self, paths: Paths, log: FilteringBoundLogger, *, on_fault: Callable[[BaseException | None], None]
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        *,
+        on_fault: Callable[[BaseException | None], None],
+        tell: Tell = tell_nobody,
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.log = log
@@ -52,7 +64,8 @@ class Announcer:
         self._takes_part = not stopped_virtual_ips.are_stopped(paths)
         self._ends = False
         self._kernel = KernelAddresses()
-        self.neighbors = Neighbors(paths, log)
+        self._tell = tell
+        self.neighbors = Neighbors(paths, log, tell=tell)
         self._news = Event()
         self._tracks = Tracks(paths, log, on_change=self._news.set)
         self._unready: Mapping[str, str] = {}
@@ -164,6 +177,8 @@ class Announcer:
             state = self.states[name]
             event = self.log.info if state.state is SharedState.SERVING else self.log.warning
             event("shared-ip", name=name, state=state.state.value, reason=state.reason)
+            if state.state in _KINDS:
+                self._tell(_changed(name, before[name], state))
 
     def _gate(self, shared: SharedIp) -> Gate:
         up, why = self._tracks.verdict(shared.track)
@@ -251,3 +266,14 @@ class Announcer:
             announced_to=tuple(each for each in mine if each in up),
             others=self.others.get(shared.name, ()),
         )
+
+
+def _changed(name: str, before: Announced, after: Announced) -> OperatorEvent:
+    return OperatorEvent(
+        when=time.time(),
+        kind=_KINDS[after.state],
+        subject=name,
+        before=before.state.value,
+        after=after.state.value,
+        cause=after.reason,
+    )

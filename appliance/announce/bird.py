@@ -7,9 +7,7 @@ one, BIRD starts with -R: routers that support graceful restart keep the routes 
 """
 
 import contextlib
-import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -17,20 +15,18 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.announce.bird_control import BirdUnavailable, ask, process
+from appliance.announce.bird_control import BirdUnavailable, ask
 from appliance.model.capability import Capability
 from appliance.model.paths import Paths
-from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_whole
-from appliance.net.privileges import capabilities
+from appliance.net.supervision.tended_process import PATHS, TendedProcess
 from appliance.wire.bird.bird_answers import BgpSession, bfd_sessions, sessions
 from appliance.wire.lines.announce_status import ESTABLISHED
 
 HEARTBEAT: Final = "bird"
 """Name of the heartbeat of BIRD."""
 
-_PATHS: Final = "/usr/sbin:/usr/local/sbin:/usr/bin:/sbin:/bin"
 _CONFIRMED_WITHIN: Final = 30
 """Seconds in which sessions must be back after a change; else BIRD returns to the configuration before."""
 
@@ -46,7 +42,7 @@ class BirdRefused(Exception):  # noqa: N818  # a state, not a mistake
 
 def executable() -> str | None:
     """Return the path of BIRD, None if it is not installed."""
-    return shutil.which("bird", path=_PATHS)
+    return shutil.which("bird", path=PATHS)
 
 
 def objection(text: str, paths: Paths) -> str:
@@ -79,8 +75,7 @@ class Bird:
         self.sessions: Mapping[str, BgpSession] = {}
         self.bfd: Mapping[str, str] = {}
         self._paths = paths
-        self._heartbeat: Heartbeat | None = None
-        self._pid = 0
+        self._process = TendedProcess(heartbeat=paths.heartbeat(HEARTBEAT), control=paths.bird_control)
         self._refused = ""  # a configuration that BIRD has refused, or returned from
         self._before = self._why = ""
         self._unconfirmed: frozenset[str] = frozenset()
@@ -99,28 +94,17 @@ class Bird:
 
     def stop(self) -> None:
         """End BIRD, which withdraws everything."""
-        pid = process(self._paths.bird_control)
-        if not pid and self._heartbeat is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            if pid:
-                os.kill(pid, signal.SIGTERM)
-        self._forget()
-        with contextlib.suppress(OSError):
-            self._paths.heartbeat(HEARTBEAT).unlink(missing_ok=True)
-        self.sessions, self.bfd, self.trouble = {}, {}, ""
+        if self._process.end():
+            self.sessions, self.bfd, self.trouble = {}, {}, ""
 
     def close(self) -> None:
         """Leave BIRD as it is, to the next run."""
-        self._forget()
+        self._process.leave()
 
     def _run(self, wanted: str) -> None:
-        pid = process(self._paths.bird_control)
-        if not pid:
+        if not self._process.found():
             self._start(wanted)
             return
-        if pid != self._pid:
-            self._attend(pid)
         if wanted not in (self._present(), self._refused):
             self._change(wanted)
 
@@ -149,32 +133,11 @@ class Bird:
         with contextlib.suppress(FileNotFoundError):
             control.unlink()
             words.append("-R")  # an earlier one was killed, else it would have removed its socket
-        with capabilities.passed_on({Capability.CAP_NET_BIND_SERVICE, Capability.CAP_NET_ADMIN}):
-            try:
-                started = os.posix_spawn(
-                    program,
-                    words,
-                    {"PATH": _PATHS},
-                    file_actions=[
-                        (os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)
-                    ],
-                    setsid=True,
-                    setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGPIPE],
-                )
-            except OSError as error:
-                raise BirdRefused(f"BIRD cannot be started: {error.strerror}") from error
+        try:
+            started = self._process.start(words, {Capability.CAP_NET_BIND_SERVICE, Capability.CAP_NET_ADMIN})
+        except OSError as error:
+            raise BirdRefused(f"BIRD cannot be started: {error.strerror}") from error
         self.log.info("bird-started", pid=started)
-        self._attend(started)
-
-    def _attend(self, pid: int) -> None:
-        self._forget()
-        self._pid = pid
-        self._heartbeat = Heartbeat(self._paths.heartbeat(HEARTBEAT), pid=pid)
-
-    def _forget(self) -> None:
-        heartbeat, self._heartbeat, self._pid = self._heartbeat, None, 0
-        if heartbeat is not None:
-            heartbeat.close()
 
     def _change(self, wanted: str) -> None:
         """Give BIRD another configuration; it returns to the present one unless that is confirmed."""
@@ -198,8 +161,7 @@ class Bird:
         shown = ask(self._paths.bird_control, "show protocols all")
         self.sessions = {each.protocol: each for each in sessions(shown)}
         self.bfd = bfd_sessions(ask(self._paths.bird_control, "show bfd sessions"))
-        if self._heartbeat is not None:
-            self._heartbeat.beat(time.monotonic())
+        self._process.beat()
         self._confirm()
 
     def _confirm(self) -> None:

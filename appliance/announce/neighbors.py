@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.announce import bird
 from appliance.announce.bird import Bird
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.paths import Paths
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
 from appliance.model.snapshot.snapshot import Snapshot
@@ -28,8 +29,9 @@ _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route 
 class Neighbors:
     """The neighbours, and BIRD. `trouble` is why BIRD does not run as configured, "" if it does."""
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, *, tell: Tell) -> None:
         self.log = log
+        self._tell = tell
         self._paths = paths
         self._bird = Bird(paths, log)
         self._statuses: dict[str, NeighborStatus] = {}
@@ -89,11 +91,13 @@ class Neighbors:
             status = self._statuses[neighbor.name] = self._status(neighbor, before)
             if status.is_up and not before.is_up:
                 self.log.info("bgp-session-up", neighbor=status.name, address=status.address)
+                self._tell(_session_event(EventKind.BGP_SESSION_UP, status, status.address))
             elif before.is_up and not status.is_up:
                 reason = status.error or self.trouble
                 self.log.error(
                     "bgp-session-down", neighbor=status.name, address=status.address, reason=reason
                 )
+                self._tell(_session_event(EventKind.BGP_SESSION_DOWN, status, reason))
 
     def _status(self, neighbor: Neighbor, before: NeighborStatus) -> NeighborStatus:
         session = self._bird.sessions.get(protocol(neighbor.name))
@@ -108,6 +112,10 @@ class Neighbors:
             exported=session.exported if session else 0,
             error=(session.error or session.info) if session and state != ESTABLISHED else "",
         )
+
+
+def _session_event(kind: EventKind, status: NeighborStatus, detail: str) -> OperatorEvent:
+    return OperatorEvent(when=time.time(), kind=kind, subject=status.name, after=status.state, detail=detail)
 
 
 def carries(neighbor: Neighbor, shared: SharedIp) -> bool:

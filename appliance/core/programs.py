@@ -18,6 +18,7 @@ from appliance.model.program_names import (
     FORWARD,
     HEALTH,
     LINGER,
+    MIGRATE,
     PROXIES,
     REDIRECT,
     RELOAD,
@@ -150,6 +151,7 @@ PROGRAMS: Final = (
         stop_priority=30,
         stop_seconds=_drained,
         why_then="With the proxies: sessions drain in both at the same time.",
+        tends="conntrackd",
         leftovers="appliance.forward.forward_leftovers",
     ),
     *(_proxy(each) for each in PROXIES),
@@ -181,6 +183,18 @@ PROGRAMS: Final = (
         # of these are needed to find that it hangs, to kill it and to start it.
         hangs_after=3.0,
         leftovers="appliance.linger.linger_leftovers",
+    ),
+    Program(
+        name=MIGRATE,
+        needed=lambda snapshot: bool(
+            snapshot.linger and snapshot.linger.sessions and snapshot.virtual_routers
+        ),
+        module="appliance.programs.migrate",
+        # TCP_REPAIR, and rules that hold back packets.
+        capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
+        status="appliance.wire.lines.migrate_status:MigrateStatus",
+        stop_priority=27,
+        why_then="After the proxies, whose sessions move while they drain.",
     ),
     Program(
         name=ANNOUNCE,

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from appliance.core.forwarding.plan import families, forwarded
+from appliance.forward.conntrackd import MISSING, executable
 from appliance.forward.counting import Counting
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.sessions import ForwardedSessions
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.sync import synced_routers
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.netlink.networks import interfaces
@@ -37,7 +39,7 @@ class ForwardCommands:
             applied=lambda: forwarder.snapshot,
             apply=self._apply,
             differs=lambda proposed: _used(proposed) != _used(forwarder.snapshot),
-            objections=_without_flowtable,
+            objections=lambda proposed: (*_without_flowtable(proposed), *_without_conntrackd(proposed)),
         )
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -61,6 +63,7 @@ class ForwardCommands:
             trouble=forwarder.trouble,
             groups=groups,
             servers=servers,
+            sync=forwarder.syncing.status(),
         )
         return good(**status_answer.encode(status))
 
@@ -78,9 +81,17 @@ def _without_flowtable(snapshot: Snapshot) -> Iterator[AnswerProblem]:
             yield AnswerProblem(message=why, path=path)
 
 
+def _without_conntrackd(snapshot: Snapshot) -> Iterator[AnswerProblem]:
+    if executable() is None:
+        for group, frontend in snapshot.forwarded:
+            if frontend.sync:
+                path = f"{group.name}.frontends.{frontend.name}.sync"
+                yield AnswerProblem(message=MISSING, path=path)
+
+
 def _used(snapshot: Snapshot | None) -> object:
     """Return the part of a snapshot that the rules are made of."""
     if snapshot is None:
         return None
-    frontends = forwarded(snapshot)
-    return frontends, [snapshot.pool(each.config.pool or "") for each in frontends]
+    frontends, routers = forwarded(snapshot), synced_routers(snapshot)
+    return frontends, routers, [snapshot.pool(each.config.pool or "") for each in frontends]

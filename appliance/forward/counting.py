@@ -54,7 +54,8 @@ class Counting:
         if time.monotonic() >= self._look_again:
             self._open, begun = {}, time.thread_time()
             with contextlib.suppress(OSError), contextlib.closing(Conntrack()) as conntrack:
-                self._open = conntrack.open_by_mark(MARK, MARK_MASK)
+                others = self._forwarder.syncing.elsewhere
+                self._open = conntrack.open_by_mark(MARK, MARK_MASK, but=others)
             pause = (time.thread_time() - begun) / _OPEN_COST
             self._look_again = time.monotonic() + min(max(pause, _OPEN_PAUSE), _OPEN_PAUSE_AT_MOST)
 

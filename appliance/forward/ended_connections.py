@@ -17,18 +17,22 @@ _PAUSE: Final = 0.05  # seconds between two of them
 _AT_ONCE: Final = 256  # connections after which others get their turn
 
 
-def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
+def end_connections(owners: Mapping[int, str], *, but: frozenset[str] = frozenset()) -> Mapping[str, int]:
     """End the connections of servers with these numbers; return how many were open, by owner. Raises OSError.
 
-    The kernel walks all of conntrack for each query, so it is read once for all servers.
+    Those to the addresses `but` are other nodes'. The kernel walks all of conntrack for each query, so it is
+    read once for all servers.
     """
     found: dict[int, list[TrackedConnection]] = {}
     with contextlib.closing(Conntrack()) as conntrack:
-        for each in conntrack.connections(*_all_of(owners)):
+        for each in conntrack.connections(*_all_of(owners), but=but):
             if each.mark ^ MARK in owners:
                 found.setdefault(each.mark, []).append(each)
         for mark in sorted(found):
-            forget(conntrack, mark, _WHOLE, offloaded=any(each.offloaded for each in found[mark]))
+            if but:
+                _forget_each(conntrack, found[mark])
+            else:
+                forget(conntrack, mark, _WHOLE, offloaded=any(each.offloaded for each in found[mark]))
             gevent.sleep(0)
     ended = dict.fromkeys(owners.values(), 0)
     with ChallengeAcks(mark=MARK) as acks:
@@ -50,6 +54,13 @@ def end_each(connections: Sequence[TrackedConnection]) -> int:
     with ChallengeAcks(mark=MARK) as acks:
         _reset(acks, [each for each in there if each.open])
     return len(there)
+
+
+def _forget_each(conntrack: Conntrack, connections: Iterable[TrackedConnection]) -> None:
+    for count, each in enumerate(connections, 1):
+        _forgotten(conntrack, each)
+        if not count % _AT_ONCE:
+            gevent.sleep(0)
 
 
 def _forgotten(conntrack: Conntrack, connection: TrackedConnection) -> bool:

@@ -9,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.forward.conntrackd import Conntrackd
 from appliance.forward.ended_connections import forget
 from appliance.model.capability import Capability
 from appliance.model.paths import Paths
@@ -22,8 +23,11 @@ CLAIM: Final = "lb-appliance-forward"
 """The abstract socket name that a running `forward` holds in its network namespace (NamespaceClaim)."""
 
 
-def remove_all(_: Paths, log: FilteringBoundLogger) -> None:
-    """Remove the rules and conntrack's entries of their connections, unless a `forward` runs."""
+def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
+    """Remove the rules and conntrack's entries of their connections, unless a `forward` runs.
+
+    conntrackd ends first: it would have other nodes forget the same connections.
+    """
     if not has(Capability.CAP_NET_ADMIN):
         return
     try:
@@ -32,6 +36,9 @@ def remove_all(_: Paths, log: FilteringBoundLogger) -> None:
         log.warning("leftovers-unknown", reason=error.strerror or str(error))
         return
     try:
+        if claim.held and paths.conntrackd_config.exists():
+            Conntrackd(paths, log).stop()
+            paths.conntrackd_config.unlink(missing_ok=True)
         if claim.held and _removed():
             log.warning("leftover-removed", table=ruleset.TABLE)
             _forget_connections()

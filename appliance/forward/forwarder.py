@@ -29,6 +29,7 @@ from appliance.core.forwarding.plan import (
 from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables
+from appliance.forward.syncing import Syncing
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.frontends import Flowtable
@@ -84,6 +85,7 @@ class Forwarder:
         self._unflowing: dict[Family, str] = {}
         self._unguarded = ""
         self._removed = Event()
+        self.syncing = Syncing(paths, log, on_fault=on_fault)
         self._notices = TableNotices(TABLE, on_removal=self._removed.set, on_fault=on_fault)
         self._looks = gevent.spawn(self._look)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
@@ -99,6 +101,7 @@ class Forwarder:
         lost = self._apply_pools(snapshot)
         self.settle()
         self._end_connections(lost)
+        self.syncing.follow(snapshot, self.log)
         if not self.trouble:
             OtherGroups(self._paths, FORWARD).taken(snapshot.number)
 
@@ -156,7 +159,7 @@ class Forwarder:
             return
         try:
             offloaded = self.tables.stop_offload()
-            ended = end_connections(owners)
+            ended = end_connections(owners, but=self.syncing.elsewhere)
         except (OSError, NftablesError) as error:
             for server in dict.fromkeys(owners.values()):
                 self.log.error("connections-not-ended", server=server, reason=str(error))  # noqa: TRY400  # no bug
@@ -261,13 +264,18 @@ class Forwarder:
     # The end
 
     def drain(self, seconds: float, *, cut: Callable[[], bool]) -> None:
-        """Send new connections to no server, and return when the last one has ended, or the time is over."""
+        """Send new connections to no server, and return when the last one has ended, or the time is over.
+
+        Connections that another node goes on with are not waited for.
+        """
         self.frontends = ()
         self.settle()
         until = time.monotonic() + seconds
         conntrack = Conntrack()
         try:
-            while time.monotonic() < until and not cut() and conntrack.open_by_mark(MARK, MARK_MASK):
+            while time.monotonic() < until and not cut():
+                if not conntrack.open_by_mark(MARK, MARK_MASK, but=self.syncing.elsewhere):
+                    break
                 gevent.sleep(_ENDED)
         finally:
             conntrack.close()
@@ -276,10 +284,12 @@ class Forwarder:
         """Stop polling; the rules stay."""
         self._notices.close()
         self._looks.kill()
+        self.syncing.close()
         self._board.close()
 
     def remove(self) -> None:
         """Remove the rules, and make conntrack forget the remaining connections."""
+        self.syncing.end()  # first: what is forgotten here goes on elsewhere
         conntrack = Conntrack()
         try:
             self.tables.remove()

@@ -9,7 +9,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Final
 
 import gevent
@@ -21,7 +20,7 @@ from appliance.core.forwarding.plan import server_name
 from appliance.forward.ended_connections import end_each
 from appliance.forward.forwarder import Forwarder
 from appliance.model.snapshot.frontends import Bind
-from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
+from appliance.net.netlink.conntrack import Conntrack, TrackedConnection, longest_silence
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.listed_session import ListedSession
@@ -30,7 +29,6 @@ MOST: Final = 50_000
 """Most connections in one answer, so that it stays below the longest line that is accepted."""
 
 _SLICE: Final = 200  # connections after which others get their turn
-_ESTABLISHED: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established")
 
 
 class ForwardedSessions:
@@ -60,7 +58,7 @@ class ForwardedSessions:
     def listing(self) -> Answer:
         """Return the connections, and how many more exist than an answer holds."""
         self.learn()
-        silence, now = _longest_silence(), time.time()
+        silence, now = longest_silence(), time.time()
         found, more = list[ListedSession](), 0
         for each in self._connections():
             if len(found) < MOST:
@@ -91,7 +89,8 @@ class ForwardedSessions:
         Lets other work run now and then: there may be many.
         """
         with contextlib.closing(Conntrack()) as conntrack:
-            for position, each in enumerate(conntrack.each(MARK, MARK_MASK), 1):
+            found = conntrack.each(MARK, MARK_MASK, but=self._forwarder.syncing.elsewhere)
+            for position, each in enumerate(found, 1):
                 if each.open or each.connecting:
                     yield each
                 if not position % _SLICE:
@@ -135,13 +134,6 @@ def _described(
 
 def _id(each: TrackedConnection) -> str:
     return f"kernel-{each.id:08x}"
-
-
-def _longest_silence() -> int | None:
-    """Return after what silence the kernel forgets an open connection, None if it does not report that."""
-    with contextlib.suppress(OSError, ValueError):
-        return int(_ESTABLISHED.read_text(encoding="ascii"))
-    return None
 
 
 def _networks(key: str, given: str) -> NetworkSet:

@@ -2,12 +2,13 @@
 
 import contextlib
 import socket
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_interface
 from typing import Literal
 
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.vxlan import inside
 from appliance.net.netlink import virtual_mac
 
 
@@ -44,11 +45,19 @@ def address_sets(snapshot: Snapshot) -> Iterator[AddressSet]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSet:
-    """The shared addresses of one family, and the other nodes that have them, by their addresses of it."""
+    """The shared addresses of one family, and the other nodes that have them, by their addresses of it.
+
+    With a VXLAN these are the addresses within it; `outside` has the configured one of each.
+    """
 
     family: Literal[4, 6]
     addresses: tuple[str, ...]
     peers: tuple[str, ...]
+    outside: Mapping[str, str] = field(default_factory=dict)
+
+    def named(self, peer: str) -> str:
+        """Return a peer as the operator knows it."""
+        return self.outside.get(peer, peer)
 
 
 def shared_sets(snapshot: Snapshot) -> Iterator[SharedSet]:
@@ -59,7 +68,11 @@ def shared_sets(snapshot: Snapshot) -> Iterator[SharedSet]:
         addresses = tuple(each for each in snapshot.shared_addresses if (":" in each) == (family == 6))
         if addresses:
             mine = tuple(each for each in peers if (":" in each) == (family == 6))
-            yield SharedSet(family=family, addresses=addresses, peers=mine)
+            outside: dict[str, str] = {}
+            if snapshot.linger and snapshot.linger.vxlan:
+                outside = {inside(each): each for each in mine}
+                mine = tuple(outside)
+            yield SharedSet(family=family, addresses=addresses, peers=mine, outside=outside)
 
 
 def indexes(where: Iterable[AddressSet]) -> dict[str, int]:

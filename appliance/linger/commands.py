@@ -12,9 +12,11 @@ from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Answer, good
+from appliance.net.nftables.nftables import NftablesError
+from appliance.wire.lines import owner_change, status_answer
+from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
+from appliance.wire.linger_node import Condition
 
 FOR_READERS: Final = frozenset({"status"})
 """Commands that members of `group:` may also use."""
@@ -41,8 +43,28 @@ class LingerCommands:
         """Return the commands by their names."""
         return {
             "status": self._status,
+            "change-owner": self._change_owner,
+            "condition": self._condition,
             **self._reload.handlers(),
         }
+
+    def _change_owner(self, call: Call) -> Answer:
+        """Note which connections `migrate` has taken from another node, and given to one."""
+        changed = owner_change.decode(call.question.values)
+        try:
+            self._lingerer.change_owner(ours=changed.ours, others=changed.others)
+        except NftablesError as error:
+            return bad(str(error))
+        return good()
+
+    def _condition(self, call: Call) -> Answer:
+        """Take in which condition this node is, as the program `stats` finds it."""
+        try:
+            condition = Condition[call.question.text("condition").upper()]
+        except KeyError as error:
+            return bad(f"there is no condition {error}")
+        self._lingerer.exchange.report(condition)
+        return good()
 
     def _status(self, _: Call) -> Answer:
         lingerer = self._lingerer
@@ -79,6 +101,7 @@ class LingerCommands:
             ),
             drops={each.value: count for each, count in drops.items()},
             shared=tuple(lingerer.shared.status()),
+            nodes=lingerer.exchange.status(),
             strays=lingerer.shared.counts,
         )
         return good(**status_answer.encode(status))

@@ -8,12 +8,13 @@ from typing import Final
 
 from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.strays import StrayChanges
+from appliance.core.linger.tunnel import Tunnel
 from appliance.linger.own_connections import named
 from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.netlink.connection_room import connection_times
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain, list_counters
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
 
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
@@ -21,7 +22,10 @@ _TO_HEAR: Final = 2.0
 """Seconds for which elements of an earlier run stay as they are: no report has arrived yet."""
 
 _CHAINS: Final = ("prerouting", "strangers")
-_Rules = tuple[Entrances, int, float, bool]
+Ends = tuple[str, int, str, int]
+"""A connection: the client's address and port, and ours."""
+
+_Rules = tuple[Entrances, int, float, bool, Tunnel | None]
 _MISSED: Final = (errno.ENOENT, errno.EEXIST, errno.ENFILE)
 """Elements are not as expected: some are gone, others are there, or an earlier run's fill the set."""
 
@@ -56,14 +60,17 @@ class LedPackets:
         elements: ruleset.Elements,
         port: int,
         longest: float,
+        tunnel: Tunnel | None = None,
     ) -> bool:
         """Forward packets as `elements` say; called repeatedly.
 
         Return whether they are forwarded: for a moment elements of an earlier run are left alone.
         """
-        self._guard.follow(FAMILIES[family], entrances=entrances, elements=elements, longest=longest)
+        self._guard.follow(
+            FAMILIES[family], entrances=entrances, elements=elements, longest=longest, tunnel=tunnel
+        )
         now = time.monotonic()
-        rules = entrances, port, longest, elements.shared is not None
+        rules = entrances, port, longest, elements.shared is not None, tunnel
         self._make(family, rules, elements)
         if now < self._left_alone.get(family, 0.0):
             return False
@@ -103,17 +110,12 @@ class LedPackets:
             if not any(error.is_because(each) for each in _MISSED):
                 raise
 
-    def strays(self, family: int) -> dict[str, int]:
-        """Return the kernel's counters of strays, none if the table is gone for the moment."""
-        try:
-            found = self._open().run(list_counters(FAMILIES[family], ruleset.TABLE))
-        except NftablesError as error:
-            if not error.is_because(errno.ENOENT):
-                raise
-            return {}
-        named = {each.fields.get("name"): each.fields.get("packets") for each in found}
-        counts = {kind: named.get(shared_rules.counter(kind)) for kind in shared_rules.COUNTERS}
-        return {kind: count for kind, count in counts.items() if isinstance(count, int)}
+    def change_owner(self, family: int, *, ours: Iterable[Ends], others: Iterable[Ends]) -> None:
+        """Let packets of connections that came to this node be its own, and forward those of others again."""
+        word = FAMILIES[family]
+        ours, others = tuple(ours), tuple(others)
+        self._guard.change_owner(word, ours=ours, others=others)
+        self.note(ruleset.change_owner(word, ours=ours, others=others))
 
     def look(self) -> None:
         """Check whether the rules are intact; missing ones are restored when packets are forwarded next."""
@@ -141,11 +143,17 @@ class LedPackets:
     def _make(self, family: int, wanted: _Rules, elements: ruleset.Elements) -> None:
         if self._made.get(family) == wanted:
             return
-        entrances, port, longest, shared = wanted
+        entrances, port, longest, shared, tunnel = wanted
         word = FAMILIES[family]
         known = self._is_there(word)
         script = ruleset.make(
-            word, entrances, port=port, longest=longest, times=connection_times(), shared=shared
+            word,
+            entrances,
+            port=port,
+            longest=longest,
+            times=connection_times(),
+            shared=shared,
+            tunnel=tunnel,
         )
         rebuilt = family in self._put
         if rebuilt:

@@ -1,9 +1,11 @@
-"""Addresses on `lo` that an earlier `linger` left and that the configuration no longer has."""
+"""Addresses on `lo` and devices that an earlier `linger` left and that the configuration no longer has."""
 
 from structlog.typing import FilteringBoundLogger
 
+from appliance.linger import tunnels
 from appliance.model.paths import Paths
 from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.netlink import Requests
 
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
@@ -16,6 +18,9 @@ def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
             kept.remove(address)
             log.warning("leftover-removed", address=address)
         kept.close()
+        with Requests() as requests:
+            for name in tunnels.remove_all(requests):
+                log.warning("leftover-removed", interface=name)
         paths.linger_lock.unlink(missing_ok=True)
     except OSError as error:
         log.warning("leftovers-unknown", reason=error.strerror or str(error))

@@ -8,7 +8,7 @@ forwarded to the node that has the connection, before the kernel would answer wi
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import gevent
@@ -23,13 +23,16 @@ from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.settled import Settled
 from appliance.core.linger.unheard import Elsewhere, unheard
 from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
-from appliance.linger.led_packets import LedPackets
+from appliance.linger.led_packets import FAMILIES, Ends, LedPackets
+from appliance.linger.node_exchange import NodeExchange
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
 from appliance.linger.shared_holder import SharedHolder
 from appliance.linger.shared_reports import SharedReports
+from appliance.linger.tunnels import Tunnels
 from appliance.linger.vrrp_view import VrrpView
+from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.linger import Linger
@@ -40,9 +43,11 @@ from appliance.net.netlink.connection_room import RoomWatch
 from appliance.net.netlink.kept_addresses import KeptAddresses
 from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.nftables import NftablesError
+from appliance.wire.linger_node import NodeFacts
 from appliance.wire.linger_report import CHALLENGE, ReportedAddress
 
-_GLANCE: Final = 0.1  # seconds between two polls of vrrp's board
+_GLANCE: Final = 0.1  # seconds between two glances at what may have changed
+_LOOK: Final = INTERVAL  # seconds between two looks at everything while nothing changes
 _TRIED: Final = 1.0  # seconds between two attempts to listen for reports
 _COUNTED: Final = 1.0  # minimum seconds between two counts of connections
 _COUNTED_AT_LEAST: Final = 10.0  # maximum seconds between two
@@ -52,12 +57,17 @@ _COUNTING: Final = 0.02  # maximum share of the time for counting: with many con
 class Lingerer:
     """The virtual addresses of the snapshot applied last.
 
-    `trouble` is the present problem, empty for none. `on_fault` is called with a bug that has ended the
-    polling: the program is of no use any more.
+    `trouble` is the present problem, empty for none. `tell` gets events. `on_fault` is called
+    with a bug that has ended the polling: the program is of no use any more.
     """
 
     def __init__(
-        self, paths: Paths, log: FilteringBoundLogger, *, on_fault: Callable[[BaseException | None], None]
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        *,
+        tell: Tell,
+        on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.trouble = ""
@@ -75,11 +85,12 @@ class Lingerer:
         self._led = LedPackets()
         self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
         self.shared = SharedHolder(self._sharing, self._led, log)
+        self._tunnels = Tunnels()
         self._room = RoomWatch()
         self._settled = Settled()
         self._segment_trouble = ""
         self._news = Event()
-        self._count_due = float("-inf")
+        self._count_due = self._look_due = float("-inf")
         self._reported_at = float("-inf")
         self._tried_at = float("-inf")
         self._report_trouble = ""
@@ -88,6 +99,9 @@ class Lingerer:
         self._removed = False
         self._on_fault = on_fault
         self._notices = TableNotices(TABLE, on_removal=self._see_removal, on_fault=on_fault)
+        self.exchange = NodeExchange(
+            paths, log=lambda: self.log, tell=tell, send=self._tell_nodes, on_fault=on_fault
+        )
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: self._on_fault(ended.exception))
 
@@ -103,6 +117,7 @@ class Lingerer:
         self.snapshot, self._sets, self._settings = snapshot, wanted, snapshot.linger
         self.routers = {address: name for place in wanted for address, name in place.routers.items()}
         self.shared.apply(shared)
+        self.exchange.apply(snapshot)
         if changed:
             self._close_reports()
         if first:
@@ -112,6 +127,7 @@ class Lingerer:
     def close(self, *, ends: bool) -> None:
         """Stop; `ends` means that all connections have ended, and nothing of ours stays in the kernel."""
         self._notices.close()
+        self.exchange.close()
         self._looks.kill()
         if ends:
             self.served = {}
@@ -123,9 +139,23 @@ class Lingerer:
         self._close_reports()
         self.shared.close()
         self._led.close()
+        self._tunnels.close()
+        self._vrrp.close()
         self.segments.close()
         self._kept.close()
         self._connections.close()
+
+    def change_owner(self, *, ours: Sequence[Ends], others: Sequence[Ends]) -> None:
+        """Note connections that have come from another node, and those that have gone there.
+
+        Raises NftablesError.
+        """
+        for family in FAMILIES:
+            mine, theirs = (
+                [each for each in some if (":" in each[0]) == (family == 6)] for some in (ours, others)
+            )
+            if mine or theirs:
+                self._led.change_owner(family, ours=mine, others=theirs)
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return the connections that the other nodes have of our addresses."""
@@ -169,6 +199,7 @@ class Lingerer:
             self._report_trouble = f"no reports on port {settings.port}: {error.strerror or error}"
         else:
             self._report_trouble, self.shared.reports = "", shared
+            self.reports.on_node = self.exchange.hear
 
     def _close_reports(self) -> None:
         reports, self.reports, self._tried_at = self.reports, None, float("-inf")
@@ -192,15 +223,27 @@ class Lingerer:
         for each in self._kept.present(self.routers):
             self._kept.remove(each)
         self._led.remove()
+        self._tunnels.remove()
 
     # Polling
 
     def _look_when_due(self) -> None:
         while True:
-            self._news.wait(_GLANCE)
+            news = self._news.wait(_GLANCE)
             self._news.clear()
-            if self.snapshot is not None:
-                self._look(time.monotonic())
+            now = time.monotonic()
+            if self.snapshot is not None and (self._glance(now) or news or now >= self._look_due):
+                self._look_due = now + _LOOK
+                self._look(now)
+
+    def _glance(self, now: float) -> bool:
+        """Return whether something cannot wait: usually nothing can be seen, and nothing costs time."""
+        with contextlib.suppress(OSError):  # the look meets and tells it
+            shared = self.shared.glance(now)
+            awaited = self.reports is not None and self.reports.awaited
+            kept = any(not each.active for each in self.served.values())
+            return shared or awaited or kept or (bool(self._sets) and self._vrrp.has_changed())
+        return True
 
     def _look(self, now: float) -> None:
         self._room.look(self.log, now)
@@ -208,6 +251,7 @@ class Lingerer:
         active = self._active()
         self._expire_dead_nodes(active)
         keepers = self.nodes.keepers(interfaces, now)
+        self._tunnels.follow(self._settings, self.shared.sets, now)
         with self._noting_errors():
             if self._settings is not None:
                 self._listen(self._settings, now)
@@ -318,6 +362,10 @@ class Lingerer:
             self._reported_at = now
             self.reports.send(self._reported, has=self.shared.has)
 
+    def _tell_nodes(self, facts: NodeFacts) -> None:
+        if self.reports is not None:
+            self.reports.tell(facts)
+
     def _reported(self, address: str) -> ReportedAddress | None:
         one = self.served.get(address)
         if one is None:
@@ -359,6 +407,7 @@ class Lingerer:
                 ),
                 port=self._settings.port,
                 longest=self._settings.longest,
+                tunnel=next(map(self._tunnels.rules, self.shared.of(family)), None),
             )
             self.shared.put(family, there=there)
             led &= there
@@ -383,7 +432,8 @@ class Lingerer:
         except (OSError, NftablesError) as error:
             self._note(str(error))
         else:
-            self._note(self._report_trouble or self._segment_trouble or self._strangers)
+            reason = self._report_trouble or self._tunnels.trouble or self._segment_trouble
+            self._note(reason or self._strangers)
 
     def _try(self, do: Callable[[], None]) -> None:
         with self._noting_errors():

@@ -1,5 +1,6 @@
 """Exchanges reports between nodes: sent to all that may serve an address, accepted if signed with the key."""
 
+import contextlib
 import socket
 import time
 from collections import Counter
@@ -18,7 +19,8 @@ from appliance.linger.address_sets import AddressSet
 from appliance.linger.shared_reports import SharedReports
 from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
-from appliance.wire import linger_strays
+from appliance.wire import linger_node, linger_strays
+from appliance.wire.linger_node import NodeFacts, ToldNode
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_ANSWERED,
@@ -42,8 +44,8 @@ class Reports:
     """The sockets at one port.
 
     The first of `secrets` signs, all are accepted. `on_news` is called when a report was accepted, or waits
-    for our answer. `macs` are our own, by the index of their interface. The constructor raises OSError if the
-    port is taken.
+    for our answer, `on_node` with what another node tells of itself. `macs` are our own, by the index of
+    their interface. The constructor raises OSError if the port is taken.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Reports:
         self._secrets = secrets
         self._nodes = nodes
         self._on_news = on_news
+        self.on_node: Callable[[str, NodeFacts], None] = lambda _node, _facts: None
         self._log = log
         self._shared = shared
         self._session = token_bytes(SESSION)
@@ -115,6 +118,16 @@ class Reports:
                 self._talking.setdefault((place.interface, place.family), time.monotonic())
             else:
                 self._talking.pop((place.interface, place.family), None)
+
+    def tell(self, facts: NodeFacts) -> None:
+        """Tell the other nodes that are heard what this one says of itself."""
+        for place in self._sets:
+            with contextlib.suppress(OSError):  # an interface that is gone: `send` logs it
+                index = socket.if_nametoindex(place.interface)
+                for each in self._nodes.neighbours(index, family=place.family, now=time.monotonic()):
+                    self._tell(place, index, each.node, facts)
+        if self._shared is not None:
+            self._shared.tell_nodes(facts)
 
     def refused(self, now: float) -> dict[str, ReportDrop]:
         """Return why recent reports of other nodes were not accepted, by their source."""
@@ -183,6 +196,12 @@ class Reports:
         self._refused.pop((place.interface, peer), None)
         return True
 
+    def _tell(self, place: AddressSet, index: int, peer: str, facts: NodeFacts) -> None:
+        self._sequence += 1
+        told = ToldNode(session=self._session, sequence=self._sequence, facts=facts)
+        sender = ReportSender(place.family, self._port, interface=index, peer=peer)
+        sender.send(linger_node.encode(told, source=sender.source, secret=self._secrets[0]))
+
     def _follow(self, receiver: ReportReceiver) -> None:
         while True:
             gevent_socket.wait_read(receiver.fileno())
@@ -199,6 +218,9 @@ class Reports:
         if self._shared is not None and linger_strays.is_one(datagram.data):
             self._shared.take_strays(datagram)
             return
+        if linger_node.is_one(datagram.data):
+            self._take_node(datagram)
+            return
         report = decode(datagram.data, source=datagram.source, secrets=self._secrets)
         if report.shared:
             self._take_shared(datagram.source, report)
@@ -211,12 +233,25 @@ class Reports:
         if reason is not None:
             raise LingerReportError(reason)
 
+    def _take_node(self, datagram: Datagram) -> None:
+        """Process what a node tells of itself, which is numbered with its reports of either kind."""
+        told = linger_node.decode(datagram.data, source=datagram.source, secrets=self._secrets)
+        reason = self._nodes.follow(
+            datagram.source, told.session, told.sequence, interface=datagram.interface
+        )
+        if reason is ReportDrop.UNPROVED and self._shared is not None:
+            reason = self._shared.follow(datagram.source, told.session, told.sequence)
+        if reason is not None:
+            raise LingerReportError(reason)
+        self.on_node(datagram.source, told.facts)
+
     def _take_shared(self, source: str, report: LingerReport) -> None:
         """Process a report of shared addresses; a node that has none of them leaves it alone."""
-        if self._shared is not None:
-            try:
-                self._shared.take(source, report)
-            finally:
+        news = True
+        try:
+            news = self._shared is not None and self._shared.take(source, report)
+        finally:
+            if news:
                 self._on_news()
 
     def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:

@@ -1,10 +1,11 @@
 """The guard of the rules that forward packets: a second table, which does so while the first is missing."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.strays import StrayChanges
+from appliance.core.linger.tunnel import Tunnel
 from appliance.linger.own_connections import named
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
@@ -19,7 +20,7 @@ class RulesGuard:
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect
         self._table = OwnedTable(connect=connect)
-        self._made: dict[Family, tuple[Entrances, float, bool]] = {}
+        self._made: dict[Family, tuple[Entrances, float, bool, Tunnel | None]] = {}
         self._put: dict[Family, tuple[ruleset.Elements, float]] = {}
 
     @property
@@ -28,11 +29,17 @@ class RulesGuard:
         return self._table.refused
 
     def follow(
-        self, family: Family, *, entrances: Entrances, elements: ruleset.Elements, longest: float
+        self,
+        family: Family,
+        *,
+        entrances: Entrances,
+        elements: ruleset.Elements,
+        longest: float,
+        tunnel: Tunnel | None = None,
     ) -> None:
         """Make the guard forward packets as `elements` say; called repeatedly."""
         now = time.monotonic()
-        if not self._make(family, entrances, elements, longest):
+        if not self._make(family, entrances, elements, longest, tunnel):
             return
         if is_fresh(self._put.get(family), elements, now):
             return
@@ -52,12 +59,31 @@ class RulesGuard:
         if family in self._made:
             self._table.write(shared_rules.learned(family, changes, table=ruleset.GUARD))
 
-    def _make(self, family: Family, entrances: Entrances, elements: ruleset.Elements, longest: float) -> bool:
+    def change_owner(
+        self,
+        family: Family,
+        *,
+        ours: Iterable[tuple[str, int, str, int]],
+        others: Iterable[tuple[str, int, str, int]],
+    ) -> None:
+        """List connections that came to this node, and unlist those of others, if there is a guard."""
+        if family in self._made:
+            self._table.write(ruleset.change_owner(family, ours=ours, others=others, table=ruleset.GUARD))
+
+    def _make(
+        self,
+        family: Family,
+        entrances: Entrances,
+        elements: ruleset.Elements,
+        longest: float,
+        tunnel: Tunnel | None,
+    ) -> bool:
         shared = elements.shared is not None
-        wanted = entrances, longest, shared
+        wanted = entrances, longest, shared, tunnel
         if self._made.get(family) == wanted:
             return True
-        if not self._table.write(ruleset.guard(family, entrances, longest=longest, shared=shared)):
+        script = ruleset.guard(family, entrances, longest=longest, shared=shared, tunnel=tunnel)
+        if not self._table.write(script):
             return False
         self._put.pop(family, None)
         try:

@@ -6,6 +6,7 @@
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -23,11 +24,13 @@ from appliance.linger.shared_reports import ANYWHERE, SharedReports
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink import signs_of_life
 from appliance.net.netlink.address_messages import all_addresses, decode_address
+from appliance.net.netlink.address_notices import AddressNotices
 from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import way
 from appliance.net.netlink.rtnetlink import readable
 from appliance.net.netlink.set_elements import SetElements
+from appliance.net.netlink.table_counters import TableCounters
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.linger_status import SharedAddress
 from appliance.wire.linger_report import ReportDrop
@@ -36,7 +39,7 @@ from appliance.wire.nftables import stray_keys
 
 _STALLED: Final = 0.5  # seconds between two looks after which this node was held up itself
 _ANSWERED: Final = 0.3  # seconds for a neighbour's kernel to answer
-_COUNTED: Final = 2.0  # seconds between two reads of the kernel's counters
+_COUNTED: Final = 2.0  # seconds between two reads of the kernel's counters of strays
 _LIMITED: Final = 60.0  # seconds between two warnings
 _NOTING: Final = 0.1  # maximum share of the time for reading what the kernel noted
 _NOBODY: Final = Company(others={}, settled=False, doubtful=())
@@ -60,41 +63,65 @@ class SharedHolder:
         self._held: frozenset[str] = frozenset()
         self._requests = Requests()
         self._elements = SetElements()
+        self._counters = TableCounters()
+        self._notices = AddressNotices()
         self._conntrack = Conntrack()
-        self._awake = self._looked_at = float("-inf")
+        self._awake = self._glanced_at = float("-inf")
+        self._quiet = False
         self._note_due: dict[int, float] = {}
         self._count_due = self._warn_due = float("-inf")
         self._last: dict[tuple[int, str], int] = {}
+        self._read: dict[int, int] = {}
+        self._listed = False
 
     def apply(self, sets: Iterable[SharedSet]) -> None:
         """Change to these sets."""
         self.sets = tuple(sets)
+        self._quiet = False
         families = {each.family for each in self.sets}
         for known in (self._company, self._strays, self._ready):
             for family in known.keys() - families:
                 del known[family]
 
+    def of(self, family: int) -> Iterator[SharedSet]:
+        """Yield the set of a family, if there is one."""
+        return (each for each in self.sets if each.family == family)
+
     def close(self) -> None:
         """Close the sockets."""
         self._requests.close()
         self._elements.close()
+        self._counters.close()
+        self._notices.close()
         self._conntrack.close()
 
     # What the other nodes have
 
+    def glance(self, now: float) -> bool:
+        """Return whether something cannot wait; called ten times a second, and cheap. Raises OSError."""
+        if now - self._glanced_at > _STALLED:
+            self._awake, self._quiet = now, False
+        self._glanced_at = now
+        if not self.sets:
+            return False
+        if self._notices.changed():
+            self._listed = False
+        return not (self._quiet and self._listed) or any(self._has_notes(each.family) for each in self.sets)
+
     def look(self, now: float) -> None:
         """Look who lives, and whether the addresses are here; called repeatedly. Raises OSError."""
-        if now - self._looked_at > _STALLED:
-            self._awake = now
-        self._looked_at = now
-        if not self.sets:
-            return
-        lo = socket.if_nametoindex("lo")
-        known = readable(decode_address, self._requests.dump(all_addresses(lo)))
-        self._held = frozenset(each.address.partition("/")[0] for each in known if each.index == lo)
+        if self.sets and not self._listed:
+            self._list_addresses()
         self._look_for_life([node for each in self._company.values() for node in each.doubtful])
         for each in self.sets:
             self._company[each.family] = self._company_of(each, now)
+
+    def _list_addresses(self) -> None:
+        self._listed = False
+        lo = socket.if_nametoindex("lo")
+        known = readable(decode_address, self._requests.dump(all_addresses(lo)))
+        self._held = frozenset(each.address.partition("/")[0] for each in known if each.index == lo)
+        self._listed = True
 
     def has(self, address: str) -> bool:
         """Return whether this node has a shared address now."""
@@ -139,6 +166,7 @@ class SharedHolder:
 
     def told(self, node: str, told: ToldStrays) -> None:
         """Take in what a node has found out of packets that were forwarded to it."""
+        self._quiet = False
         strays = self._strays.setdefault(6 if ":" in node else 4, Strays())
         now = time.monotonic()
         for ends in told.found:
@@ -152,17 +180,31 @@ class SharedHolder:
         Raises NftablesError and OSError.
         """
         for each in self.sets:
-            if now >= self._note_due.get(each.family, float("-inf")):
+            noted = self._counters.one(each.family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
+            unread = noted is not None and noted != self._read.get(each.family)
+            if noted is not None and unread and now >= self._note_due.get(each.family, float("-inf")):
                 begun = time.thread_time()
                 self._tell(each)
+                self._read[each.family] = noted
                 self._note_due[each.family] = now + (time.thread_time() - begun) / _NOTING
             found = self._company.get(each.family, _NOBODY)
             strays = self._strays.setdefault(each.family, Strays())
             if not self._led.learn(each.family, strays.changes(found.others, settled=found.settled, now=now)):
                 strays.restart()
-        if now >= self._count_due:
+        self._quiet = all(self._is_quiet(each.family) for each in self.sets)
+        if self.sets and now >= self._count_due:
             self._count_due = now + _COUNTED
-            self._count(now)
+            self._count(self._counters.packets(ruleset.TABLE), now)
+
+    def _has_notes(self, family: int) -> bool:
+        """Return whether the kernel has noted something since it was read last."""
+        noted = self._counters.one(family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
+        return noted is not None and noted != self._read.get(family)
+
+    def _is_quiet(self, family: int) -> bool:
+        """Return whether nothing is under way that must not wait: no stray, and no node that may be dead."""
+        found = self._company.get(family, _NOBODY)
+        return found.settled and not found.doubtful and not found.alone and not self._strays[family].pending
 
     def restart(self) -> None:
         """Have the kernel learn anew: its elements are gone."""
@@ -207,10 +249,13 @@ class SharedHolder:
                 noted.setdefault(stray[1], []).append(stray[0])
         return noted
 
-    def _count(self, now: float) -> None:
+    def _count(self, packets: Mapping[tuple[int, str], int], now: float) -> None:
         limited = self.counts.get("limited", 0)
         for each in self.sets:
-            for kind, count in self._led.strays(each.family).items():
+            for kind in shared_rules.COUNTERS:
+                count = packets.get((each.family, shared_rules.counter(kind)))
+                if count is None:  # the table is gone for the moment
+                    continue
                 last = self._last.get((each.family, kind), 0)
                 self._last[each.family, kind] = count
                 more = count - last if count >= last else count  # the table was made anew
@@ -231,7 +276,9 @@ class SharedHolder:
             for address in each.addresses:
                 nodes = (node for node in others.get(address, ()) if there.get(node, {}).get(address))
                 yield SharedAddress(
-                    address=address, ready=self._ready.get(each.family, False), nodes=tuple(nodes)
+                    address=address,
+                    ready=self._ready.get(each.family, False),
+                    nodes=tuple(map(each.named, nodes)),
                 )
 
     def objections(self, snapshot: Snapshot | None, proposed: Snapshot) -> Iterator[AnswerProblem]:
@@ -240,7 +287,8 @@ class SharedHolder:
         present = snapshot.linger.peers if snapshot and snapshot.linger else ()
         for peer in peers:
             found = way(self._requests, peer)
-            if peer not in present and (found is None or found.routed):
+            tunnelled = proposed.linger is not None and proposed.linger.vxlan is not None
+            if peer not in present and (found is None or (found.routed and not tunnelled)):
                 yield AnswerProblem(message=unreachable(peer, routed=found is not None), path="linger.peers")
 
     def troubles(self, refused: Mapping[str, ReportDrop], now: float) -> Iterator[str]:
@@ -257,8 +305,11 @@ class SharedHolder:
             listening = Listening(
                 since=since,
                 macs=tuple(self.reports.macs.values()),
-                peers=peers,
-                refused={node: why for node, why in refused.items() if node in peers},
+                peers=tuple(map(each.named, peers)),
+                refused={each.named(node): why for node, why in refused.items() if node in peers},
             )
-            neighbours = self._nodes.neighbours(ANYWHERE, family=each.family, now=now)
+            neighbours = [
+                replace(node, node=each.named(node.node))
+                for node in self._nodes.neighbours(ANYWHERE, family=each.family, now=now)
+            ]
             yield from unheard(listening, neighbours, (), (), now=now)

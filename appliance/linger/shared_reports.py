@@ -14,18 +14,21 @@ import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.nodes import Nodes
+from appliance.core.linger.shared_nodes import DOUBTFUL
 from appliance.linger.address_sets import SharedSet
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import Way, way
 from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import Datagram, ReportSender
-from appliance.wire import linger_strays
+from appliance.wire import linger_node, linger_strays
+from appliance.wire.linger_node import NodeFacts, ToldNode
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_ANSWERED,
     SESSION,
     LingerReport,
     LingerReportError,
+    ReportDrop,
     ReportedAddress,
     encode,
 )
@@ -67,6 +70,7 @@ class SharedReports:
         self._sequence = 0
         self._since: dict[int, float] = {}
         self._refused: dict[str, str] = {}
+        self._said: dict[str, tuple[object, float]] = {}
         self._requests = Requests()
         self._ways: dict[str, Way] = {}
         self._looked_at = float("-inf")
@@ -134,19 +138,42 @@ class SharedReports:
 
             self._send(shared, peer, encoded)
 
-    def take(self, source: str, report: LingerReport) -> None:
-        """Process a report that has the right key; raises LingerReportError if it is not accepted."""
+    def tell_nodes(self, facts: NodeFacts) -> None:
+        """Tell the other nodes that are heard what this one says of itself."""
+        for shared in self.sets:
+            heard = {each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
+            for peer in self.peers(shared):
+                if peer in heard:
+
+                    def encoded(source: str) -> bytes:
+                        told = ToldNode(session=self._session, sequence=self._sequence, facts=facts)
+                        return linger_node.encode(told, source=source, secret=self._secrets[0])
+
+                    self._send(shared, peer, encoded)
+
+    def follow(self, source: str, session: bytes, sequence: int) -> ReportDrop | None:
+        """Process the head of another datagram of a node; return why it is not accepted, None if it is."""
+        return self._nodes.follow(source, session, sequence, interface=ANYWHERE)
+
+    def take(self, source: str, report: LingerReport) -> bool:
+        """Process a report that has the right key; raises LingerReportError if it is not accepted.
+
+        Return whether it says anything else than the one before, or comes after some silence.
+        """
         if not any(source in each.peers for each in self.sets):
-            return
+            return False
         self.awaited |= self._nodes.is_new(source, report.session, interface=ANYWHERE)
         reason = self._nodes.hear(source, report, interface=ANYWHERE, now=time.monotonic())
         if reason is not None:
             raise LingerReportError(reason)
+        now, said = time.monotonic(), (report.mac, report.session, report.addresses, report.answered)
+        (before, at), self._said[source] = self._said.get(source, (None, now)), (said, now)
+        return said != before or now - at > DOUBTFUL
 
     def take_strays(self, datagram: Datagram) -> None:
         """Process what a node tells of strays; raises LingerReportError if it is not accepted."""
         told = linger_strays.decode(datagram.data, source=datagram.source, secrets=self._secrets)
-        reason = self._nodes.follow(datagram.source, told.session, told.sequence, interface=ANYWHERE)
+        reason = self.follow(datagram.source, told.session, told.sequence)
         if reason is not None:
             raise LingerReportError(reason)
         self._on_told(datagram.source, told)
@@ -196,4 +223,5 @@ class SharedReports:
     def _note(self, peer: str, why: str) -> None:
         if self._refused.get(peer) != why:
             self._refused[peer] = why
-            self._log.warning("linger-not-told", interface="", node=peer, reason=why)
+            node = next((each.named(peer) for each in self.sets if peer in each.peers), peer)
+            self._log.warning("linger-not-told", interface="", node=node, reason=why)

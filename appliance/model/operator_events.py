@@ -21,8 +21,10 @@ class EventSeverity(StrEnum):
 class EventKind(StrEnum):
     """What happened.
 
-    The subject of an event is the server, pool, frontend, virtual IP or program. VIP_* are the states of our
-    part in a virtual router: VIP_ACTIVE means that its addresses are here now.
+    The subject of an event is the server, pool, frontend, virtual IP, shared IP, neighbour, node or program.
+    VIP_* are the states of our part in a virtual router: VIP_ACTIVE means that its addresses are here now.
+    IP_* are those of a shared IP on this node. SESSIONS_LEFT are those that stay on a node which their
+    virtual IP has left.
     """
 
     SERVER_UP = "server-up"
@@ -46,6 +48,18 @@ class EventKind(StrEnum):
     VIP_FAULT = "vip-fault"
     VIP_STOPPED = "vip-stopped"
     SPLIT_BRAIN = "split-brain"
+    SESSIONS_MOVED = "sessions-moved"
+    SESSIONS_LEFT = "sessions-left"
+    SESSIONS_LOST = "sessions-lost"
+    IP_ANNOUNCED = "ip-announced"
+    IP_DRAINED = "ip-drained"
+    IP_WITHDRAWN = "ip-withdrawn"
+    BGP_SESSION_UP = "bgp-session-up"
+    BGP_SESSION_DOWN = "bgp-session-down"
+    CONFIGURATION_DIFFERS = "configuration-differs"
+    CONFIGURATION_AGREES = "configuration-agrees"
+    VERDICTS_DIFFER = "verdicts-differ"
+    VERDICTS_AGREE = "verdicts-agree"
     PROGRAM_RUNNING = "program-running"
     PROGRAM_EXITED = "program-exited"
     PROGRAM_FAILING = "program-failing"
@@ -73,6 +87,12 @@ _WARNING: Final = frozenset(
         EventKind.RELOAD_INCOMPLETE,
         EventKind.LAST_GOOD,
         EventKind.VIP_FAULT,
+        EventKind.SESSIONS_LOST,
+        EventKind.IP_DRAINED,
+        EventKind.IP_WITHDRAWN,
+        EventKind.BGP_SESSION_DOWN,
+        EventKind.CONFIGURATION_DIFFERS,
+        EventKind.VERDICTS_DIFFER,
         EventKind.PROGRAM_EXITED,
         EventKind.PROGRAM_FAILING,
         EventKind.WORKER_DIED,

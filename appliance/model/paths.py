@@ -189,6 +189,26 @@ class Paths:
         return self.runtime / "bird.log"
 
     @property
+    def conntrackd_config(self) -> Path:
+        """Configuration of conntrackd."""
+        return self.runtime / "conntrackd.conf"
+
+    @property
+    def conntrackd_control(self) -> Path:
+        """Control socket of conntrackd."""
+        return self.runtime / "conntrackd.ctl"
+
+    @property
+    def conntrackd_lock(self) -> Path:
+        """Lock file of conntrackd, which no longer starts where there is one."""
+        return self.runtime / "conntrackd.lock"
+
+    @property
+    def conntrackd_log(self) -> Path:
+        """Log of the conntrackd that runs; the next one begins it anew."""
+        return self.runtime / "conntrackd.log"
+
+    @property
     def owned_addresses(self) -> Path:
         """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
         return self.runtime / "owned-addresses.json"

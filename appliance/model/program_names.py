@@ -29,6 +29,9 @@ STATS: Final = "stats"
 LINGER: Final = "linger"
 """The program that forwards packets of connections to their node when a virtual IP has moved."""
 
+MIGRATE: Final = "migrate"
+"""The program that moves sessions to the node that serves their virtual IP."""
+
 ANNOUNCE: Final = "announce"
 """The program that has routers learn the shared addresses that this node serves."""
 

@@ -13,6 +13,7 @@ from appliance.announce.commands import FOR_READERS, AnnounceCommands
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
 from appliance.net.supervision.appliance_end import everything_ends
@@ -31,7 +32,8 @@ def main() -> int:
         faults.append(fault)
         stop.set()
 
-    announcer = Announcer(paths, log, on_fault=end)
+    tell = EventBoard(paths.event_board(ANNOUNCE), ANNOUNCE)
+    announcer = Announcer(paths, log, on_fault=end, tell=tell)
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         announcer.apply(accepted)
@@ -43,6 +45,7 @@ def main() -> int:
         announcer.leave()
     control.close()
     announcer.close(ends=ends)
+    tell.close()
     begun.heartbeat.close()
     if not ends and not faults and not _is_wanted(paths):
         announce_leftovers.remove_all(paths, log)

@@ -12,6 +12,7 @@ from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
 from appliance.net.supervision.appliance_end import everything_ends
@@ -30,7 +31,8 @@ def main() -> int:
         faults.append(fault)
         stop.set()
 
-    lingerer = Lingerer(paths, log, on_fault=end)
+    tell = EventBoard(paths.event_board(LINGER), LINGER)
+    lingerer = Lingerer(paths, log, tell=tell, on_fault=end)
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         lingerer.apply(accepted)

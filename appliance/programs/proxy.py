@@ -31,6 +31,7 @@ from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.net.supervision.appliance_end import everything_ends
 from appliance.proxy.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.proxy.master import WORKER, ProxyMaster
+from appliance.proxy.nursery import begin as begin_nursery
 from appliance.proxy.proxy_status import status
 from appliance.wire.lines.control import AnswerProblem, Question, good
 
@@ -198,6 +199,8 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     # end is SIGHUP for every process of the session.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     survive(signal.SIGUSR2)
+    files = limits.raise_open_files()
+    nursery = begin_nursery(module[-1], group)  # first of all: it has nothing of this process
     program = f"proxy-{group}"
     logger = AcceptedLog(program, paths).logger
     try:
@@ -205,11 +208,15 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     except (AlreadyRunning, OSError) as error:
         logger.error("start-failed", reason=str(error))  # noqa: TRY400  # the reason is the operator's, not ours
         return 1
-    logger.info("starting", open_files=limits.raise_open_files(), processors=limits.processors())
+    logger.info("starting", open_files=files, processors=limits.processors())
     heartbeat = HubHeartbeat(paths.heartbeat(program), logger)
-    master = ProxyMaster(paths, group, numbers=numbers, logger=logger, module=module, timing=timing)
+    master = ProxyMaster(
+        paths, group, numbers=numbers, logger=logger, module=module, nursery=nursery, timing=timing
+    )
     ended = Proxy(paths, master).run()
     heartbeat.close()
+    if nursery:
+        nursery.close()
     return ended
 
 

@@ -138,6 +138,8 @@ class ReloadProgram:
             version=appliance.__version__,
             snapshot=self._transaction.accepted.number,
             digest=self._transaction.digest,
+            common=self._transaction.common,
+            node=self._transaction.node,
             busy=self._queue.busy,
             reloads=self._queue.counts,
             last=self._queue.last,

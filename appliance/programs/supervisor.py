@@ -38,6 +38,7 @@ from appliance.net.files.lock_files import KeptLock
 from appliance.net.privileges import capabilities
 from appliance.net.process import subreaper
 from appliance.net.starting.accepted_log import AcceptedLog
+from appliance.supervisor.program_forks import ProgramForks
 from appliance.supervisor.service_manager import ServiceManager
 from appliance.supervisor.supervisor import Supervisor
 from appliance.supervisor.supervisord import EXIT_SIGNALS, Options, Wakeup
@@ -98,11 +99,14 @@ def _forget_shared_addresses(paths: Paths, log: FilteringBoundLogger) -> None:
 def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
     """Supervise, again after `supervisorctl reload`; return how it ended."""
     first, wakeup = True, Wakeup()
+    forks = ProgramForks()
+    forks.load()
     tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
     lock = KeptLock(paths.lock, _held_lock())
     predecessor = _predecessor(accepted)
     while True:
         options = Options(accepted.logger)
+        options.forks = forks
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
         supervisor = Supervisor(

@@ -16,8 +16,11 @@ from gevent import get_hub
 
 from appliance.net.logging.output import STDERR, output
 from appliance.net.process.python import SAFE_PATH
+from appliance.proxy.nursery import Nursery, NurseryGone
 
 _MOST_ERRORS = 65536
+
+Reap = Callable[[], int]
 
 READY = b"R"
 """What a worker writes when it could accept; an end of file instead means that it never will."""
@@ -26,15 +29,14 @@ READY = b"R"
 class WorkerProcess:
     """One process, ours or adopted; raises ProcessLookupError if there is none.
 
-    `errors` is a file with what it wrote to standard error, None if it uses our own.
+    `reap` waits for the end of a child of ours, and returns its status as `subprocess` does. `errors` is a
+    file with what it wrote to standard error, None if it uses our own.
     """
 
-    def __init__(
-        self, pid: int, *, child: "subprocess.Popen[bytes] | None" = None, errors: int | None = None
-    ) -> None:
+    def __init__(self, pid: int, *, reap: Reap | None = None, errors: int | None = None) -> None:
         self.pid = pid
         self._pidfd = os.pidfd_open(pid)
-        self._child = child
+        self._reap = reap
         self._errors = errors
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
@@ -50,7 +52,7 @@ class WorkerProcess:
         Call it only once: the number may be reused afterwards.
         """
         _wait_readable(self._pidfd)
-        detail = _ending(self._child.wait()) if self._child else "gone"
+        detail = _ending(self._reap()) if self._reap else "gone"
         os.close(self._pidfd)
         self._pidfd = -1
         last_line = self.pass_errors_on().strip().rpartition("\n")[2]
@@ -74,8 +76,11 @@ def spawn(
     *,
     listeners: Sequence[int],
     environment: Mapping[str, str],
+    nursery: Nursery | None = None,
 ) -> tuple[WorkerProcess, int]:
     """Start a Python program with these descriptors, and return it with the reading end of its ready pipe.
+
+    The `nursery` forks it if it can; else it gets an interpreter of its own.
 
     `module` is what follows the interpreter; `arguments` makes the last arguments from the descriptor on
     which the program reports that it is ready. Its standard error is kept for `pass_errors_on`, to explain a
@@ -86,14 +91,9 @@ def spawn(
     # A byte in this pipe means that the program is ready. When the program exits the kernel closes its end,
     # so the reader gets an end of file and does not wait in vain.
     ready, theirs = os.pipe2(os.O_CLOEXEC)
+    words = [sys.executable, SAFE_PATH, *module, *arguments(theirs)]
     try:
-        child = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, SAFE_PATH, *module, *arguments(theirs)],
-            pass_fds=(*listeners, theirs),
-            stdin=subprocess.DEVNULL,
-            stderr=errors,
-            env=dict(environment),
-        )
+        pid, reap = _started(words, (*listeners, theirs), errors, environment, nursery)
     except OSError:
         os.close(ready)
         os.close(errors)
@@ -101,14 +101,36 @@ def spawn(
     finally:
         os.close(theirs)
     try:
-        return WorkerProcess(child.pid, child=child, errors=errors), ready
+        return WorkerProcess(pid, reap=reap, errors=errors), ready
     except OSError:
         # Nothing could ever end it, and it would accept on the listeners.
-        child.kill()
-        child.wait()
+        os.kill(pid, signal.SIGKILL)
+        reap()
         os.close(ready)
         os.close(errors)
         raise
+
+
+def _started(
+    words: Sequence[str],
+    descriptors: Sequence[int],
+    errors: int,
+    environment: Mapping[str, str],
+    nursery: Nursery | None,
+) -> tuple[int, Reap]:
+    """Start a child, and return its process id and what waits for its end."""
+    if nursery is not None:
+        with contextlib.suppress(NurseryGone):
+            pid = nursery.fork(words, environment, descriptors=descriptors, errors=errors)
+            return pid, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    child = subprocess.Popen(  # noqa: S603  # our own program
+        words,
+        pass_fds=descriptors,
+        stdin=subprocess.DEVNULL,
+        stderr=errors,
+        env=dict(environment),
+    )
+    return child.pid, child.wait
 
 
 def wait_ready(ready: int) -> bool:

@@ -12,6 +12,7 @@ from appliance.net.control.control_server import Handler
 from appliance.proxy.adoption import Adoption
 from appliance.proxy.generation_numbers import GenerationNumbers
 from appliance.proxy.group_state import GroupState
+from appliance.proxy.nursery import Nursery
 from appliance.proxy.rollout_driver import RolloutDriver
 from appliance.proxy.transaction import Transaction
 from appliance.wire.lines.control import AnswerProblem
@@ -31,10 +32,11 @@ class ProxyMaster:
         numbers: GenerationNumbers,
         logger: FilteringBoundLogger,
         module: Sequence[str] = WORKER,
+        nursery: Nursery | None = None,
         timing: Timing | None = None,
     ) -> None:
         self.state = GroupState(paths, group, timing=timing or Timing(), logger=logger)
-        driver = RolloutDriver(self.state, module=module)
+        driver = RolloutDriver(self.state, module=module, nursery=nursery)
         self.workers = driver.workers
         self._adoption = Adoption(self.state, driver, numbers)
         self._transaction = Transaction(self.state, driver, numbers)

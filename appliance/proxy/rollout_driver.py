@@ -16,6 +16,7 @@ from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.proxy.group_state import GroupState
 from appliance.proxy.moved_binds import MovedBinds
+from appliance.proxy.nursery import Nursery
 from appliance.proxy.worker_processes import WorkerProcesses, WorkerStart
 from appliance.wire.lines.control import Question
 from appliance.wire.lines.worker_arguments import InheritedListener
@@ -35,13 +36,14 @@ class RolloutDriver:
     `outcomes` are those of the generations that are waited for; `performed` is set after each event.
     """
 
-    def __init__(self, state: GroupState, *, module: Sequence[str]) -> None:
+    def __init__(self, state: GroupState, *, module: Sequence[str], nursery: Nursery | None) -> None:
         self._state = state
         self._clock = Event()
         self.workers = WorkerProcesses(
             state.paths,
             state.program,
             module=module,
+            nursery=nursery,
             report=self.handle,
             fault=self._fault,
             log=state.log,

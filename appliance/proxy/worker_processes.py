@@ -29,6 +29,7 @@ from appliance.core.rollout.states import WorkerId
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.proxy import child_processes
+from appliance.proxy.nursery import Nursery
 from appliance.proxy.orphaned_workers import (
     LivingWorker,
     SilentWorker,
@@ -84,6 +85,7 @@ class WorkerProcesses:
         program: str,
         *,
         module: Sequence[str],
+        nursery: Nursery | None = None,
         report: Report,
         fault: Callable[[gevent.Greenlet], None],
         log: FilteringBoundLogger,
@@ -93,6 +95,7 @@ class WorkerProcesses:
         self._paths = paths
         self._program = program
         self._module = tuple(module)
+        self._nursery = nursery
         self._report = report
         self._held: dict[WorkerId, _HeldWorker] = {}
 
@@ -117,6 +120,7 @@ class WorkerProcesses:
                 lambda ready_fd: encode(self._arguments(worker, start, ready_fd)),
                 listeners=[listener.fd for listener in start.listeners],
                 environment={**os.environ, **self._paths.environment()},
+                nursery=self._nursery,
             )
         except OSError as error:
             self._run(self._report, Exited(worker, f"could not be started: {error}"))

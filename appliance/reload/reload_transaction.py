@@ -32,6 +32,7 @@ from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import found_files, snapshots
 from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
+from appliance.net.loop.thread_pool import computed
 from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
 from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
@@ -80,6 +81,7 @@ class ReloadTransaction:
         self._files = AcceptedFiles(paths, log, self._once)
         self.digest: str | None = None
         """SHA-256 of the operator's files that mean what is accepted, None until they are read."""
+        self.common = self.node = ""
         self._refused = False
         self._forced = False
         self._refusal = ReloadRefusal(log, tell)
@@ -179,8 +181,11 @@ class ReloadTransaction:
         return all(self._clients.has_applied(each, number) for each in needed(self.accepted))
 
     def load_validator(self) -> None:
-        """Import it before the first reload, and not at the start, as it takes half of that: proxies wait."""
-        self._validator()
+        """Import it before the first reload, and not at the start, as it takes half of that: proxies wait.
+
+        On a machine with other work that is seconds, in which this program must show that it lives.
+        """
+        computed(self._validator)
 
     @property
     def watch(self) -> float:
@@ -205,8 +210,12 @@ class ReloadTransaction:
             return self.accepted.awaited
         if not snapshots.same(judged.snapshot, self.accepted) or read_degraded(self._paths) is not None:
             return False
-        self.digest = files.sum()
+        self._note(files, judged)
         return True
+
+    def _note(self, files: ReadFiles, judged: "Judged") -> None:
+        """Note of which files the accepted configuration is."""
+        self.digest, self.common, self.node = files.sum(), judged.common, judged.node
 
     def _still_await(self, errors: tuple[AnswerProblem, ...]) -> None:
         """Report why the first good configuration is still awaited, if it is."""
@@ -256,7 +265,7 @@ class ReloadTransaction:
         else:
             warnings = self._files.heal(self.accepted)
         warnings += _attempt(partial(clear_degraded, self._paths))
-        self.digest = files.sum()
+        self._note(files, judged)
         return self._result(changed, (*judged.warnings, *later, *warnings)), errors
 
     def _preview(self, wanted: Snapshot, files: ReadFiles) -> dict[str, object]:

@@ -19,6 +19,7 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
 from appliance.core.metrics.shared_ips import shared_ip_metrics
 from appliance.core.metrics.sources import source_metrics
+from appliance.core.metrics.sync import sync_metrics
 from appliance.core.status.status import Status, json_schema
 from appliance.model.program_names import PROXIES
 from appliance.model.snapshot.stats import Stats
@@ -197,6 +198,7 @@ def _metrics(figures: Figures) -> Iterator[Metric]:
     yield from program_metrics(status, observations, figures.descriptors)
     yield from source_metrics(status)
     yield from shared_ip_metrics(status, observations)
+    yield from sync_metrics(observations)
 
 
 def _schema(_: Environment) -> Response:

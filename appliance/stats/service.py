@@ -19,6 +19,7 @@ from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.stats.access import AccessError, WebAccess, web_access
 from appliance.stats.changes import Changes
 from appliance.stats.command_line import CommandLine
+from appliance.stats.condition import report_always
 from appliance.stats.figures import LatestFigures
 from appliance.stats.history_file import HistoryFile
 from appliance.stats.pages import Pages
@@ -133,6 +134,7 @@ class StatsService:
         self._command_line = CommandLine(paths, self._figures, log)
         self._socket: KeptListener | None = None
         self._keeper = gevent.spawn(self._keep)
+        self._reporter = gevent.spawn(report_always, paths, self._figures)
 
     @property
     def socket_failures(self) -> dict[str, str]:

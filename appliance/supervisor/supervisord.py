@@ -17,6 +17,8 @@ from supervisor.poller import PollPoller
 
 from appliance.net.privileges import capabilities
 from appliance.net.process import python
+from appliance.net.starting import forked_program
+from appliance.supervisor.program_forks import ProgramForks
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
@@ -116,6 +118,7 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         self._log = log
         self.poller = Poller(self)
         self.ended = ""
+        self.forks: ProgramForks | None = None
         self.others: dict[int, Callable[[str], None]] = {}
         """Callbacks by process id, for children that are not programs: called with how the child ended."""
 
@@ -162,7 +165,10 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         """
         late = _OBEYED_LATE if python.module_of(argv) == _VRRP else ()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, set(EXIT_SIGNALS) - set(late))
-        capabilities.grant(capabilities.used_by(argv) if starts_as_ours(filename, argv, env) else ())
+        ours = starts_as_ours(filename, argv, env)
+        capabilities.grant(capabilities.used_by(argv) if ours else ())
+        if ours and self.forks is not None and self.forks.runs(argv):
+            forked_program.become(argv, env)
         os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
 
     def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature

@@ -10,7 +10,7 @@ from typing import Final
 from appliance.core.vrrp.election import RouterState
 from appliance.model.messages.problems import dotted
 from appliance.model.paths import Paths
-from appliance.model.program_names import VRRP
+from appliance.model.program_names import LINGER, VRRP
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -202,13 +202,14 @@ class VrrpCommands:
         return good(name=name, changed=yielded)
 
     def _informed(self, question: Question) -> Answer:
-        """Note that `linger` has learned whose connections of a virtual IP exist."""
+        """Note that a program, `linger` or `forward`, has learned what connections of a virtual IP exist."""
         name = question.text("name")
         found = self._program.groups.find(name)
         if found is None:
             return bad(f"no virtual IP {name!r} is configured")
         group, instance = found
-        group.inform(instance, time.monotonic())
+        # A `linger` of an earlier release does not say who it is.
+        group.inform(instance, question.optional_text("by") or LINGER, time.monotonic())
         return good(name=name)
 
 

@@ -46,7 +46,7 @@ def _faults(router: VirtualRouter, links: Links) -> Iterator[tuple[str, str]]:
         yield "interface", f"{router.interface} has no IPv{router.family} address of its own"
     for name in router.other_interfaces:
         other = links.state(name)
-        if other is None or not other.up:
+        if name != router.interface and (other is None or not other.up):
             yield "addresses", _away(name, other)
     for track in router.track:
         watched = links.state(track.target) if track.kind is TrackKind.INTERFACE else None

@@ -49,6 +49,7 @@ def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> 
         counters=_counters(counters),
         drops={reason.value: count for reason, count in counters.drops.items()},
         uninformed_for=round(election.uninformed_for(now), 3),
+        awaited=tuple(sorted(election.awaited_informers)),
     )
 
 
@@ -90,7 +91,7 @@ def board_record(instance: VrrpInstance) -> RouterRecord:
         split_brains=counters.split_brains,
         send_errors=counters.send_errors,
         restored=counters.restored,
-        uninformed=election.waits_to_be_informed,
+        uninformed=bool(election.awaited_informers),
     )
 
 

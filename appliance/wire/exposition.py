@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
-from typing import Final
+from typing import Final, overload
 
 Sample = tuple[str, float]
 """Labels as `labels` returns them, and a value."""
@@ -17,6 +17,36 @@ Sample = tuple[str, float]
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _HELP_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n"})
 _TOTAL: Final = "_total"
+
+
+class Labelled(Sequence[Sample]):
+    """Samples as a list of labels and one of values, which are compared faster than pairs are made."""
+
+    def __init__(self, labels: Sequence[str], values: Sequence[float]) -> None:
+        self._labels = labels
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, at: int | slice) -> Sample | Sequence[Sample]:
+        """Return one pair, or some."""
+        return list(self)[at]
+
+    def __iter__(self) -> Iterator[Sample]:
+        return zip(self._labels, self._values, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Labelled):
+            return self._values == other._values and self._labels == other._labels
+        return list(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 class MetricKind(StrEnum):

@@ -41,6 +41,7 @@ def commands(worker: Worker) -> Mapping[str, Handler]:
         "drain": lambda call: _drain(worker, call.question),
         "move": lambda call: _move(worker, call.question),
         **ArrivingSessions(worker).handlers(),
+        "emigrate": worker.emigrating.emigrate,
         "settle": lambda _: _settle(worker),
         "let-go": lambda _: _done(worker.close_late_listeners),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),

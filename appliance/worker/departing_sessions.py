@@ -17,13 +17,11 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.pool_queue import Waiter
 from appliance.model.paths import Paths
-from appliance.net.control.control_client import ControlUnavailable
-from appliance.wire.lines.control import ControlError
-from appliance.wire.lines.moving_sessions import MOST_SESSIONS
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.traffic import Traffic
+from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer
 
@@ -32,13 +30,6 @@ _PAUSE: Final = 0.05
 
 _PAUSE_AFTER_FAILURE: Final = 0.5
 """Seconds until workers are asked again after one has not answered: it is restarted meanwhile."""
-
-_LOOKS: Final = 1000
-"""Sessions examined before the traffic has its turn."""
-
-_MOST_DESCRIPTORS: Final = 200
-_MOST_BYTES: Final = 256 << 10
-"""Most bytes in one batch that peers have not taken: a line may be 1 MiB, and encoding adds a third."""
 
 
 class DepartingSessions:
@@ -53,12 +44,14 @@ class DepartingSessions:
         arguments: WorkerArguments,
         traffic: Traffic,
         ids: SessionIds,
+        batches: SessionBatches,
         *,
         on_empty: Callable[[], None],
         log: FilteringBoundLogger,
     ) -> None:
         self._on_empty = on_empty
         self._paths, self._arguments, self._traffic, self._ids = paths, arguments, traffic, ids
+        self._batches = batches
         self._log = log
         self._generation = 0
         self._workers: tuple[int, ...] = ()
@@ -138,7 +131,7 @@ class DepartingSessions:
         way = SessionTransfer(path, self._ids, on_left=self._count, log=self._log)
         try:
             while left and generation == self._generation:
-                batch = _batch(left, lambda each: each.number not in self._refused and fits(each))
+                batch = self._batches.take(left, lambda each: each.number not in self._refused and fits(each))
                 if batch and not self._move(batch, way, index):
                     return
                 gevent.sleep(0)  # the traffic has its turn
@@ -150,45 +143,14 @@ class DepartingSessions:
 
     def _move(self, batch: list[Session], way: SessionTransfer, index: int) -> bool:
         """Offer a batch to a worker, and continue with what it refuses; return whether it has answered."""
-        refused, settling, reason = self._refused, self._settling, ""  # another order makes new ones
+        refused, settling = self._refused, self._settling  # another order makes new ones
+        tried = self._batches.offer(batch, way)
+        refused |= tried.refused.keys()
+        settling |= tried.settling
         for each in batch:
-            moving.hold_still(each)
-        try:
-            refused |= way.give(batch)
-        except ControlUnavailable as error:
-            reason = str(error)
-        except ControlError as error:
-            # A former release cannot take sessions that wait.
-            settling |= {each.number for each in batch if moving.waits(each)}
-            reason = str(error)
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this try, and not the others
-            self._traffic.fault(error)
-            reason = repr(error)
-        finally:
-            if reason:
-                way.close()  # the worker drops what it was offered and not given
-            for each in batch:
-                moving.go_on(each)  # except for those that have left
-                if each.number in refused or each.number in settling:
-                    moving.try_again(each)
-        if reason:
-            self._log.warning("sessions-not-moved", to_worker=index, reason=reason)
+            if each.number in refused or each.number in settling:
+                moving.try_again(each)
+        if tried.unanswered:
+            self._log.warning("sessions-not-moved", to_worker=index, reason=tried.unanswered)
             self._pause = _PAUSE_AFTER_FAILURE
-        return not reason
-
-
-def _batch(left: list[Session], fits: Callable[[Session], bool]) -> list[Session]:
-    """Take sessions that fit from the end of the list, one message full, out of the next thousand."""
-    found, descriptors, held = list[Session](), 0, 0
-    for _ in range(min(_LOOKS, len(left))):
-        each = left[-1]
-        if fits(each):
-            descriptors += len(moving.descriptors(each))
-            held += moving.held_in_memory(each)
-            if found and (descriptors > _MOST_DESCRIPTORS or held > _MOST_BYTES):
-                break
-            found.append(each)
-        left.pop()
-        if len(found) == MOST_SESSIONS:
-            break
-    return found
+        return not tried.unanswered

@@ -1,6 +1,6 @@
 """A snapshot as a worker uses it: its frontends and pools, changed in place while connections use them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 from appliance.core.balancing.frontend_state import FrontendState
@@ -18,13 +18,17 @@ from appliance.worker.relay.traffic import Traffic
 class LiveSettings:
     """The frontends that a worker serves and the pools that they use, by name.
 
-    What a later snapshot no longer has stays as it was: its sessions continue.
+    What a later snapshot no longer has stays as it was: its sessions continue. `source_failed` is called with
+    a virtual IP from which no connect was possible, and the errno.
     """
 
-    def __init__(self, arguments: WorkerArguments, traffic: Traffic) -> None:
+    def __init__(
+        self, arguments: WorkerArguments, traffic: Traffic, *, source_failed: Callable[[str, int], None]
+    ) -> None:
         self.frontends: dict[str, FrontendState] = {}
         self.backends: dict[str, Backend] = {}
         self._arguments, self._traffic = arguments, traffic
+        self._source_failed = source_failed
         self._random = Random()  # noqa: S311  # spreads load, protects nothing
 
     def apply_frontends(self, snapshot: Snapshot) -> None:
@@ -40,6 +44,8 @@ class LiveSettings:
         before, pools = len(self.backends), {each.name: each for each in snapshot.pools}
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
             self._apply_pool(pools.get(name))
+        for each in self.backends.values():
+            each.connect_from(snapshot.virtual_addresses, self._source_failed)
         return len(self.backends) > before
 
     def refused_options(self, snapshot: Snapshot) -> list[str]:

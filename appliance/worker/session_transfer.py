@@ -5,8 +5,9 @@ process reads and writes. Sessions under way with `take` when the other worker d
 bytes that no other process has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -25,12 +26,21 @@ _PATIENCE: Final = 5.0
 
 
 class SessionTransfer:
-    """The way to the worker whose control socket is at `path`; `on_left` is called with how many left."""
+    """The way to the process whose control socket is at `path`; `on_left` is called with how many left.
+
+    `more` accompanies each offer.
+    """
 
     def __init__(
-        self, path: Path, ids: SessionIds, *, on_left: Callable[[int], None], log: FilteringBoundLogger
+        self,
+        path: Path,
+        ids: SessionIds,
+        *,
+        on_left: Callable[[int], None],
+        log: FilteringBoundLogger,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
-        self._path, self._ids, self._on_left, self._log = path, ids, on_left, log
+        self._path, self._ids, self._on_left, self._log, self._more = path, ids, on_left, log, more
         self._client: ControlClient | None = None
 
     def close(self) -> None:
@@ -39,8 +49,8 @@ class SessionTransfer:
             self._client.close()
             self._client = None
 
-    def give(self, batch: Sequence[Session]) -> frozenset[int]:
-        """Offer sessions held still; return the numbers of those that have no place there.
+    def give(self, batch: Sequence[Session]) -> dict[int, str]:
+        """Offer sessions held still; return the numbers of those that have no place there, with why not.
 
         All others that have not since ended have left. Raises ControlUnavailable and ControlError, and then
         all are still here.
@@ -57,15 +67,16 @@ class SessionTransfer:
         going = [each for each, why, before in answered if not why and moving.stage(each) == before]
         # None too: the other worker drops what is offered and not taken.
         self._take(client, going, tuple(offered.index(each) for each in going))
-        return frozenset(each.number for each, why, _ in answered if why not in ("", NO_ROOM))
+        return {each.number: why for each, why, _ in answered if why not in ("", NO_ROOM)}
 
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> tuple[str, ...]:
         """Return for each session "", or why the other worker cannot take it."""
         told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
         for each in batch:
             moving.note_copies(each)
+        values = {**moving_sessions.values(moving_sessions.offer_of(told)), **self._more}
         answer = client.ask(
-            Question(command="offer", values=moving_sessions.values(moving_sessions.offer_of(told))),
+            Question(command="offer", values=values),
             timeout=_PATIENCE,
             descriptors=[each for session in batch for each in moving.descriptors(session)],
         )

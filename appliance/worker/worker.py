@@ -2,6 +2,7 @@
 
 import os
 import time
+from errno import EADDRINUSE
 from typing import Final
 
 from gevent.event import Event
@@ -23,6 +24,7 @@ from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.connection_log import ConnectionLog
 from appliance.worker.departing_sessions import DepartingSessions
 from appliance.worker.draining import Draining
+from appliance.worker.emigrating_sessions import EmigratingSessions
 from appliance.worker.health_follower import HealthFollower
 from appliance.worker.live_settings import LiveSettings
 from appliance.worker.relay import tcp
@@ -30,12 +32,16 @@ from appliance.worker.relay.acceptors import Acceptors
 from appliance.worker.relay.connect_failures import ConnectFailureSender
 from appliance.worker.relay.traffic import Traffic, descriptor_limit
 from appliance.worker.relay.transfer import COMPILED
+from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 
 _PUBLISH_TICKS: Final = 4
 
 _SHORTAGE_OVER: Final = 1.0
 """Seconds without a shortage of descriptors after which the next shortage is logged again."""
+
+_SOURCE_FAILED_EVERY: Final = 60.0
+"""Seconds between two log lines that servers were not connected from a virtual IP."""
 
 
 class Worker:
@@ -54,11 +60,13 @@ class Worker:
             descriptors=descriptor_limit(), fault=self._fault, accept_failed=self._accept_failed
         )
         self.turns = Turns(self.traffic.rest)
-        self.settings = LiveSettings(arguments, self.traffic)
+        self.settings = LiveSettings(arguments, self.traffic, source_failed=self._source_failed)
         self.ids = SessionIds(arguments)
+        batches = SessionBatches(self.traffic)
         self.departing = DepartingSessions(
-            paths, arguments, self.traffic, self.ids, on_empty=self._end_when_drained, log=logger
+            paths, arguments, self.traffic, self.ids, batches, on_empty=self._end_when_drained, log=logger
         )
+        self.emigrating = EmigratingSessions(paths, arguments, self.traffic, self.ids, batches, log=logger)
         backends = self.settings.backends
         self.acceptors = Acceptors(
             self.traffic,
@@ -71,6 +79,8 @@ class Worker:
         self._connect_failures = ConnectFailureSender(paths.health_connect_failures)
         self._ticks = 0
         self._short_at = 0.0
+        self._source_failed_at = float("-inf")
+        self._source_failures = 0
         self._full: frozenset[str] = frozenset()
         names = arguments.program, arguments.generation, arguments.index
         self._board = BoardWriter(paths.worker_board(*names))
@@ -87,7 +97,9 @@ class Worker:
 
     def run(self) -> None:
         """Move connections until this worker has drained."""
-        self.traffic.run_until(self.done.is_set, on_tick=self._tick)
+        self.traffic.run_until(
+            self.done.is_set, on_tick=self._tick, waits_elsewhere=lambda: self.acceptors.waits_elsewhere
+        )
 
     def apply(self, snapshot: Snapshot) -> None:
         """Apply a snapshot: limits, times, pools and servers. What it no longer has stays as it was.
@@ -266,6 +278,17 @@ class Worker:
         if now - self._short_at > _SHORTAGE_OVER:
             self.log.error("accept-paused", error=os.strerror(code), sessions=len(self.traffic.live))
         self._short_at = now
+
+    def _source_failed(self, address: str, code: int) -> None:
+        """Count connects that come from the node instead of a virtual IP; log once a minute."""
+        self._source_failures += 1
+        now = self.traffic.now
+        if now - self._source_failed_at > _SOURCE_FAILED_EVERY:
+            reason = "no free port" if code == EADDRINUSE else "not on this machine"
+            self.log.warning(
+                "source-unavailable", virtual_ip=address, reason=reason, connections=self._source_failures
+            )
+            self._source_failed_at, self._source_failures = now, 0
 
 
 def worker_log(arguments: WorkerArguments, snapshot: Snapshot) -> FilteringBoundLogger:

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 import yaml
 from support.openshift.openshift_templates import MASTERS, RELEASES, Release, haproxy_cfg
+from support.openshift.peers_file import peers_file
 from support.openshift.pod_templates import (
     IMAGE,
     KeepalivedNode,
@@ -15,16 +16,26 @@ from support.openshift.pod_templates import (
     openshifts_haproxy_template,
 )
 
+from appliance.model.document.document import read
 from appliance.model.loading.loading import load
 from appliance.model.paths import Paths
+from appliance.model.snapshot.shared_ip import Engine
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
+from appliance.translation.bgp_peers import translate
+from appliance.translation.composing import load_together
+from appliance.wire.bird.bird_config import PROTOCOL
 
 pytestmark = pytest.mark.pure
 
 _MASTERS: Final = {"master-0": "10.0.0.34", "master-1": "10.0.0.99"}
 _RAW: Final = ["NET_ADMIN", "NET_RAW", "SYS_NICE", "IPC_LOCK", "SETUID", "SETGID"]
-_RIGHTS: Final = {"haproxy": [], "keepalived": _RAW, "appliance": ["NET_BIND_SERVICE", *_RAW]}
+_RIGHTS: Final = {
+    "haproxy": [],
+    "keepalived": _RAW,
+    "appliance": ["NET_BIND_SERVICE", *_RAW],
+    "kube-vip": ["DAC_READ_SEARCH", "NET_BIND_SERVICE", "NET_ADMIN", "SETUID", "SETGID"],
+}
 _PLACES: Final = ("haproxy", "keepalived")
 
 
@@ -242,9 +253,47 @@ def test_the_appliance_alone():
     assert accepted(discovering).groups == made.groups
 
 
+def test_kube_vips_place():
+    """Its configuration reads the file that the pod mounts: the addresses are gated as by kube-vip's pods."""
+    text = (IMAGE / "kube-vip-pod.appliance.yaml").read_text()
+    source = read(text).value["source"]
+    assert isinstance(source, dict)
+    file = Path(str(source["bgp_peers"]))
+    assert mounts(boxes("kube-vip")["kube-vip"])["peers-dir"] == str(file.parent)
+    assert mounts(boxes("kube-vip")["kube-vip"])["conf-dir"] == str(Paths().config.parent)
+    volumes = pod("kube-vip")["spec"]["volumes"]
+    assert isinstance(volumes, list)
+    places = {each["name"]: each["hostPath"]["path"] for each in volumes if "hostPath" in each}
+    assert places["peers-dir"] == str(file.parent)  # where the machine-config operator has it
+    peers = translate(read(peers_file()), source=str(file), hostname="master-1.ocp4.example.com")
+    made = load_together(read(text), [peers], source="appliance.yaml", number=1).snapshot
+    assert made is not None
+    assert made.bgp is not None
+    assert (made.bgp.engine, made.bgp.serve, PROTOCOL) == (Engine.TABLE, 198, 248)
+    assert [each.address for each in made.bgp.neighbors] == ["192.0.2.65"]
+    assert [(each.name, [track.target for track in each.track]) for each in made.shared_ips] == [
+        ("api", ["https://localhost:6443/readyz"]),
+        ("ingress", ["http://localhost:1936/healthz"]),
+    ]
+    assert max(each.drain for each in made.shared_ips) < 65
+
+
+def test_a_worker_in_kube_vips_place():
+    """What the comments say for workers, and for `linger`, is accepted in place of the file."""
+    text = (IMAGE / "kube-vip-pod.appliance.yaml").read_text()
+    worker = [
+        each.removeprefix("# ") for each in text.splitlines() if each.startswith(("# bgp:", "# shared_ips:"))
+    ]
+    made = accepted("\n".join(worker))
+    assert [each.addresses for each in made.shared_ips] == [("198.51.100.4/32",)]
+    lines = text[text.index("# nodes:") : text.index("# A worker")].splitlines()
+    more = "\n".join(each.removeprefix("# ") for each in lines)
+    assert accepted("\n".join([*worker, more])).linger is not None
+
+
 def test_every_file_is_in_the_readme():
     """Who reads image/README.md finds each of them."""
     text = (IMAGE / "README.md").read_text()
     files: list[Path] = sorted(IMAGE.glob("*-pod*"))
-    assert len(files) == 6
+    assert len(files) == 8
     assert [each.name for each in files if each.name not in text] == []

@@ -19,7 +19,7 @@ from appliance.net.sources.judging import judge
 pytestmark = pytest.mark.pure
 
 FIRST: Final = yaml_blocks("configuring")[0]
-*VIRTUAL_IPS, LINGER = yaml_blocks("virtual-ips")
+*VIRTUAL_IPS, LINGER, SOURCE = yaml_blocks("virtual-ips")
 """The configuration to start from."""
 
 
@@ -53,14 +53,25 @@ def test_virtual_ips_can_be_added(tmp_path: Path, text: str, monkeypatch: pytest
 
 def test_shared_ips_can_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The example of three nodes is good behind the first configuration."""
-    [text] = yaml_blocks("shared-ips")
+    text = yaml_blocks("shared-ips")[0]
     monkeypatch.setenv(NODE_VARIABLE, "lb-0")
     assert judged(tmp_path / "appliance.yaml", FIRST + text).shared_ips
 
 
-def test_connections_can_move_with_them(tmp_path: Path):
+def test_connections_can_move_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The example of `linger` is good behind the example of a pair."""
+    monkeypatch.setenv("APPLIANCE_NODE", "lb-0")
     assert judged(tmp_path / "appliance.yaml", FIRST + VIRTUAL_IPS[0] + LINGER).linger
+
+
+def test_servers_can_be_reached_from_a_virtual_ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The example of `source` is a whole pool, whose two nodes have ports of their own."""
+    monkeypatch.setenv(NODE_VARIABLE, "lb-0")
+    (tmp_path / "appliance.yaml").write_text(SOURCE)
+    found = judge(Paths(config=tmp_path / "appliance.yaml"), number=1)
+    assert found.errors == ()
+    assert found.snapshot is not None
+    assert [each.source_ports for each in found.snapshot.pools] == [(16384, 38691)]
 
 
 def test_a_frontend_can_take_the_api_server_s_connections(tmp_path: Path):
@@ -84,6 +95,8 @@ def test_demo_configuration_is_good(tmp_path: Path, offset: int, ipv6: bool):  #
     snapshot = judged(tmp_path / "appliance.yaml", configuration(offset=offset, ipv6=ipv6))
     binds = [bind for group in snapshot.groups for frontend in group.frontends for bind in frontend.binds]
     assert {bind.port - offset for bind in binds} == {9444, 9445, 9454, 8080, 8443}
+    assert snapshot.stats is not None
+    assert snapshot.stats.bind.port - offset == 8404
     assert {bind.host for bind in binds} == ({"127.0.0.1", "::1"} if ipv6 else {"127.0.0.1"})
 
 

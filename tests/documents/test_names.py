@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from support.documents import commands_page, configuration_page, events_page, metrics_page
 from support.documents.pages import DOCS, ROOT, blocks, name_of
+from support.openshift.peers_file import peers_file
 
 from appliance.console.command import COMMANDS
 from appliance.model.config.section import Section
@@ -15,6 +16,7 @@ from appliance.model.loading.loading import NODE_VARIABLE
 from appliance.model.paths import Paths
 from appliance.net.kubernetes.api_errors import Failure
 from appliance.net.sources.judging import judge
+from appliance.net.sources.read_files import ReadFiles
 
 pytestmark = pytest.mark.pure
 
@@ -113,6 +115,9 @@ def test_keys_exist(path: Path):
     assert wrong == []
 
 
+_FILES_BESIDE: Final = {"/etc/kubernetes/static-pod-resources/frr-k8s/frr-peers.json": peers_file()}
+"""What configurations of the pages name as their source."""
+
 _YAML: Final = [
     (block, block.text) for path in _PAGES for block in blocks(path, "yaml") if not block.text.startswith(" ")
 ]
@@ -128,10 +133,10 @@ def test_configurations_are_good(block: object, text: str, tmp_path: Path, monke
     monkeypatch.setenv(NODE_VARIABLE, "lb-0")
     path = tmp_path / "appliance.yaml"
     path.write_text(text)
-    alone = judge(Paths(config=path), number=1)
+    alone = judge(Paths(config=path), ReadFiles(_FILES_BESIDE), number=1)
     if alone.errors:
         path.write_text(f"{_first_without(text)}{text}")
-        alone = judge(Paths(config=path), number=1)
+        alone = judge(Paths(config=path), ReadFiles(_FILES_BESIDE), number=1)
     assert alone.errors == ()
 
 

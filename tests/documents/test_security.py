@@ -20,6 +20,7 @@ _PROGRAMS: Final = {
     "redirect": "redirect",
     "forward": "forward",
     "linger": "linger",
+    "migrate": "migrate",
     "announce": "announce",
     "health": "health",
     "discover": "discover",

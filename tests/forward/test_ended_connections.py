@@ -19,14 +19,22 @@ class Kernel:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int, int]] = []
 
-    def connections(self, mark: int, mask: int) -> tuple[TrackedConnection, ...]:
-        """Return those with the mark in the bits of the mask."""
+    def connections(
+        self, mark: int, mask: int, *, but: frozenset[str] = frozenset()
+    ) -> tuple[TrackedConnection, ...]:
+        """Return those with the mark in the bits of the mask, and none to the addresses `but`."""
         self.asked.append(("list", mark, mask))
-        return tuple(_tracked(each) for each in (9, 3, 2, 3) if not (MARK | each) & mask ^ mark & mask)
+        found = (_tracked(each) for each in (9, 3, 2, 3) if not (MARK | each) & mask ^ mark & mask)
+        return tuple(each for each in found if each.client.destination not in but)
 
     def delete(self, mark: int, mask: int) -> None:
         """Delete nothing."""
         self.asked.append(("delete", mark, mask))
+
+    def forget(self, connection: TrackedConnection) -> bool:
+        """Note that one is deleted."""
+        self.asked.append(("forget", connection.mark, 0))
+        return True
 
     def close(self) -> None:
         """Do nothing."""
@@ -75,6 +83,14 @@ def test_many_lost_servers_are_one_question(kernel: Kernel):
     assert ended == {"pool/a": 1, "pool/b": 2, "pool/c": 0}
     assert [each[0] for each in kernel.asked] == ["list", "delete", "delete"]
     assert [each[1:] for each in kernel.asked[1:]] == [(MARK | each, 0xFFFFFFFF) for each in (2, 3)]
+
+
+def test_connections_of_another_node_stay(kernel: Kernel):
+    """With `sync` the kernel's table has them too, under the same marks: each of ours is deleted alone."""
+    assert end_connections({2: "pool/a"}, but=frozenset({"192.0.2.200"})) == {"pool/a": 0}
+    assert [each[0] for each in kernel.asked] == ["list"]
+    assert end_connections({2: "pool/a"}, but=frozenset({"192.0.2.201"})) == {"pool/a": 1}
+    assert [each[0] for each in kernel.asked] == ["list", "list", "forget"]
 
 
 @pytest.mark.usefixtures("kernel")

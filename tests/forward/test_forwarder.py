@@ -12,7 +12,7 @@ from support.processes.waiting import wait_until
 from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
-from appliance.core.forwarding.numbers import comment
+from appliance.core.forwarding.numbers import Numbers, comment
 from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward import forwarder as module
 from appliance.forward.forwarder import Forwarder
@@ -68,6 +68,9 @@ class Kernel:
         self.scripts.append(script)
         self.changed, self.meanwhile = self.changed + self.meanwhile, b""
         return ()
+
+
+MAIN = f"f{Numbers().number('api/main')}"
 
 
 @pytest.fixture
@@ -193,7 +196,7 @@ def test_all_of_a_table_is_written_again_where_somebody_was_busy(forwarder: Forw
     assert forwarder.tables.unsure
     wait_until(lambda: not forwarder.tables.unsure, what="written again", sleep=gevent.sleep)
 
-    for part in ("flush map ip lb_forward f1_slots", "flush chain ip lb_forward f1_none"):
+    for part in (f"flush map ip lb_forward {MAIN}_slots", f"flush chain ip lb_forward {MAIN}_none"):
         assert len([each for each in kernel.scripts if f"{part}\n" in each]) == 2, part
 
 
@@ -202,7 +205,7 @@ def test_who_was_lost_before_we_came_loses_its_connections(
 ):
     """A server went down while no `forward` ran: its connections end all the same."""
     ended: dict[int, str] = {}
-    monkeypatch.setattr(module, "end_connections", lambda owners: ended.update(owners) or {})
+    monkeypatch.setattr(module, "end_connections", lambda owners, **_: ended.update(owners) or {})
     down = boards.health("a", verdict=HealthVerdict.DOWN)
     board.publish(health_board.encode(boards.health_board(down)), changed=True)
     gevent.sleep(0.2)
@@ -217,7 +220,7 @@ def test_a_server_that_goes_down_loses_its_connections(
 ):
     """By `on_marked_down: shutdown-sessions`; while it is up nothing ends."""
     ended: dict[int, str] = {}
-    monkeypatch.setattr(module, "end_connections", lambda owners: ended.update(owners) or {})
+    monkeypatch.setattr(module, "end_connections", lambda owners, **_: ended.update(owners) or {})
     board.publish(PUBLISHED, changed=True)
     forwarder.apply(one(on_down=OnDown.CLOSE_SESSIONS))
     assert ended == {}

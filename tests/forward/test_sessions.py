@@ -11,12 +11,13 @@ import pytest
 from support.values import snapshots
 
 from appliance.core.balancing.pool_state import PoolState
-from appliance.core.forwarding.numbers import MARK, Numbers
-from appliance.core.forwarding.plan import KernelFrontend, server_name
+from appliance.core.forwarding.numbers import MARK, Numbers, comment
+from appliance.core.forwarding.plan import KernelFrontend
 from appliance.forward import sessions as module
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
 from appliance.forward.sessions import ForwardedSessions
+from appliance.net.netlink import conntrack
 from appliance.net.netlink.conntrack import Flow, TrackedConnection
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question
@@ -38,7 +39,9 @@ def tracked(number: int, client: str, **changes: object) -> TrackedConnection:
 @pytest.fixture
 def numbers() -> Numbers:
     """Those of two servers of the frontend `main`."""
-    return Numbers()
+    found = Numbers()
+    found.restore({at: comment(f"api/main pool/{each}") for at, each in enumerate("ab", 1)})
+    return found
 
 
 @pytest.fixture
@@ -47,8 +50,8 @@ def table(monkeypatch: pytest.MonkeyPatch) -> list[TrackedConnection]:
     found: list[TrackedConnection] = []
 
     class Conntrack:
-        def each(self, *_: int) -> Iterator[TrackedConnection]:
-            yield from tuple(found)
+        def each(self, *_: int, but: frozenset[str]) -> Iterator[TrackedConnection]:
+            yield from (each for each in tuple(found) if each.client.destination not in but)
 
         def close(self) -> None:
             pass
@@ -70,10 +73,11 @@ def ask(numbers: Numbers) -> Ask:
     frontend = KernelFrontend(name="api/main", config=snapshots.frontend("main", pool=pool.name))
     pools = {pool.name: PoolState(pool, workers=1, index=0, random=Random(0))}  # noqa: S311  # no secret
     tables = KernelTables()  # without flowtables they ask nobody
-    forwarder = SimpleNamespace(frontends=(frontend,), pools=pools, numbers=numbers, tables=tables)
+    syncing = SimpleNamespace(elsewhere=frozenset({"192.0.2.203"}))
+    forwarder = SimpleNamespace(
+        frontends=(frontend,), pools=pools, numbers=numbers, tables=tables, syncing=syncing
+    )
     subject = ForwardedSessions(cast("Forwarder", forwarder))
-    for name in ("a", "b"):
-        numbers.number(server_name("api/main", pool.name, name))
 
     def asked(command: str, **values: object) -> Answer:
         question = Question(command=command, values=values)
@@ -84,7 +88,7 @@ def ask(numbers: Numbers) -> Ask:
 
 def test_what_the_kernel_knows_is_listed(ask: Ask, table: Table, monkeypatch: pytest.MonkeyPatch):
     """Whose it is by its mark, when it began, how long it has been silent; others are nobody's."""
-    monkeypatch.setattr(module, "_longest_silence", lambda: 432_000)
+    monkeypatch.setattr(module, "longest_silence", lambda: 432_000)
     table += [
         tracked(1, "192.0.2.7", id=10, remaining=431_990, started=1.0, sent=3, answered=4),
         tracked(2, "2001:db8::7", id=11, established=False, remaining=100),
@@ -100,6 +104,14 @@ def test_what_the_kernel_knows_is_listed(ask: Ask, table: Table, monkeypatch: py
     assert first.age > 1_000_000
     assert (second.client, second.server, second.idle) == ("[2001:db8::7]:40002", "pool/b", None)
     assert (third.frontend, third.server, third.age, third.phase) == ("-", None, None, "connecting")
+
+
+def test_connections_of_another_node_are_not_listed_and_not_ended(ask: Ask, table: Table):
+    """With `sync` they are in this kernel's table too; the node that has the virtual IP answers for them."""
+    flow = Flow(source="192.0.2.7", source_port=1, destination="192.0.2.203", destination_port=443)
+    table.append(replace(tracked(1, "192.0.2.7"), client=flow))
+    assert not listed_session.decode(ask("sessions"))
+    assert ask("kill", server="pool/a").values["killed"] == 0
 
 
 def test_a_listing_is_bounded(ask: Ask, table: Table, monkeypatch: pytest.MonkeyPatch):
@@ -147,7 +159,7 @@ def test_a_kernel_that_does_not_tell_its_time_is_no_idle_time(
     ask: Ask, table: Table, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     """Without the setting how long a connection has been silent is unknown."""
-    monkeypatch.setattr(module, "_ESTABLISHED", tmp_path / "missing")
+    monkeypatch.setattr(conntrack, "_SILENCE", tmp_path / "missing")
     table.append(tracked(1, "192.0.2.7", remaining=9))
     (found,) = listed_session.decode(ask("sessions"))
     assert (found.idle, found.remaining) == (None, 9.0)

@@ -15,6 +15,7 @@ from support.machines import ovf
 from support.values import boards
 from support.values import moving_sessions as moved
 from support.values.client_hellos import extension, message, records, server_name
+from support.values.migration import OFFER
 from support.values.shared_ips import announcing, session, shared_status
 from support.values.snapshots import track
 from support.values.statuses import discovery
@@ -24,6 +25,7 @@ from appliance import wire
 from appliance.core.discovery import finding
 from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
+from appliance.core.linger.other_nodes import OtherNodes, ThisNode
 from appliance.model.byte_pattern import LONGEST, byte_pattern
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.snapshot.pools import CheckStep, SendProxy
@@ -31,10 +33,12 @@ from appliance.wire import (
     checksummed_json,
     exposition,
     history_ring,
+    linger_node,
     linger_report,
     linger_strays,
     ovf_environment,
     proxy_protocol,
+    session_migration,
     sockaddr,
 )
 from appliance.wire.bird import bird_answers
@@ -42,6 +46,7 @@ from appliance.wire.boards import ended_workers, health_board, vrrp_board, worke
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
 from appliance.wire.checks.pattern_search import PatternSearch
+from appliance.wire.conntrackd import conntrackd_control
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.haproxy import commands
 from appliance.wire.http import failed_checks, http_request, http_response, response_body
@@ -55,8 +60,10 @@ from appliance.wire.lines import (
     forward_status,
     linger_status,
     listed_session,
+    migrate_status,
     moving_sessions,
     node_answers,
+    owner_change,
     redirect_status,
     reload_line,
     status_answer,
@@ -107,6 +114,13 @@ LINGER_STATUS = linger_status.LingerStatus(
     others=(linger_status.KeeperStatus(node="10.0.0.91", address="10.0.0.200", active=True),),
     drops={"digest": 1},
     shared=(linger_status.SharedAddress(address="10.0.1.1", ready=True, nodes=("10.0.0.91",)),),
+    nodes=(
+        linger_status.OtherNode(
+            name="lb-1",
+            differs_since=1.5,
+            judged=(linger_status.JudgedServer(server="masters/m1", here="up"),),
+        ),
+    ),
     strays={"led": 1},
 )
 
@@ -151,6 +165,34 @@ def told(payload: bytes) -> None:
     found = linger_strays.decode(payload, source=SOURCE, secrets=[KEYS[1]])
     again = linger_strays.encode(found, family=4, source=SOURCE, secret=KEYS[1])
     assert again == payload
+
+
+def _node(page: str) -> bytes:
+    """Return what a node tells of itself, which is believed."""
+    facts = linger_node.NodeFacts(
+        name="lb-1",
+        release="1.0",
+        configuration=bytes(range(16)),
+        condition=linger_node.Condition.WELL,
+        page=page,
+        marks=linger_node.marks(["10.0.0.200", "10.0.0.201"]),
+        servers={linger_node.server_key("masters", str(each)): bool(each % 2) for each in range(3)},
+    )
+    told = linger_node.ToldNode(session=bytes(8), sequence=7, facts=facts)
+    return linger_node.encode(told, source=SOURCE, secret=KEYS[1])
+
+
+def told_node(payload: bytes) -> None:
+    """Take a datagram as the program does; what it hears it could say itself, and it can be compared."""
+    found = linger_node.decode(payload, source=SOURCE, secrets=[KEYS[1]])
+    again = linger_node.encode(found, source=SOURCE, secret=KEYS[1])
+    assert linger_node.decode(again, source=SOURCE, secrets=[KEYS[1]]) == found
+    others = OtherNodes()
+    here = ThisNode(name="lb-0", configuration=bytes(16), marks=found.facts.marks, servers={})
+    others.look(here, now=0.0)
+    others.hear(SOURCE, found.facts, now=0.0)
+    others.look(here, now=60.0)
+    assert len(others.nodes(now=60.0, wall=60.0)) == bool(found.facts.marks)
 
 
 def signed_anew(payload: bytes) -> bytes:
@@ -592,6 +634,21 @@ def bird_answer(data: bytes) -> None:
         bird_answers.bfd_sessions(answer)
 
 
+CONNTRACKD = b"""external inject:
+connections created: 1 failed: 2
+connections updated: 3 failed: 4
+connections destroyed: 5 failed: 6
+7 Bytes sent 8 Bytes recv
+9 Pckts sent 10 Pckts recv
+11 Error send 12 Error recv
+13 Malformed msgs 14 Lost msgs
+"""
+
+
+def _without_length(message: session_migration.Message) -> bytes:
+    return session_migration.encode(message)[session_migration.PREFIX :]
+
+
 TARGETS = (
     Target(
         name="client-hello",
@@ -770,6 +827,60 @@ TARGETS = (
         words=(b'"piped":', b'"backlog":', b'"version":1', b'"waiting":', *JSON_WORDS),
     ),
     Target(
+        name="session-migration",
+        run=round_trip(session_migration.decode, _without_length),
+        seeds=tuple(
+            _without_length(each)
+            for each in (
+                OFFER,
+                session_migration.Hello(version=1, run=bytes(16)),
+                session_migration.Commit(batch=bytes(16), places=(0, 7)),
+            )
+        ),
+        errors=(session_migration.MigrationError,),
+    ),
+    Target(
+        name="owner-change",
+        run=round_trip(
+            lambda line: owner_change.decode(control.decode_question(line).values),
+            lambda change: control.encode_question(
+                Question(command="change-owner", values=owner_change.values(change))
+            ),
+        ),
+        seeds=(
+            control.encode_question(
+                Question(
+                    command="change-owner",
+                    values=owner_change.values(
+                        owner_change.OwnerChange(ours=(("10.0.0.9", 40000, "10.0.0.200", 6443),))
+                    ),
+                )
+            ),
+        ),
+        errors=(control.ControlError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="migrate-status",
+        run=status_round_trip(migrate_status.MigrateStatus),
+        seeds=(
+            control.encode_answer(
+                good(
+                    **status_answer.encode(
+                        migrate_status.MigrateStatus(
+                            departures=(
+                                migrate_status.DepartureStatus(address="10.0.0.200", stay={"its end": 2}),
+                            ),
+                            given=3,
+                        )
+                    )
+                )
+            ),
+        ),
+        errors=(control.ControlError, status_answer.StatusAnswerError),
+        words=JSON_WORDS,
+    ),
+    Target(
         name="listed-session",
         run=round_trip(
             lambda line: listed_session.decode(control.decode_answer(line)),
@@ -920,6 +1031,13 @@ TARGETS = (
         mend=signed_anew,
     ),
     Target(
+        name="linger-node",
+        run=told_node,
+        seeds=(_node("https://10.0.0.3:9444"), _node("http://:80"), _node("")),
+        errors=(linger_report.LingerReportError,),
+        mend=signed_anew,
+    ),
+    Target(
         name="linger-status",
         run=status_round_trip(linger_status.LingerStatus),
         seeds=(control.encode_answer(good(**status_answer.encode(LINGER_STATUS))),),
@@ -1059,6 +1177,13 @@ TARGETS = (
         words=(b"\n0000 \n", b"9001 ", b"1002-", b"BGP", b" exported", b"10.0.0.1 - Up\n"),
     ),
     Target(
+        name="conntrackd-control",
+        run=conntrackd_control.statistics,
+        seeds=(CONNTRACKD,),
+        errors=(conntrackd_control.ConntrackdAnswerError,),
+        words=(b"external inject:", b" Pckts sent ", b"connections created:", b"99999999999999999999999 "),
+    ),
+    Target(
         name="ovf-environment",
         run=ovf_environment.parse,
         seeds=(ovf.environment({"lb.hostname": "lb-1", "lb.config": "a: 1\n", "lb.dns": "10.0.0.2"}),),
@@ -1098,6 +1223,15 @@ def test_every_decoder_is_fed():
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-commands"}
     undecoded |= {"requests", "objects", "ended-connections"}
-    undecoded |= {"statistics", "syslog", "tcp-segment", "bird-config", "bird-example", "frr-example"}
+    undecoded |= {
+        "statistics",
+        "syslog",
+        "tcp-segment",
+        "tcp-state",
+        "bird-config",
+        "conntrackd-config",
+        "bird-example",
+        "frr-example",
+    }
     undecoded |= {"placeholder"}
     assert modules - fed <= undecoded

@@ -22,6 +22,7 @@ _IN_EFFECT: dict[str, set[str]] = {
     "reload": {"NET_BIND_SERVICE"},
     "health": set(),
     "proxy": {"NET_BIND_SERVICE"},
+    "nursery": set(),
     "worker": set(),
     "vrrp": _VRRP,
     "tracker": set(),
@@ -42,7 +43,7 @@ def _set(status: dict[str, str], name: str) -> set[str]:
 
 def _program(command: str) -> str:
     return next(
-        (word.rpartition(".")[2] for word in command.split() if "appliance.programs." in word), command
+        (word.rpartition(".")[2] for word in command.split() if word.startswith("appliance.")), command
     )
 
 

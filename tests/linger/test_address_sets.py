@@ -16,6 +16,7 @@ from appliance.linger.address_sets import (
 )
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.shared_ip import SharedIp, Unhealthy
+from appliance.model.snapshot.vxlan import Vxlan
 
 pytestmark = pytest.mark.pure
 
@@ -90,4 +91,10 @@ def test_shared_addresses_by_family():
         SharedSet(family=6, addresses=("2001:db8:10::10",), peers=("fd00::2",)),
     ]
     assert [each.peers for each in shared_sets(replace(given, linger=None))] == [(), ()]
+    assert given.linger is not None
+    led = replace(given, linger=replace(given.linger, vxlan=Vxlan(vni=1, port=29447, mtu=None)))
+    four_led, six_led = shared_sets(led)
+    assert four_led.peers == ("240.0.2.2", "240.0.2.3")
+    assert [*map(four_led.named, (*four_led.peers, "192.0.2.9"))] == ["192.0.2.2", "192.0.2.3", "192.0.2.9"]
+    assert [*map(six_led.named, six_led.peers)] == ["fd00::2"]
     assert list(shared_sets(replace(given, shared_ips=()))) == []

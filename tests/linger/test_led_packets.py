@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from appliance.core.linger import shared_rules
 from appliance.core.linger.hops import Hops
 from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
 from appliance.core.linger.shared_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
 from appliance.linger.led_packets import LedPackets
+from appliance.net.netlink.table_counters import TableCounters
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesObject
 
@@ -60,7 +62,7 @@ def _lead(led: LedPackets) -> bool:
 
 
 def _leads(table: str) -> bool:
-    return f"{_VIP} timeout 20s" in _nft("list", "map", "ip", table, "direct")
+    return f"{_VIP} timeout 24s" in _nft("list", "map", "ip", table, "direct")
 
 
 def test_elements_are_renewed_before_their_time_is_over(
@@ -168,22 +170,16 @@ def test_owners_of_strays(make: Callable[..., LedPackets]):
 
 def test_strays_are_counted(make: Callable[..., LedPackets]):
     """By what became of them; while the table is gone nothing is known, and nothing fails."""
-    led = make(Nftables)
+    led, counters = make(Nftables), TableCounters()
     led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)
-    assert led.strays(4) == {"led": 0, "asked": 0, "limited": 0, "nobody": 0}
+    names = {*map(shared_rules.counter, shared_rules.COUNTERS), shared_rules.NOTED_PACKETS}
+    assert counters.packets(TABLE) == {(4, name): 0 for name in names}
+    assert counters.one(4, TABLE, shared_rules.NOTED_PACKETS) == 0
+    assert counters.one(6, TABLE, shared_rules.NOTED_PACKETS) is None
     led.note("flush set ip lb_linger found")
     _nft("flush", "ruleset")
-    assert led.strays(4) == {}
+    assert counters.packets(TABLE) == {}
+    assert counters.one(4, TABLE, shared_rules.NOTED_PACKETS) is None
+    counters.close()
     led.note("flush set ip lb_linger found")
     assert not led.learn(4, StrayChanges(flushed=True))
-
-
-def test_rules_of_shared_addresses_come_with_them(make: Callable[..., LedPackets]):
-    """A reload that adds them makes the rules anew, and the guard's; elements are there at once."""
-    led = make(Nftables)
-    _lead(led)
-    assert "shared" not in _nft("list", "ruleset")
-    assert led.lead(4, entrances=(("lo", "lo"),), elements=_SHARING, port=29446, longest=60.0)
-    for table in ("lb_linger", "lb_linger_guard"):
-        assert "goto shared" in _nft("list", "chain", "ip", table, "prerouting")
-        assert _SHARED in _nft("list", "map", "ip", table, "other1")

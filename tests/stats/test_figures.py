@@ -1,5 +1,6 @@
 """How often `stats` looks at the boards of workers and checks."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -24,18 +25,37 @@ def test_looks_take_a_fifth_of_a_processor_at_most(
     asleep = gevent.event.Event()
 
     def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        asleep.set()
+        if gevent.getcurrent() is looking._loop:  # and not that of another test
+            slept.append(seconds)
+            asleep.set()
         gevent.get_hub().switch()
 
-    def look(_: LatestFigures) -> None:
-        spent[0] += cost
+    def look(which: LatestFigures, _counted: object) -> None:
+        if which is looking:
+            spent[0] += cost
 
     monkeypatch.setattr(LatestFigures, "_look_at_boards", look)
     monkeypatch.setattr(figures.gevent, "sleep", sleep)
-    monkeypatch.setattr(time, "thread_time", lambda: spent[0])
+    monkeypatch.setattr(time, "process_time", lambda: spent[0])
     paths = Paths(runtime=tmp_path, state=tmp_path)
     looking = LatestFigures(paths, HistoryFile(paths.history, structlog.get_logger()), on_fault=print)
     assert asleep.wait(20)
     looking.close()
     assert slept == [pytest.approx(pause)]
+
+
+def test_the_loop_goes_on_while_a_page_is_made(tmp_path: Path):
+    """The watchdog kills who shows no life for ten seconds, and a page of 40,000 servers may take that."""
+    paths = Paths(runtime=tmp_path, state=tmp_path)
+    latest = LatestFigures(paths, HistoryFile(paths.history, structlog.get_logger()), on_fault=print)
+    turns = threading.Event()
+
+    def make(_: figures.Figures) -> bytes:
+        return b"made" if turns.wait(20) else b"alone"
+
+    pages = [gevent.spawn(latest.page, "x", make) for _ in range(2)]
+    gevent.spawn_later(0.05, turns.set)
+    assert [each.get() for each in pages] == [b"made", b"made"]
+    with pytest.raises(ZeroDivisionError):
+        latest.page("y", lambda _: bytes(1 // 0))
+    latest.close()

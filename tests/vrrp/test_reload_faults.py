@@ -32,6 +32,11 @@ def problems(*routers: VirtualRouter) -> list[tuple[str | None, str]]:
     [
         ({"interface": "eth9"}, "interface", "interface eth9 does not exist"),
         ({"interface": "eth2"}, "interface", "interface eth2 is down or has no carrier"),
+        (
+            {"interface": "eth2", "elsewhere": (("fd00::200/64", "eth2"),)},
+            "interface",
+            "interface eth2 is down or has no carrier",
+        ),
         ({"interface": "eth1"}, "interface", "eth1 has no IPv4 address of its own"),
         (
             {"elsewhere": (("192.0.2.200/24", "eth9"),)},

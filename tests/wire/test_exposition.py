@@ -12,6 +12,7 @@ from appliance.wire.exposition import (
     Exposition,
     Format,
     Histogram,
+    Labelled,
     Metric,
     MetricKind,
     encode,
@@ -142,3 +143,16 @@ def test_the_kinds_are_told():
 def test_the_format_is_the_one_that_is_asked_for(accept: str, form: Format):
     """Prometheus asks for OpenMetrics first; browsers and curl get text."""
     assert wanted_format(accept) is form
+
+
+def test_labels_and_values_in_lists_of_their_own():
+    """They read as pairs, and are equal where both are, to pairs too."""
+    found = Labelled(['{a="1"}', '{a="2"}'], [1, 2])
+
+    assert list(found) == [('{a="1"}', 1), ('{a="2"}', 2)]
+    assert (found[1], found[:1], len(found)) == (('{a="2"}', 2), [('{a="1"}', 1)], 2)
+    assert found == Labelled(['{a="1"}', '{a="2"}'], [1, 2])
+    assert found != Labelled(['{a="1"}', '{a="2"}'], [1, 3])
+    assert found != Labelled(['{a="1"}', '{a="3"}'], [1, 2])
+    assert found == list(found)
+    assert hash(found) == hash(tuple(found))

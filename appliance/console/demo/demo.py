@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 import click
-import gevent
-from gevent.event import Event
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
+from appliance.console.demo.demo_pair import run_pair
 from appliance.console.demo.demo_site import DemoError, DemoSite, site
+from appliance.console.demo.stop_signal import END_SECONDS, KILL_SECONDS, ORPHAN_SECONDS, StopSignal
 from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.status.status_changes import Facts, changed_facts, facts
@@ -29,24 +29,8 @@ from appliance.net.process import python, subreaper
 from appliance.net.process.prctl import die_with
 
 _REFRESH: Final = 1.0
-_END_SECONDS: Final = 40.0  # above the drain time of config/demo.yaml and the steps after it
-_KILL_SECONDS: Final = 10.0
-_ORPHAN_SECONDS: Final = 3.0
 _POLL: Final = 0.05
 _LAST_LINES: Final = 15
-
-
-class StopSignal:
-    """Ctrl-C or TERM from the operator: the first stops in order, the second at once."""
-
-    def __init__(self) -> None:
-        self.asked = Event()
-        self.at_once = Event()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            gevent.signal_handler(number, self._note)
-
-    def _note(self) -> None:
-        (self.at_once if self.asked.is_set() else self.asked).set()
 
 
 @click.command(epilog="Example: appliance demo --port-offset 1000")
@@ -57,16 +41,21 @@ class StopSignal:
     show_default=True,
     help="Number to add to every port of the demo, if another program uses one of them.",
 )
-def demo(*, port_offset: int) -> None:
+@click.option("--pair", is_flag=True, help="Two nodes with a virtual IP, in network namespaces; needs root.")
+def demo(*, port_offset: int, pair: bool) -> None:
     """Run the whole appliance with generated backends: three TLS masters and two routers.
 
     Needs neither root nor a configuration. Prints commands to try in a second terminal, and shows the status
     as a live table, or as lines if the output is not a terminal. Ctrl-C ends it and leaves nothing behind; a
-    second Ctrl-C ends it at once.
+    second Ctrl-C ends it at once. With --pair there are two nodes that share an address.
     """
     console = Console(highlight=False)
     stop = StopSignal()
     try:
+        if pair:
+            if not run_pair(console, stop):
+                raise SystemExit(1)
+            return
         with site(offset=port_offset) as made, _appliance(made, stop) as child:
             console.print(advice(made), markup=False, soft_wrap=True)
             ended_well = _watch(made, child, stop, console)
@@ -97,6 +86,7 @@ Three masters and two routers behind a load balancer. In a second terminal:
     appliance reload                    # nor now
   curl -kN {api}/watch     # one long answer outlives all that
   appliance status ; appliance sessions
+  curl http://localhost:{port(8404)}/haproxy_stats   # the page, for your browser
   appliance maint masters/master-2 ; appliance ready masters/master-2
 
 Logs: {made.log}    Ctrl-C here ends it all.
@@ -133,15 +123,15 @@ def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
     """Stop supervisord in order, or at once at the second signal; then kill its remaining programs."""
     if child.poll() is None:
         child.terminate()
-    deadline = time.monotonic() + _END_SECONDS
+    deadline = time.monotonic() + END_SECONDS
     while child.poll() is None and not stop.at_once.is_set() and time.monotonic() < deadline:
         stop.at_once.wait(timeout=_POLL)
-    deadline = time.monotonic() + _KILL_SECONDS
+    deadline = time.monotonic() + KILL_SECONDS
     while child.poll() is None and time.monotonic() < deadline:
         child.terminate()  # from the second signal on supervisord kills everything at once
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.5)
-    subreaper.end_children(patience=_ORPHAN_SECONDS, last_patience=_KILL_SECONDS)
+    subreaper.end_children(patience=ORPHAN_SECONDS, last_patience=KILL_SECONDS)
 
 
 def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, console: Console) -> bool:

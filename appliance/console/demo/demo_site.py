@@ -21,10 +21,12 @@ from appliance.net.files.packaged import packaged
 from appliance.net.process import python
 from appliance.net.sources.judging import judge
 
-DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
+DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8404|8443|16443|11936|18080|18443)\b")
 _IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
 _LONGEST_ROOT: Final = 40  # below it are sockets, whose paths must fit into 107 bytes
 _DELAY: Final = 5.0
+CERTIFICATE: Final = "backend.pem"
+"""Name of the file with key and certificate of all backends."""
 
 
 class DemoError(Exception):
@@ -62,7 +64,7 @@ class DemoSite:
     @property
     def certificate(self) -> Path:
         """Key and certificate of all backends."""
-        return self.root / "backend.pem"
+        return self.root / CERTIFICATE
 
     def port(self, number: int) -> int:
         """Return the port that replaces `number` of config/demo.yaml."""
@@ -72,14 +74,14 @@ class DemoSite:
 @contextlib.contextmanager
 def site(*, offset: int) -> Iterator[DemoSite]:
     """Make the demo's directory, and remove it with everything in it; raises DemoError."""
-    with tempfile.TemporaryDirectory(prefix="lb-demo-", dir=_short_directory()) as name:
+    with tempfile.TemporaryDirectory(prefix="lb-demo-", dir=short_directory()) as name:
         root = Path(name)
         paths = Paths(config=root / "appliance.yaml", runtime=root / "run", state=root / "state")
         made = DemoSite(root=root, paths=paths, offset=offset)
         paths.config.write_text(configuration(offset=offset, ipv6=_has_ipv6()))
         snapshot = _judged(paths.config)
         _refuse_taken(snapshot, offset)
-        _certify(made)
+        certify(made.root)
         made.include.write_text("".join(_programs(made)))
         made.environment_file.write_text(_environment(made))
         yield made
@@ -92,7 +94,8 @@ def configuration(*, offset: int, ipv6: bool) -> str:
     return moved if ipv6 else _IPV6_BINDS.sub("", moved)
 
 
-def _short_directory() -> str:
+def short_directory() -> str:
+    """Return where a demo's directory is made: sockets are below it."""
     standard = tempfile.gettempdir()
     return standard if len(standard) <= _LONGEST_ROOT - len("/lb-demo-12345678") else "/tmp"  # noqa: S108  # mkdtemp makes it ours
 
@@ -126,6 +129,7 @@ def _refuse_taken(snapshot: Snapshot, offset: int) -> None:
 def _addresses(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     for group in snapshot.groups:
         yield from ((bind.host, bind.port) for frontend in group.frontends for bind in frontend.binds)
+    yield from ((bind.host, bind.port) for bind in (snapshot.stats.binds if snapshot.stats else ()))
     for pool in snapshot.pools:
         for server in pool.servers:
             yield server.host, server.port
@@ -145,7 +149,8 @@ def _taken(host: str, port: int) -> bool:
     return False
 
 
-def _certify(made: DemoSite) -> None:
+def certify(root: Path) -> None:
+    """Write an authority and the certificate of all backends into a directory; raises DemoError."""
     try:
         import trustme  # noqa: PLC0415  # only the demo and the tests have it
     except ImportError as error:
@@ -153,9 +158,9 @@ def _certify(made: DemoSite) -> None:
             "the demo makes certificates with trustme, which is missing: pip install 'lb-appliance[demo]'"
         ) from error
     authority = trustme.CA(organization_name="appliance demo")
-    authority.cert_pem.write_to_path(str(made.root / "ca.pem"))
+    authority.cert_pem.write_to_path(str(root / "ca.pem"))
     leaf = authority.issue_cert("localhost", "127.0.0.1", "::1")
-    leaf.private_key_and_cert_chain_pem.write_to_path(str(made.certificate))
+    leaf.private_key_and_cert_chain_pem.write_to_path(str(root / CERTIFICATE))
 
 
 def _programs(made: DemoSite) -> Iterator[str]:

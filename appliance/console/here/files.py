@@ -4,12 +4,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import Final
 
+from appliance.migrate import link as tls
+from appliance.migrate import tcp_repair
+from appliance.migrate.link import LinkError
+from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.machine_needs import notify_files
+from appliance.model.snapshot.linger import MovedSessions
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import HmacKey
 from appliance.net.files import hmac_keys, state_files
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.privileges import needed_capabilities
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.stats.access import AccessError, web_access
 
@@ -26,6 +32,7 @@ def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
             yield from _keys(("virtual_ips", router.name, "auth", "hmac"), router.hmac.keys)
     if snapshot.linger:
         yield from _keys(("linger",), snapshot.linger.keys)
+        yield from _of_sessions(snapshot.linger.sessions)
     for neighbor in snapshot.bgp.neighbors if snapshot.bgp else ():
         if neighbor.password_file and (why := _unreadable(neighbor.password_file)):
             yield Finding(
@@ -45,6 +52,18 @@ def _of_stats(snapshot: Snapshot) -> Iterator[Finding]:
         web_access(snapshot.stats)
     except AccessError as error:
         yield Finding(path=("stats",), message=str(error))
+
+
+def _of_sessions(settings: MovedSessions | None) -> Iterator[Finding]:
+    """Yield why sessions cannot move: the certificate, or the kernel."""
+    if settings is None:
+        return
+    try:
+        tls.context(settings, server=True)
+    except LinkError as error:
+        yield Finding(path=("linger", "sessions"), message=str(error))
+    if needed_capabilities.has(Capability.CAP_NET_ADMIN) and (why := tcp_repair.unsupported()):
+        yield Finding(path=("linger", "sessions"), message=why)
 
 
 def _authorities(snapshot: Snapshot) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Requirements of `linger` that this machine lacks: parts of the kernel, a segment that all nodes share."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +10,13 @@ from appliance.core.linger.segment import objection, off_segment, unreachable
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.vxlan import LEAST_MTU, Vxlan
+from appliance.net.netlink import vxlan
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import way
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
+from appliance.net.packets.interface_mtu import mtus
 from appliance.net.privileges import needed_capabilities
 from appliance.wire.nftables.nftables_commands import Family
 
@@ -68,6 +71,25 @@ def _segment(snapshot: Snapshot) -> Iterator[Finding]:
     with Requests() as requests:
         for at, peer in enumerate(snapshot.linger.peers):
             found = way(requests, peer)
-            if found is None or found.routed:
+            if found is None or (found.routed and not snapshot.linger.vxlan):
                 message = unreachable(peer, routed=found is not None)
                 yield Finding(path=("linger", "peers", at), message=message)
+        if snapshot.linger.vxlan:
+            yield from _vxlan(requests, snapshot.linger.vxlan, snapshot.linger.peers)
+
+
+def _vxlan(requests: Requests, given: Vxlan, peers: Iterable[str]) -> Iterator[Finding]:
+    path = "linger", "vxlan"
+    if vxlan.is_missing(requests):
+        message = "this kernel has no VXLAN: is its module vxlan there (CONFIG_VXLAN)?"
+        yield Finding(path=path, message=message)
+    if taken := vxlan.foreign(requests, given.port):
+        message = f"UDP port {given.port} is that of the VXLAN {taken} of another program: choose another one"
+        yield Finding(path=(*path, "port"), message=message)
+    with suppress(OSError):  # the interface is gone
+        for name, mtu in mtus(requests, peers).items():
+            if mtu < LEAST_MTU:
+                yield Finding(path=path, message=f"the MTU of {name} is {mtu}, and {LEAST_MTU} is the least")
+            elif given.mtu is not None and mtu < given.mtu:
+                message = f"the MTU of {name} is only {mtu}: larger packets would be fragmented"
+                yield Finding(path=(*path, "mtu"), message=message)

@@ -9,6 +9,7 @@ from appliance.console.here.address_holders import held_addresses
 from appliance.console.here.announcing import announce_lacks
 from appliance.console.here.files import unusable_files
 from appliance.console.here.lingering import linger_lacks
+from appliance.console.here.syncing import sync_lacks
 from appliance.core.balancing.worker_shares import shortage
 from appliance.core.forwarding.plan import families
 from appliance.core.status.connection_room import ADVICE
@@ -129,6 +130,7 @@ def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
     yield from unusable_files(snapshot)
     yield from missing_rights(snapshot)
     yield from linger_lacks(snapshot)
+    yield from sync_lacks(snapshot)
     yield from announce_lacks(snapshot, paths)
     yield from _room(snapshot)
     yield from refused_binds(snapshot, paths)

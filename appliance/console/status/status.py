@@ -31,13 +31,15 @@ def status(paths: Paths, *, as_json: bool) -> None:
 
     Exits 0 if every program that the configuration needs runs, every pool in use has a server up, no frontend
     is at its max_connections, every reload socket is open, the last reload was accepted, all files could be
-    written, no virtual IP is in fault or conflict, and the properties of a virtual machine are valid; else 1.
+    written, no virtual IP is in fault or conflict, no other node reports another configuration or servers
+    in another state, and the properties of a virtual machine are valid; else 1.
     Each line that begins with `!` is a reason. Works while programs are down, supervisord included.
 
     JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
     programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
     virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files),
     left_out (what HAProxy is left with), take_overs (upgrades in place: done, failed, and the last of each),
+    nodes (the others, as they tell `linger`: release, configuration, differs_since, judged),
     digest (SHA-256 of the configuration file that is used; of several, one after another).
     Times are Unix seconds, durations seconds.
     """

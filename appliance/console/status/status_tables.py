@@ -63,6 +63,8 @@ def tables(status: Status, *, supervisorctl: str) -> RenderableType:
         ]
     if status.shared_ips and status.bgp:
         parts += ["", shared_ips_table(status.shared_ips, status.bgp, status.at)]
+    if status.nodes:
+        parts += ["", FittedTable(table=_nodes(status), optional=("address", "release"))]
     if status.redirects:
         parts += ["", FittedTable(table=_redirects(status), optional=("since",))]
     if status.discovery:
@@ -188,6 +190,24 @@ def _virtual_ip_row(each: VirtualIpStatus, now: float) -> tuple[RenderableType, 
         _number(each.priority),
         Text("this node" if each.active else each.active_peer or "-"),
     )
+
+
+def _nodes(status: Status) -> Table:
+    table = columns("other node", "address", "release", "configuration", "servers", "heard>")
+    for each in status.nodes:
+        differs = each.differs_since
+        same = "as here" if each.configuration else "unknown"
+        configuration = same if differs is None else f"another for {duration(status.at - differs)}"
+        judged = f"{len(each.judged)} judged differently" if each.judged else "as here"
+        table.add_row(
+            each.name,
+            Text(each.address),
+            Text(each.release or "-"),
+            Text("-" if each.silent else configuration, style="" if differs is None else "bold red"),
+            Text("-" if each.silent else judged, style="bold red" if each.judged else ""),
+            Text(f"{duration(status.at - each.heard_at)} ago", style="bold red" if each.silent else ""),
+        )
+    return table
 
 
 def _redirects(status: Status) -> Table:

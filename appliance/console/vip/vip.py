@@ -16,11 +16,13 @@ from appliance.console.vip.connections import lingering, objection
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.paths import Paths
-from appliance.model.program_names import VRRP
-from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.model.program_names import MIGRATE, VRRP
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.control.control_client import status_of
 from appliance.net.files import snapshots
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _TIMEOUT: Final = 10.0
@@ -52,6 +54,8 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     configured = _configured(paths)
     if name is not None:
         _check(name, configured)
+    if not as_json and name is None and _has_shared_ips(paths):
+        click.echo("Shared IPs: `appliance bgp status` shows them.")
     if configured == ():
         print_json({"missing": [], "routers": []}) if as_json else click.echo(
             "No virtual IPs are configured."
@@ -64,7 +68,9 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_values(answer, name))
     else:
-        print_table(vip_tables(shown, wrong, time.time(), linger=lingering(paths)))
+        migrating = status_of(paths.control(MIGRATE), MigrateStatus, timeout=_TIMEOUT)
+        shown_tables = vip_tables(shown, wrong, time.time(), linger=lingering(paths), migrate=migrating)
+        print_table(shown_tables)
     if wrong:
         raise SystemExit(1)
 
@@ -139,11 +145,20 @@ def _messages(answer: Answer) -> list[str]:
 
 def _configured(paths: Paths) -> tuple[VirtualRouter, ...] | None:
     """Return the virtual routers of the accepted configuration, None if it cannot be read."""
+    accepted = _accepted(paths)
+    return accepted.virtual_routers if accepted else None
+
+
+def _has_shared_ips(paths: Paths) -> bool:
+    accepted = _accepted(paths)
+    return accepted is not None and bool(accepted.shared_ips)
+
+
+def _accepted(paths: Paths) -> Snapshot | None:
     try:
-        accepted = snapshots.for_readers(paths)
+        return snapshots.for_readers(paths)
     except SnapshotError:
         return None
-    return accepted.virtual_routers if accepted else None
 
 
 def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:

@@ -11,6 +11,7 @@ from appliance.console.output.columns import columns
 from appliance.console.status.status_tables import ROUTER_STYLES
 from appliance.core.status.quantities import duration
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _TRANSITIONS: Final = 5
@@ -18,11 +19,16 @@ _TRANSITIONS: Final = 5
 
 
 def vip_tables(
-    status: VrrpStatus, wrong: Iterable[str], now: float, *, linger: LingerStatus | None = None
+    status: VrrpStatus,
+    wrong: Iterable[str],
+    now: float,
+    *,
+    linger: LingerStatus | None = None,
+    migrate: MigrateStatus | None = None,
 ) -> RenderableType:
     """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`.
 
-    `linger` is the answer of that program, None if it is not used.
+    `linger` and `migrate` are the answers of these programs, None if they are not used.
     """
     parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
     if status.late_wakeups:
@@ -31,15 +37,18 @@ def vip_tables(
         )
         parts.append(Text(late, style="yellow"))
     for router in status.routers:
-        parts += [*([""] if parts else []), *_router(router, now, linger)]
+        parts += [*([""] if parts else []), *_router(router, now, linger, migrate)]
     return Group(*parts)
 
 
-def _router(router: RouterStatus, now: float, linger: LingerStatus | None) -> Iterator[RenderableType]:
+def _router(
+    router: RouterStatus, now: float, linger: LingerStatus | None, migrate: MigrateStatus | None
+) -> Iterator[RenderableType]:
     yield _title(router, now)
     yield _facts(router, now)
     kept = _kept(router, now, linger) if linger else columns()
-    for table in (_parts(router), _heard(router, now), kept, _transitions(router, now)):
+    moved = _moved(linger, router, migrate) if linger and migrate else columns()
+    for table in (_parts(router), _heard(router, now), kept, moved, _transitions(router, now)):
         if table.row_count:
             yield table
 
@@ -130,6 +139,19 @@ def _kept(router: RouterStatus, now: float, linger: LingerStatus) -> Table:
         if each.router == router.name and each.left_at is not None:
             ago = f"{duration(now - each.left_at)} ago"
             table.add_row(Text(each.address), Text(node), str(each.connections), ago)
+    return table
+
+
+def _moved(linger: LingerStatus, router: RouterStatus, migrate: MigrateStatus) -> Table:
+    """Return the sessions that have moved with their address, and why others stay."""
+    table = columns("sessions of", "moved to", "moved>", "stay>", "because")
+    mine = {each.address for each in linger.addresses if each.router == router.name}
+    for each in migrate.departures:
+        if each.address in mine:
+            reasons = [f"{count}: {why}" for why, count in each.stay.items()]
+            why = "; ".join([*reasons, *([each.trouble] if each.trouble else [])])
+            stay = str(sum(each.stay.values()))
+            table.add_row(*map(Text, (each.address, each.node, str(each.moved), stay, why)))
     return table
 
 

@@ -24,6 +24,10 @@ _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.RELOAD_DONE: (EventKind.RELOAD_REFUSED, EventKind.RELOAD_INCOMPLETE, EventKind.LAST_GOOD),
     EventKind.VIP_ACTIVE: (EventKind.VIP_FAULT,),
     EventKind.VIP_BACKUP: (EventKind.VIP_FAULT, EventKind.SPLIT_BRAIN),
+    EventKind.IP_ANNOUNCED: (EventKind.IP_DRAINED, EventKind.IP_WITHDRAWN),
+    EventKind.BGP_SESSION_UP: (EventKind.BGP_SESSION_DOWN,),
+    EventKind.CONFIGURATION_AGREES: (EventKind.CONFIGURATION_DIFFERS,),
+    EventKind.VERDICTS_AGREE: (EventKind.VERDICTS_DIFFER,),
     EventKind.PROGRAM_RUNNING: (EventKind.PROGRAM_EXITED, EventKind.PROGRAM_FAILING),
 }
 _ENDED: Final = frozenset(kind for kinds in _ENDS.values() for kind in kinds) - {EventKind.SPLIT_BRAIN}

@@ -24,11 +24,21 @@ class ForwardedServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """From where other nodes tell of connections: by an interface, and from its peers if there are any."""
+
+    interface: str
+    peers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardedFrontend:
     """A frontend in one version of IP.
 
     `slots` are the numbers of the servers, empty if no server is up. `waits`: their first checks are still
-    under way, so clients should try again. `leaving`: a listening socket replaces it.
+    under way, so clients should try again. `leaving`: a listening socket replaces it. `virtual` are
+    the addresses that servers see as their clients', because they move with the connections (`sync`), and
+    `exchange` is how nodes tell each other of these.
     """
 
     number: int
@@ -39,6 +49,8 @@ class ForwardedFrontend:
     slots: tuple[int, ...]
     waits: bool
     leaving: bool = False
+    virtual: tuple[str, ...] = ()
+    exchange: Exchange | None = None
 
 
 def family_of(host: str) -> Family:

@@ -1,8 +1,9 @@
 """The numbers of frontends and of their servers in the kernel: in names of its rules, in connection marks.
 
 A number stays with its owner as long as it is in the kernel's rules, over restarts too: the comments of its
-counters show the next process what each number is. A number that was given up is not used again soon, because
-connections with its mark may still be open.
+counters show the next process what each number is. A new one follows from the owner's name, so that the marks
+of connections mean the same on all nodes (`sync`), and a number that was given up is rarely used for another
+owner while connections with its mark are open.
 """
 
 import hashlib
@@ -28,19 +29,17 @@ class Numbers:
 
     def __init__(self) -> None:
         self._by_tag: dict[str, int] = {}
-        self._last = 0
 
     def restore(self, comments: Mapping[int, str]) -> None:
         """Read the numbers in use from the comments of the kernel's counters."""
         self._by_tag |= {comment[:_TAG_SIZE]: number for number, comment in comments.items()}
-        self._last = max((self._last, *comments))
 
     def number(self, name: str) -> int:
         """Return the number of an owner, a new one if it has none; raises NumbersExhausted."""
         tag = _tag(name)
         found = self._by_tag.get(tag)
         if found is None:
-            found = self._by_tag[tag] = self._last = self._next()
+            found = self._by_tag[tag] = self._free(tag)
         return found
 
     def keep(self, names: Iterable[str]) -> None:
@@ -48,10 +47,11 @@ class Numbers:
         kept = set(map(_tag, names))
         self._by_tag = {tag: number for tag, number in self._by_tag.items() if tag in kept}
 
-    def _next(self) -> int:
+    def _free(self, tag: str) -> int:
         taken = set(self._by_tag.values())
+        first = int(tag, 16)
         for step in range(_MOST):
-            number = (self._last + step) % _MOST + 1
+            number = (first + step) % _MOST + 1
             if number not in taken:
                 return number
         raise NumbersExhausted(f"more than {_MOST} frontends and servers")

@@ -7,11 +7,18 @@ from typing import Final
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
-from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer, binds_in, family_of
+from appliance.core.forwarding.forwarded import (
+    Exchange,
+    ForwardedFrontend,
+    ForwardedServer,
+    binds_in,
+    family_of,
+)
 from appliance.core.forwarding.slots import slots
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.frontends import Bind, Frontend, Masquerade
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.sync import synced_addresses, synced_routers
 from appliance.wire.literal import is_literal
 from appliance.wire.nftables.nftables_commands import Family
 
@@ -20,17 +27,35 @@ _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelFrontend:
-    """A frontend that the kernel forwards, `api/kube-api`; `leaving`: a proxy is about to take it over."""
+    """A frontend that the kernel forwards, `api/kube-api`; `leaving`: a proxy is about to take it over.
+
+    `virtual` are the virtual IPs that move with its connections, `exchange` is how nodes tell each other.
+    """
 
     name: str
     config: Frontend
     leaving: bool = False
+    virtual: tuple[str, ...] = ()
+    exchange: Exchange | None = None
 
 
 def forwarded(snapshot: Snapshot | None) -> tuple[KernelFrontend, ...]:
     """Return the frontends of a snapshot that the kernel forwards."""
     found = snapshot.forwarded if snapshot else ()
-    return tuple(KernelFrontend(name=f"{group.name}/{each.name}", config=each) for group, each in found)
+    return tuple(
+        KernelFrontend(
+            name=f"{group.name}/{each.name}",
+            config=each,
+            virtual=synced_addresses(snapshot, [each]) if snapshot and each.sync else (),
+            exchange=_exchange(snapshot) if snapshot and each.sync else None,
+        )
+        for group, each in found
+    )
+
+
+def _exchange(snapshot: Snapshot) -> Exchange | None:
+    routers = synced_routers(snapshot)
+    return Exchange(interface=routers[0].interface, peers=routers[0].peers) if routers else None
 
 
 def families(snapshot: Snapshot, frontend: Frontend) -> tuple[Family, ...]:
@@ -62,7 +87,7 @@ def _leaving(frontend: KernelFrontend, binds: tuple[Bind, ...], names: Collectio
     """Return a frontend that leaves these binds; if its name stays in use, under another name."""
     suffix = "".join(f" leaving {each}" for each in binds) if frontend.name in names else ""
     config = replace(frontend.config, name=frontend.config.name + suffix, binds=binds)
-    return KernelFrontend(name=frontend.name + suffix, config=config, leaving=True)
+    return replace(frontend, name=frontend.name + suffix, config=config, leaving=True)
 
 
 def _key(bind: Bind) -> tuple[str, int]:
@@ -126,6 +151,8 @@ def _frontend(
         slots=tuple(servers[each].number for each in slots(eligible, pool.config.balance)),
         waits=not eligible and _may_come_up(pool.members),
         leaving=frontend.leaving,
+        virtual=tuple(each for each in frontend.virtual if family_of(each) is family),
+        exchange=frontend.exchange,
     )
 
 

@@ -3,7 +3,8 @@
     prerouting, nat:  SYN to an address and port of a frontend -> its chain
       its chain:      deny, allow, connection limit; mark := slot (numgen or jhash, mod SLOTS) -> server;
                       address and port := what the servers' map has for the mark
-    postrouting, nat: masqueraded connections get an address of this node
+    postrouting, nat: masqueraded connections get an address of this node; with `sync` the virtual IP that the
+                      client has connected to, as the next node to have it has to receive the replies
 
 A server that drains has no slots (the first map), but stays in the servers' map (the second). A connection
 keeps the decision for its first packet (conntrack), whatever becomes of the rules later.
@@ -22,15 +23,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from appliance.core.forwarding.forwarded import (
+    Exchange,
     ForwardedFrontend,
     ForwardedServer,
     binds_in,
+    family_of,
     networks_in,
 )
 from appliance.core.forwarding.numbers import MARK, MARK_MASK, comment
 from appliance.core.forwarding.slots import HASHED, SLOTS
 from appliance.model.snapshot.frontends import Masquerade
 from appliance.model.snapshot.pools import Balance
+from appliance.wire.conntrackd.conntrackd_config import PORT
 from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_commands import Family
 
@@ -79,6 +83,7 @@ def table(
     for which connections are remembered that have not ended (wire.nftables.ended_connections).
     """
     lines = [*_objects(family, frontends, times), *_sets(family, frontends), *_base_chains(family)]
+    lines += _strangers(family, {each.exchange for each in frontends if each.exchange})
     for each in frontends:
         lines += _frontend_chain(family, each, present.get(each.number))
     return "\n".join(lines) + "\n"
@@ -150,6 +155,8 @@ def _objects(
         yield f"add set {at} {kind}_ports {{ type inet_service; }}"
     yield ended_connections.time_outs(family, TABLE, times)
     yield f"add set {at} masked {{ type mark; }}"
+    yield f"add set {at} moving {{ type {address}; }}"
+    yield f"add set {at} virtual {{ typeof ct mark . ct original {family} daddr; }}"
     yield f"add set {at} shared {{ typeof ct mark . {family} saddr; flags interval; }}"
 
 
@@ -168,6 +175,8 @@ def _sets(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[st
         ("set", "leaving_ports"): (port for _, port in ports(family, leaving)),
         ("set", "masked"): _masked(servers),
         ("set", "shared"): _shared(servers),
+        ("set", "moving"): dict.fromkeys(each for frontend in frontends for each in frontend.virtual),
+        ("set", "virtual"): _virtual(servers),
     }
     for name in SERVER_COUNTERS:
         contents["map", name] = [f'{mark(each.number)} : "s{each.number}_{name}"' for _, each in servers]
@@ -188,6 +197,10 @@ def _masked(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Ite
 
 def _shared(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Iterator[str]:
     return (f"{mark(each.number)} . {network}" for _, each in servers for network in each.networks)
+
+
+def _virtual(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Iterator[str]:
+    return (f"{mark(each.number)} . {address}" for frontend, each in servers for address in frontend.virtual)
 
 
 def places(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tuple[ForwardedFrontend, str]]:
@@ -220,11 +233,14 @@ def _base_chains(family: Family) -> Iterator[str]:
     yield from _chain(
         family, "nat", "output", -100, [*to_us, f"{family} daddr {_LOOPBACK[family]} return", *to_frontends]
     )
+    # A connection that was another node's for a while is ahead of what this kernel has seen: its packets
+    # wait until that node has told all (`sync`), instead of being answered by a reset.
     # A packet of a connection that neither conntrack nor a socket knows: it was another node's, or was ended
     # by us. Its sender receives a reset at once, instead of a timeout.
     yield from _chain(
         family, "filter", PREROUTING, -150,
-        ["ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",
+        [f"ct state invalid meta l4proto tcp {family} daddr @moving drop",
+         "ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",
          "fib daddr type != local return", f"{listened} return",
          f"{here} @bound reject with tcp reset", "tcp dport @bound_ports reject with tcp reset"],
         name="stray",
@@ -236,13 +252,25 @@ def _base_chains(family: Family) -> Iterator[str]:
     ]
     yield from _chain(family, "filter", PREROUTING, 0, count, name="count")
     yield from _chain(family, "filter", "output", 0, count, name="count_own")
+    virtual = f"ct mark . ct original {family} daddr @virtual snat to ct original {family} daddr"
+    masked = ("ct mark @masked", f"ct mark . {family} saddr @shared")
     yield from _chain(
         family, "nat", "postrouting", 100,
         [f"ct mark & {MARK_MASK:#x} != {MARK:#x} return", "fib saddr type local masquerade",
-         "ct mark @masked masquerade", f"ct mark . {family} saddr @shared masquerade"],
+         *(f"{each} {virtual}" for each in masked), *(f"{each} masquerade" for each in masked)],
     )  # fmt: skip
     # The packets that provoke an answer from both ends (net.packets.challenge_acks) are no connection.
     yield from _chain(family, "filter", "output", -300, [f"meta mark {MARK:#x} notrack"], name="untracked")
+
+
+def _strangers(family: Family, exchanges: Iterable[Exchange]) -> Iterator[str]:
+    """Yield the chain that drops what others than the nodes' conntrackd tell of connections."""
+    rules = []
+    for each in exchanges:
+        rules.append(f'udp dport {PORT} iifname != "{each.interface}" drop')
+        if peers := ", ".join(peer.partition("%")[0] for peer in each.peers if family_of(peer) is family):
+            rules.append(f"udp dport {PORT} {family} saddr != {{ {peers} }} drop")
+    yield from _chain(family, "filter", "input", -10, rules, name="strangers")
 
 
 def _chain(

@@ -14,25 +14,29 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.linger import shared_rules
+from appliance.core.linger import tunnel as vxlan
 from appliance.core.linger.hops import Hops
 from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.tunnel import Tunnel
 from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_commands import Family
 
 TABLE: Final = "lb_linger"
 GUARD: Final = "lb_linger_guard"
 """The table that forwards packets while another program has flushed the first one."""
-RENEWED: Final = 2.0
+RENEWED: Final = 5.0
 """Seconds between two renewals."""
 RENEWED_SETTLED: Final = 0.5
 """The same while there are connections of other nodes: without us, `settled` may soon be out of date."""
 
 _TRIAL: Final = "lb_linger_trial"
-_TIMEOUT: Final = 20
+_TIMEOUT: Final = 24
 _SETTLED: Final = 1
 _BEFORE: Final = -160
 """After conntrack (-200), before `forward` resets unknown packets (core.forwarding.ruleset)."""
 _BEHIND: Final = _BEFORE + 1
+_LAST: Final = 150
+"""After source translation (100): what the kernel forwards has the address that clients know."""
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _ICMP: Final = {
     Family.IPV4: "icmp type destination-unreachable",
@@ -69,7 +73,7 @@ class Elements:
         return bool(self.settled or (self.shared and self.shared.alone))
 
 
-def make(
+def make(  # noqa: PLR0913  # each is a fact of its own
     family: Family,
     entrances: Iterable[tuple[str, str]],
     *,
@@ -77,24 +81,31 @@ def make(
     longest: float,
     times: Mapping[str, int],
     shared: bool = False,
+    tunnel: Tunnel | None = None,
     table: str = TABLE,
 ) -> str:
     """Return the script that makes the table with the rules of these interfaces; elements stay.
 
     `entrances` are the interfaces where packets arrive, each with the one from which they are forwarded to
     other nodes. `port` is that of the nodes' reports, `times` are the seconds of
-    `ended_connections.time_outs`, `shared` is whether there are shared addresses.
+    `ended_connections.time_outs`, `shared` is whether there are shared addresses, which may have a `tunnel`.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
     name = f"{family.value} {table}"
     # In a full conntrack table there is no room for packets that keep virtual IPs here.
-    untracked = [f"meta l4proto {_VRRP} notrack", f"udp dport {port} notrack"]
+    ports = (port, *((tunnel.port,) if tunnel else ()))
+    untracked = [f"meta l4proto {_VRRP} notrack", *(f"udp dport {each} notrack" for each in ports)]
     lines = [
         f"add table {name}",
         ended_connections.time_outs(family, table, times),
-        *_leading(family, entrances, table=table, longest=longest, shared=shared),
+        *_leading(family, entrances, table=table, longest=longest, shared=shared, tunnel=tunnel),
         *_chain(name, "output", "output", _BEFORE, [ended_connections.OF_A_FIRST_PACKET]),
+        *(
+            _chain(name, "accepted", "postrouting", _LAST, [vxlan.smaller_segments(family, tunnel)])
+            if tunnel
+            else ()
+        ),
         *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
         *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
     ]
@@ -102,12 +113,17 @@ def make(
 
 
 def guard(
-    family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, shared: bool = False
+    family: Family,
+    entrances: Iterable[tuple[str, str]],
+    *,
+    longest: float,
+    shared: bool = False,
+    tunnel: Tunnel | None = None,
 ) -> str:
     """Return the script that makes the guard anew, without elements: the process that makes it owns it."""
     name = f"{family.value} {GUARD}"
     owned = f"add table {name} {{ flags owner; }}"
-    lines = _leading(family, entrances, table=GUARD, longest=longest, shared=shared)
+    lines = _leading(family, entrances, table=GUARD, longest=longest, shared=shared, tunnel=tunnel)
     return "\n".join((owned, f"delete table {name}", owned, *lines))
 
 
@@ -143,6 +159,19 @@ def own(family: Family, connections: Iterable[tuple[str, int, str, int]], *, tab
     return f"add element {family.value} {table} ours {{ {listed} }}" if listed else ""
 
 
+def change_owner(
+    family: Family,
+    *,
+    ours: Iterable[tuple[str, int, str, int]],
+    others: Iterable[tuple[str, int, str, int]],
+    table: str = TABLE,
+) -> str:
+    """Return the script that lists connections as in `own`, and unlists `others`, listed or not."""
+    left = own(family, others, table=table)
+    added = own(family, ours, table=table)
+    return "\n".join(filter(None, (added, left, left.replace("add", "delete", 1))))
+
+
 def _elements(
     name: str,
     what: str,
@@ -168,6 +197,7 @@ def _leading(
     table: str,
     longest: float,
     shared: bool,
+    tunnel: Tunnel | None,
 ) -> list[str]:
     """Return the rules of a table that forward packets; time-outs of connections are not the guard's."""
     priority, begun, ended = (
@@ -191,7 +221,14 @@ def _leading(
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, places)),
         *_chain(
-            name, "prerouting", "prerouting", priority, _prerouting(family, places, begun, shared=shared)
+            name,
+            "prerouting",
+            "prerouting",
+            priority,
+            [
+                *([vxlan.only_nodes(family, tunnel)] if tunnel else []),
+                *_prerouting(family, places, begun, shared=shared),
+            ],
         ),
     ]
 
@@ -205,6 +242,8 @@ def _prerouting(
         f"{word} daddr != @served return",
         begun,
         f"ct state new {_FLAGS} == ack goto strangers",
+        # A server's answer to a connect from a virtual IP that has moved since (`source: virtual-ip`).
+        f"ct state invalid {_FLAGS} == (syn | ack) goto strangers",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
         *(
             f'iifname "{into}" {late} dup to {word} daddr map @direct device "{out}"'

@@ -36,7 +36,7 @@ def objection(router: VirtualRouter, peer: str) -> str:
 
 def unreachable(peer: str, *, routed: bool) -> str:
     """Return why a peer gets no packets of shared addresses: a router is between, or there is no route."""
-    why = "is behind a router" if routed else "has no route to it"
+    why = "is behind a router, and there is no `linger.vxlan`" if routed else "has no route to it"
     return f"{peer} {why}: connections of shared addresses end when routers choose other nodes"
 
 

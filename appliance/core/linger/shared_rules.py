@@ -33,13 +33,17 @@ SETS: Final = ("found", "denied", "closing")
 COUNTERS: Final = ("led", "asked", "limited", "nobody")
 """What becomes of strays: they go to the node known to have them, go to all, are too many, are reset."""
 
+NOTED_PACKETS: Final = "strays_noted"
+"""The counter of packets that may have left a note: without more of them there is nothing to read."""
+
+_NOTE: Final = f'counter name "{NOTED_PACKETS}" add'
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _ICMP: Final = {
     Family.IPV4: "icmp type destination-unreachable",
     Family.IPV6: "icmpv6 type { destination-unreachable, packet-too-big }",
 }
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
-_TIMEOUT: Final = 20
+_TIMEOUT: Final = 24
 _ALONE: Final = 1
 _NOTED_FOR: Final = 2
 _MOST_NOBODYS: Final = 1 << 17  # more than `Strays` adds, ten times a second, before the first ones have gone
@@ -79,7 +83,7 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
         "shared_errors": _errors(family),
     }
     return [
-        *(f"add counter {name} {counter(each)}" for each in COUNTERS),
+        *(f"add counter {name} {each}" for each in (*map(counter, COUNTERS), NOTED_PACKETS)),
         f"add set {name} shared {{ type {kind}; flags timeout; }}",
         f"add set {name} sharing {{ type ether_addr; flags timeout; }}",
         f"add set {name} alone {{ type {kind}; flags timeout; }}",
@@ -160,7 +164,7 @@ def _key(family: Family) -> str:
 def _ours(family: Family, *, notes: bool) -> list[str]:
     """Return the rules for packets of our own connections."""
     key = f"{_key(family)} . ether saddr"
-    noted = [f"{key} @told return", f"add @found {{ {key} }}"]
+    noted = [f"{key} @told return", f"{_NOTE} @found {{ {key} }}"]
     return ["ether saddr != @sharing return", *noted] if notes else []
 
 
@@ -182,9 +186,9 @@ def _strays(family: Family, ended: str, *, notes: bool) -> list[str]:
     key, word = _key(family), family.value
     noted = f"{{ {key} . ether saddr }} drop"
     denied = (
-        f"ct state new {_FLAGS} == ack ether saddr @sharing add @denied {noted}",
+        f"ct state new {_FLAGS} == ack ether saddr @sharing {_NOTE} @denied {noted}",
         # It may be out of the window of a connection of ours: whether there is one has to be looked up.
-        f"tcp flags & fin != 0 ether saddr @sharing add @closing {noted}",
+        f"tcp flags & fin != 0 ether saddr @sharing {_NOTE} @closing {noted}",
     )
     reset = (f"{key} @nobody", f"{word} daddr @alone")
     return [

@@ -95,6 +95,11 @@ class Strays:
         if ends in self._denied or len(self._denied) < MOST_DENIED:
             self._denied.setdefault(ends, {})[node] = now
 
+    @property
+    def pending(self) -> bool:
+        """Whether what nodes told is still to be put into the kernel, or counted."""
+        return bool(self._flushed or self._found or self._left or self._denied)
+
     def restart(self) -> None:
         """Add all owners again: the kernel's elements are gone."""
         self._flushed = True

@@ -111,6 +111,23 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "a new worker could not take sessions now: they stay in the old one, and it is retried",
         f"{NOTHING}; `appliance status` shows what drains",
     ),
+    "source-unavailable": LogEvent(
+        "servers were connected from the node, not from the virtual IP as `source: virtual-ip` says:"
+        " it has just moved, or no port of `source_ports` is free",
+        "without free ports: more `source_ports`, or more servers; those connections stay when it moves",
+    ),
+    "sync": LogEvent(
+        "this node receives nothing of another node: forwarded connections of `sync` would end with it",
+        "`appliance status` on the other nodes; they need the same virtual IPs, and UDP port 3780 open",
+    ),
+    "sync-failed": LogEvent(
+        "conntrackd does not run or does not answer: forwarded connections would end with this node",
+        "read `reason`; conntrackd.log in the runtime directory has its words; it is started again",
+    ),
+    "sync-strict": LogEvent(
+        "the kernel resets connections of `sync` that come back to this node after it was cut off",
+        "set `net.netfilter.nf_conntrack_tcp_be_liberal = 1` on the host (sysctl.d)",
+    ),
     "worker-died": LogEvent(
         "a worker process exited: its sessions are lost, another one starts after `again_in` seconds",
         "read `reason`: signal 9 often means memory (`journalctl -k`); else report it with"

@@ -44,6 +44,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "`vrrp` lacks the capabilities that virtual IPs need: none is held here",
         "start it as root, by its unit, or in a container with NET_ADMIN, NET_RAW and host network",
     ),
+    "configuration-differs": LogEvent(
+        "another node runs another configuration than this one, for longer than a push takes",
+        "`appliance fleet push FILE` brings one file to all nodes",
+    ),
     "drop": LogEvent(
         "an advertisement of a peer was invalid, for `reason`: it does not count in the election",
         "compare `id`, `version`, `auth`, addresses with the peer's; `appliance vip status NAME` counts them",
@@ -113,6 +117,35 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "another program has removed the nftables rules that forward packets to other nodes; they"
         " are written again",
         "find what runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
+    ),
+    "migrate-crashed": LogEvent("the program `migrate` hit a bug and restarts", REPORT),
+    "node-refused": LogEvent(
+        "a peer at the port of `linger.sessions` is no node of this pair, or sent what cannot be understood",
+        "read `reason`; give all nodes certificates of the same `authorities`, and the same release",
+    ),
+    "session-ended-on-the-way": LogEvent(
+        "a session ended because the program `migrate` died while it read its connections",
+        "see why it died: `appliance why migrate`",
+    ),
+    "session-move-doubtful": LogEvent(
+        "the other node did not answer at the end of a batch of sessions: it has them, or they are lost",
+        "see why `node` did not answer",
+    ),
+    "session-move-failed": LogEvent(
+        "a part of moving sessions to another node failed",
+        "read `reason`; `appliance status` shows whether sessions move",
+    ),
+    "sessions-cannot-move": LogEvent(
+        "no session can move to another node",
+        "read `reason`; until then this node must stay until its connections have ended",
+    ),
+    "sessions-not-back": LogEvent(
+        "sessions that the other node did not take ended: no worker of this one took them either",
+        "read `reason`; `appliance status` shows whether workers accept",
+    ),
+    "sessions-stay": LogEvent(
+        "sessions of a virtual IP that has moved stay on this node",
+        "read `reason`; `appliance leave --wait` waits for their end",
     ),
     "netlink-damaged": LogEvent(
         "the kernel sent messages that cannot be decoded; they were skipped",
@@ -192,6 +225,11 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "tracker-line": LogEvent(
         "`vrrp` and its tracker did not understand each other",
         "`{supervisorctl} restart vrrp`, if a package was replaced while it ran; else report it",
+    ),
+    "verdicts-differ": LogEvent(
+        "another node finds servers down that are up here, or up that are down here, for longer than both"
+        " need to find it out",
+        "`appliance why POOL/SERVER` on both nodes: often one of them does not reach the server",
     ),
     "vrrp-state": LogEvent(
         "a virtual IP entered fault (level warning) or another state (info), for `cause`",

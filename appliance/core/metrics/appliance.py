@@ -13,7 +13,8 @@ from appliance.wire.boards.health_board import CHECK_BOUNDS
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
 from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, counter, gauge, labels
-from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.linger_status import LingerStatus, OtherNode
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
@@ -47,6 +48,11 @@ def appliance_metrics(
     linger = observations.answer(LingerStatus)
     if linger is not None and linger.shared:
         yield _strays(linger)
+    migrate = observations.answer(MigrateStatus)
+    if migrate is not None:
+        yield _migrated(migrate)
+    if status.nodes:
+        yield from _nodes(status.nodes)
     if observations.connection_room is not None:
         yield from _room(observations.connection_room)
 
@@ -55,6 +61,23 @@ def _strays(linger: LingerStatus) -> Metric:
     about = "Packets of shared addresses that belong to no connection of this node, by what became of them."
     counts = [(labels(kind=kind), count) for kind, count in sorted(linger.strays.items())]
     return _counter("linger_strays", about, counts)
+
+
+def _migrated(migrate: MigrateStatus) -> Metric:
+    about = "Sessions that were given to other nodes, taken from them, and lost between the two."
+    counts = (("given", migrate.given), ("taken", migrate.taken), ("lost", migrate.lost))
+    return _counter("migrated_sessions", about, [(labels(result=result), count) for result, count in counts])
+
+
+def _nodes(nodes: Sequence[OtherNode]) -> Iterator[Metric]:
+    named = [(labels(node=each.name), each) for each in nodes]
+    about = "1 while another node of the cluster tells what it runs, 0 when it has become silent."
+    yield _gauge("other_node_heard", about, [(name, int(not each.silent)) for name, each in named])
+    about = "1 if another node runs another configuration than this one."
+    differs = [(name, int(each.differs_since is not None)) for name, each in named]
+    yield _gauge("other_node_configuration_differs", about, differs)
+    about = "Servers that another node finds up and this one down, or the opposite."
+    yield _gauge("other_node_servers_differ", about, [(name, len(each.judged)) for name, each in named])
 
 
 def _room(room: ConnectionRoom) -> Iterator[Metric]:

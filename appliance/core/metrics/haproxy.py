@@ -7,10 +7,11 @@ appliance are absent; metrics of HTTP are 0 if a dashboard would be empty withou
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeGuard
 
 from appliance.core.haproxy.statistics import Row
-from appliance.wire.exposition import Metric, MetricKind, Sample, labels
+from appliance.wire.exposition import Labelled, Metric, MetricKind, Sample, labels
 
 _Named = tuple[str, Row]
 """A row after its labels."""
@@ -100,6 +101,7 @@ _SERVER: Final = (
 _CODES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 _PROXY_STATES: Final = ("DOWN", "UP")
 _SERVER_STATES: Final = ("DOWN", "UP", "MAINT", "DRAIN", "NOLB")
+_TYPE: Final = "type"
 _IS_SERVER: Final = 2
 _REMEMBERED: Final = 1 << 17  # states and results of checks of 40,000 servers
 _CHECKS: Final = ("L4OK", "L4TOUT", "L4CON", "L6OK", "L6TOUT", "L6RSP", "L7OK", "L7TOUT", "L7RSP", "L7STS")
@@ -108,7 +110,7 @@ _CHECKS: Final = ("L4OK", "L4TOUT", "L4CON", "L6OK", "L6TOUT", "L6RSP", "L7OK", 
 def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
     """Return the metrics of frontends, backends and servers."""
     given = [(_labels_of(row), row) for row in rows]
-    frontends, backends, servers = ([each for each in given if each[1]["type"] == kind] for kind in range(3))
+    frontends, backends, servers = ([each for each in given if each[1][_TYPE] == kind] for kind in range(3))
     yield from _of("frontend", _FRONTEND, frontends)
     yield _states("frontend", frontends, _PROXY_STATES)
     yield from _of("backend", _BACKEND, backends)
@@ -122,17 +124,34 @@ def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
 
 def _of(kind: str, columns: Sequence[_Column], rows: Sequence[_Named]) -> Iterator[Metric]:
     names, cells = [named for named, _ in rows], [row for _, row in rows]
-    for name, column, metric_kind, about, scale in columns:
+    for each, values in zip(columns, _by_column(columns, cells), strict=True):
         # A thousand servers have fifty thousand samples: a call for each would take most of a scrape's time.
-        values = [row.get(column) for row in cells]
-        samples: list[Sample] = (
-            list(zip(names, values, strict=True))
-            if _are_numbers(values)
-            else [(named, value) for named, value in zip(names, values, strict=True) if type(value) is int]
-        )
-        if scale is not None:
-            samples = [(named, value * scale) for named, value in samples]
-        yield Metric(name=f"haproxy_{kind}_{name}", kind=metric_kind, help=about, samples=samples)
+        if _are_numbers(values):
+            samples = _scaled(names, values, each.scale)
+        else:
+            there = {at: value for at, value in enumerate(values) if type(value) is int}
+            samples = _scaled([names[at] for at in there], list(there.values()), each.scale)
+        yield Metric(name=f"haproxy_{kind}_{each.name}", kind=each.kind, help=each.help, samples=samples)
+
+
+def _scaled(names: Sequence[str], values: Sequence[int], scale: float | None) -> Labelled:
+    return Labelled(names, values if scale is None else [each * scale for each in values])
+
+
+def _by_column(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[Sequence[int | str | None]]:
+    """Yield the values of each column, None where a row has none.
+
+    Columns that all rows have are taken from each row at once.
+    """
+    shared = [_TYPE, *(each.column for each in columns if rows and each.column in rows[0])]
+    taken: dict[str, tuple[int | str, ...]] = {}
+    while rows and len(shared) > 1 and not taken:
+        try:
+            taken = dict(zip(shared, zip(*map(itemgetter(*shared), rows), strict=True), strict=True))
+        except KeyError as error:  # a row lacks that one
+            shared.remove(error.args[0])
+    for each in columns:
+        yield taken[each.column] if each.column in taken else [row.get(each.column) for row in rows]
 
 
 def _are_numbers(values: Sequence[int | str | None]) -> TypeGuard[Sequence[int]]:
@@ -140,7 +159,7 @@ def _are_numbers(values: Sequence[int | str | None]) -> TypeGuard[Sequence[int]]
 
 
 def _labels_of(row: Row) -> str:
-    return _labels(str(row["pxname"]), str(row["svname"]) if row["type"] == _IS_SERVER else None)
+    return _labels(str(row["pxname"]), str(row["svname"]) if row[_TYPE] == _IS_SERVER else None)
 
 
 # The caches: labels are the same in each scrape, so a comparison of two scrapes finds identical objects.

@@ -1,9 +1,12 @@
 """Metrics of shared IPs and of the sessions with neighbours, also under the names that MetalLB has.
 
-MetalLB's label `peer` is address and port of BGP, and the address alone of BFD.
+MetalLB's label `peer` is address and port of BGP, also of IPv6 without brackets, and the address alone of BFD
+(frr-tools/metrics/collector). `vrf` is that of FRR's default instance. Its `metallb_bgp_updates_total` is not
+here: BIRD counts changes of routes, not messages.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from appliance.core.announce.shared_state import SharedState
 from appliance.core.status.observations import Observations
@@ -13,6 +16,8 @@ from appliance.model.snapshot.shared_ip import Neighbor
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.exposition import Metric, gauge, labels
 from appliance.wire.lines.announce_status import NeighborStatus
+
+_VRF: Final = "default"
 
 
 def shared_ip_metrics(status: Status, observations: Observations) -> Iterator[Metric]:
@@ -49,7 +54,7 @@ def _sessions(bgp: BgpStatus, configured: Iterable[Neighbor]) -> Iterator[Metric
     yield gauge("appliance_bgp_bfd_up", about, [(name, _bfd(each)) for name, each in with_bfd])
     about = "Routes that are announced to a neighbour."
     yield gauge("appliance_bgp_announced", about, [(name, each.exported) for name, each in named])
-    peers = [(labels(peer=_peer(each, ports)), each) for each in bgp.neighbors]
+    peers = [(labels(peer=_peer(each, ports), vrf=_VRF), each) for each in bgp.neighbors]
     about = "As MetalLB's: 1 if the BGP session with a peer is established."
     yield gauge("metallb_bgp_session_up", about, [(name, int(each.is_up)) for name, each in peers])
     about = "As MetalLB's: routes that are announced to a peer; a gauge in spite of its name."
@@ -57,7 +62,7 @@ def _sessions(bgp: BgpStatus, configured: Iterable[Neighbor]) -> Iterator[Metric
         "metallb_bgp_announced_prefixes_total", about, [(name, each.exported) for name, each in peers]
     )
     about = "As MetalLB's: 1 if BFD with a peer is up."
-    found = [(labels(peer=_host(each)), _bfd(each)) for each in bgp.neighbors if each.bfd]
+    found = [(labels(peer=_host(each), vrf=_VRF), _bfd(each)) for each in bgp.neighbors if each.bfd]
     yield gauge("metallb_bfd_session_up", about, found)
 
 
@@ -70,5 +75,4 @@ def _host(neighbor: NeighborStatus) -> str:
 
 
 def _peer(neighbor: NeighborStatus, ports: dict[str, int]) -> str:
-    host = _host(neighbor)
-    return f"{f'[{host}]' if ':' in host else host}:{ports.get(neighbor.name, 179)}"
+    return f"{_host(neighbor)}:{ports.get(neighbor.name, 179)}"

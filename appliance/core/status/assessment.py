@@ -18,6 +18,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
@@ -78,7 +79,7 @@ def assess(observations: Observations, now: float) -> Status:
     pools = pool_statuses(snapshot, observations) if snapshot else ()
     found = problems(observations, programs=programs, frontends=frontends, pools=pools, now=now)
     reload, discovery = observations.answer(ReloadStatus), observations.answer(DiscoveryStatus)
-    announce = observations.answer(AnnounceStatus)
+    announce, linger = observations.answer(AnnounceStatus), observations.answer(LingerStatus)
     return Status(
         ok=not found,
         problems=found,
@@ -103,5 +104,6 @@ def assess(observations: Observations, now: float) -> Status:
         set_aside=observations.set_aside,
         left_out=snapshot.left_out if snapshot else (),
         take_overs=observations.take_overs,
+        nodes=linger.nodes if linger else (),
         digest=reload.digest if reload else None,
     )

@@ -66,10 +66,23 @@ class ProblemKind(Enum):
         "connections cannot be forwarded as they should be: {detail}",
         "`appliance check --here`",
     )
+    NOT_SYNCED = (
+        "forwarded connections would end with this node: {detail}",
+        "`appliance check --here`; on the other nodes, `appliance status`",
+    )
     NOT_LINGERING = (
         "virtual IPs move without their connections: {detail}",
         "`appliance why linger-failed`",
     )
+    NOT_MIGRATING = (
+        "sessions cannot move to another node: {detail}",
+        "`appliance why sessions-cannot-move`",
+    )
+    NODE_DIFFERS = (
+        "{subject} runs another configuration {detail}",
+        "`appliance fleet push FILE` brings one file to all nodes",
+    )
+    JUDGED_DIFFERENTLY = ("{detail}", "`appliance why POOL/SERVER` on both nodes has their checks")
     SHARED_IP = ("shared IP {subject} is {detail}", _WHY)
     BGP_SESSION = ("the BGP session with {subject} is down{detail}", _WHY)
     BFD_SESSION = (

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from appliance.core.checks.stale_verdicts import outdated
 from appliance.core.status.observations import Observations, SupervisordNotAsked
+from appliance.core.status.other_nodes import differences
 from appliance.core.status.pools import health_records
 from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.core.status.shared_ips import shared_troubles
@@ -20,6 +21,7 @@ from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import VrrpStatus
@@ -85,12 +87,23 @@ def _of_program(answer: StatusAnswer) -> Iterator[StatusProblem]:
             yield from troubles(answer)
         case RedirectStatus(trouble=trouble) if trouble:
             yield StatusProblem(ProblemKind.NOT_REDIRECTED, detail=trouble)
-        case ForwardStatus(trouble=trouble) if trouble:
-            yield StatusProblem(ProblemKind.NOT_FORWARDED, detail=trouble)
-        case LingerStatus(trouble=trouble) if trouble:
-            yield StatusProblem(ProblemKind.NOT_LINGERING, detail=trouble)
+        case ForwardStatus():
+            yield from _of_forward(answer)
+        case LingerStatus():
+            if answer.trouble:
+                yield StatusProblem(ProblemKind.NOT_LINGERING, detail=answer.trouble)
+            yield from differences(answer.nodes)
+        case MigrateStatus(trouble=trouble) if trouble:
+            yield StatusProblem(ProblemKind.NOT_MIGRATING, detail=trouble)
         case AnnounceStatus():
             yield from shared_troubles(answer)
+
+
+def _of_forward(answer: ForwardStatus) -> Iterator[StatusProblem]:
+    if answer.trouble:
+        yield StatusProblem(ProblemKind.NOT_FORWARDED, detail=answer.trouble)
+    if answer.sync and (why := answer.sync.unlearnt):
+        yield StatusProblem(ProblemKind.NOT_SYNCED, detail=why)
 
 
 def _missing(observations: Observations) -> Iterator[StatusProblem]:

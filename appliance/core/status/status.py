@@ -18,6 +18,7 @@ from appliance.model.take_overs import TakeOvers
 from appliance.wire.lines.announce_status import NeighborStatus, SharedIpStatus
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import SourceStatus
+from appliance.wire.lines.linger_status import OtherNode
 
 
 class ProgramState(StrEnum):
@@ -266,7 +267,8 @@ class Status:
     configured. `discovery` are the sources of servers discovered in the cluster. `guest` is the result of
     the properties of a virtual machine, None elsewhere. `set_aside` are damaged files of ours under their
     present names, to be examined and removed. `left_out` is what foreign files serve and the configuration
-    does not, by the operator's choice. `take_overs` are the results of upgrades in place.
+    does not, by the operator's choice. `take_overs` are the results of upgrades in place. `nodes` are the
+    other nodes, as they tell `linger`.
     """
 
     ok: bool
@@ -292,6 +294,7 @@ class Status:
     set_aside: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     take_overs: TakeOvers = field(default_factory=TakeOvers)
+    nodes: tuple[OtherNode, ...] = ()
     digest: str | None = None
 
     def json(self) -> bytes:

@@ -101,19 +101,14 @@ class Election:
     def yielded(self, yielded: bool) -> None:
         self._router.yielded = yielded
 
-    @property
-    def informed(self) -> bool:
-        """Whether this node knows which node each connection belongs to, as the program `linger` reports."""
-        return self._router.informed
-
-    @informed.setter
-    def informed(self, informed: bool) -> None:
-        self._router.informed = informed
+    def inform(self, by: str) -> None:
+        """Note that a program of this node knows what connections there are."""
+        self._router.informed_by.add(by)
 
     @property
-    def waits_to_be_informed(self) -> bool:
-        """Whether `informed` matters, now or later: then set it as soon as it becomes true."""
-        return self.settings.informed_within > 0 and not self.informed
+    def awaited_informers(self) -> frozenset[str]:
+        """The programs whose `inform` matters, now or later: call it as soon as they know."""
+        return self._router.awaited_informers
 
     def uninformed_for(self, now: float) -> float:
         """Return how many seconds longer it does not preempt because it is not informed."""

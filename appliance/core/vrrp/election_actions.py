@@ -42,9 +42,9 @@ class ElectionActions:
 
     `state` is the state shown to others, `previous` the state before the event. `active_interval` is
     Active_Adver_Interval, `peer` the active router that a Backup follows. `yielded`: an operator moved the
-    addresses away, so a worse active is not preempted. `informed`: this node knows which node each connection
-    belongs to, and need not wait before it preempts. `decides_ties` False: another member of the sync group
-    decides. `hand_over` is the present hand-over, or the last one.
+    addresses away, so a worse active is not preempted. `informed_by` are the programs that know what
+    connections there are: it need not wait for them before it preempts. `decides_ties` False: another member
+    of the sync group decides. `hand_over` is the present hand-over, or the last one.
     """
 
     settings: ElectionSettings
@@ -55,7 +55,7 @@ class ElectionActions:
     active_interval: float = field(init=False)
     peer: str | None = None
     yielded: bool = False
-    informed: bool = False
+    informed_by: set[str] = field(default_factory=set)
     decides_ties: bool = True
     down_timer: ActiveDownTimer = field(default_factory=ActiveDownTimer)
     adver_timer: AdverTimer = field(default_factory=AdverTimer)
@@ -98,9 +98,14 @@ class ElectionActions:
             return Cause.ACTIVE_DOWN
         return self.down_timer.cause
 
+    @property
+    def awaited_informers(self) -> frozenset[str]:
+        """The programs that do not know yet what connections there are."""
+        return self.settings.informers - self.informed_by
+
     def uninformed_for(self, now: float) -> float:
         """Return how many seconds longer it does not preempt unless it is informed."""
-        if self.informed or self.state is not RouterState.BACKUP:
+        if not self.awaited_informers or self.state is not RouterState.BACKUP:
             return 0.0
         return max(self._joined + self.settings.informed_within - now, 0.0)
 
@@ -124,7 +129,7 @@ class ElectionActions:
             self._listened = True
             self.down_timer.listen(now + self.settings.listen)
         self._joined = now
-        self.informed = False
+        self.informed_by.clear()
         self.peer = None
         self.active_interval = self.settings.advert
         self._active_peer.forget()

@@ -56,7 +56,8 @@ class ElectionSettings:
 
     `priority` is the configured one, `own` the packed primary address that advertisements are sent from,
     `listen` the least time from the start to the first claim, `hand_over` the longest wait for a successor.
-    `informed_within` is how long it preempts no router unless it is `Election.informed`; 0.0 for no wait.
+    `informed_within` is how long it preempts no router unless it is `Election.informed`, by all of
+    `informers`; 0.0 for no wait.
     """
 
     version: Literal[2, 3]
@@ -71,6 +72,7 @@ class ElectionSettings:
     hand_over: float
     announce: AnnounceSettings
     informed_within: float = 0.0
+    informers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from appliance.core.why.pools import PoolState, explain_pool, pool_answer, pool_
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.pools import Pool
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 
 
@@ -154,6 +155,17 @@ def _without_server(frontend: Frontend, pool: Pool, evidence: Evidence) -> _Foun
     )
 
 
+def _sync(evidence: Evidence) -> Iterator[str]:
+    forward = evidence.observations.answer(ForwardStatus)
+    if forward is None or forward.sync is None:
+        return
+    found = forward.sync
+    if found.unlearnt:
+        yield f"Its connections would end with this node (`sync`): {found.unlearnt}."
+    else:
+        yield f"Other nodes learn its connections (`sync`): {found.state}{evidence.since(found.since)}."
+
+
 def _reasons(group: Group, frontend: Frontend, status: FrontendStatus, evidence: Evidence) -> Iterator[str]:
     yield f"{status.current} of {status.max_connections} connections are open, {status.total} came so far."
     pool = evidence.snapshot.pool(frontend.pool or frontend.needs or "")
@@ -164,6 +176,8 @@ def _reasons(group: Group, frontend: Frontend, status: FrontendStatus, evidence:
         yield f"{status.denied} connections were refused by its list `{lists}`."
     if status.failed:
         yield f"{status.failed} connections got no server."
+    if frontend.sync:
+        yield from _sync(evidence)
     for each in evidence.status.redirects:
         if each.name == f"{group.name}/{frontend.name}":
             why = f": {each.reason}" if each.reason else ""

@@ -15,6 +15,7 @@ from appliance.core.why.router_causes import CAUSES
 from appliance.core.why.subjects import Subject
 from appliance.model.messages.quoting import printable
 from appliance.model.operator_events import EventKind, OperatorEvent
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 REMEMBERED: Final = 86400.0
@@ -38,8 +39,8 @@ _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.POOL: ("pool-", "last-server"),
     Kind.FRONTEND: ("frontend-",),
     Kind.VIRTUAL_IP: ("vip-", "split-brain"),
-    Kind.SHARED_IP: (),
-    Kind.NEIGHBOR: (),
+    Kind.SHARED_IP: ("ip-",),
+    Kind.NEIGHBOR: ("bgp-",),
 }
 """How the kinds of events about such a thing begin."""
 
@@ -65,7 +66,8 @@ def _is_about(event: OperatorEvent, subject: Subject) -> bool:
 def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | None:
     """Return since when the state holds: what the programs report, or the event that began it.
 
-    A virtual IP that `vrrp` resumed after a restart has been held for longer than that program knows.
+    A virtual IP that `vrrp` resumed after a restart has been held for longer than that program knows, and so
+    has a shared IP that `announce` found served.
     """
     begun: float | None = None
     for each in reversed(about):
@@ -77,7 +79,7 @@ def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | 
     known = explanation.since
     if known is None or begun is None:
         return known or begun
-    resumed = about[-1].cause == Cause.RESUMED
+    resumed = about[-1].cause == Cause.RESUMED or explanation.kind is Kind.SHARED_IP
     return min(begun, known) if resumed else known
 
 
@@ -105,9 +107,14 @@ def _sentences(
             workers = [each for each in events if each.subject.startswith(f"{_program(subject)} worker ")]
             yield from _times(workers, EventKind.WORKER_DIED, "A worker of it died", evidence, _detail)
         case Kind.VIRTUAL_IP:
-            yield from _of_virtual_ip(explanation, about, evidence)
-        case Kind.SHARED_IP | Kind.NEIGHBOR:
-            pass  # the log has their changes, not the kept events
+            live = evidence.observations.answer(VrrpStatus) is not None
+            yield from _of_states(explanation, about, evidence, live=live)
+            yield from _times(about, EventKind.SPLIT_BRAIN, "Two were active", evidence, _cause_and_detail)
+        case Kind.SHARED_IP:
+            live = evidence.observations.answer(AnnounceStatus) is not None
+            yield from _of_states(explanation, about, evidence, live=live)
+        case Kind.NEIGHBOR:
+            yield from _times(about, EventKind.BGP_SESSION_DOWN, "Its session went down", evidence, _detail)
         case _:
             assert_never(subject.kind)
 
@@ -128,17 +135,16 @@ def _of_server(about: Sequence[OperatorEvent], evidence: Evidence) -> Iterator[s
         yield f"An operator {words[each.kind]} at {evidence.moment(each.when)}."
 
 
-def _of_virtual_ip(
-    explanation: Explanation, about: Sequence[OperatorEvent], evidence: Evidence
+def _of_states(
+    explanation: Explanation, about: Sequence[OperatorEvent], evidence: Evidence, *, live: bool
 ) -> Iterator[str]:
+    """Yield the changes of state; if the program is `live`, the explanation has the last one already."""
     moves = [each for each in about if each.after and each.before != each.after]
     yield from _often(moves, "It changed its state", evidence)
-    live = evidence.observations.answer(VrrpStatus) is not None
     earlier = moves[:-1] if live and moves and _is_present(moves[-1], explanation) else moves
     for each in reversed(earlier[-_TOLD:]):
         cause = CAUSES.get(each.cause, each.cause) or "nobody said why"
         yield f"It became {each.after} at {evidence.moment(each.when)}: {cause}{_in_brackets(each.detail)}."
-    yield from _times(about, EventKind.SPLIT_BRAIN, "Two were active", evidence, _cause_and_detail)
 
 
 def _is_present(event: OperatorEvent, explanation: Explanation) -> bool:

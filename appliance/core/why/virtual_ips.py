@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from appliance.core.vrrp.election_messages import Cause
 from appliance.core.why.circumstances import circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
 from appliance.core.why.router_causes import CAUSES
 from appliance.model.messages.quoting import printable
+from appliance.model.program_names import FORWARD, LINGER
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
+
+_AWAITED: Final = {
+    LINGER: "linger has heard from the active node whose connections there are",
+    FORWARD: "forward has received the connections of the other nodes (`sync`)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +241,8 @@ def _waits(running: RouterStatus) -> Change:
 
 def _uninformed(running: RouterStatus) -> Iterator[str]:
     if running.uninformed_for:
-        yield (
-            "It waits until the program linger has heard from the active node whose connections there are,"
-            f" {running.uninformed_for:.0f} s at most."
-        )
+        for each in running.awaited or (LINGER,):
+            yield f"It waits until the program {_AWAITED[each]}, {running.uninformed_for:.0f} s at most."
 
 
 def _priority(running: RouterStatus) -> str:

@@ -89,7 +89,7 @@ class DefaultsSection(Section):
 
 
 class SourceSection(Section):
-    """Files of HAProxy and keepalived that are used in addition to this one, read again at every reload.
+    """Files of HAProxy, keepalived and OpenShift that are used besides this one, read again at every reload.
 
     Do not repeat here what they configure; configure here what they cannot (log, stats, drain ...).
     """
@@ -98,6 +98,10 @@ class SourceSection(Section):
     """HAProxy's file, or a directory of its files. APPLIANCE_HAPROXY or --haproxy overrides it."""
     keepalived: FilePath | None = Field(default=None, examples=["/etc/keepalived/keepalived.conf"])
     """keepalived's file: its virtual IPs. APPLIANCE_KEEPALIVED or --keepalived overrides it."""
+    bgp_peers: FilePath | None = Field(
+        default=None, examples=["/etc/kubernetes/static-pod-resources/frr-k8s/frr-peers.json"]
+    )
+    """OpenShift's file of BGP peers: addresses of `shared_ips`, and `asn` and `neighbors` of `bgp`."""
     http: Literal["refuse", "skip"] = Field(default="refuse")
     """HAProxy's sections that read HTTP: `refuse` reports an error for each, `skip` leaves them to HAProxy:
     the rest is used, and `status` and `check` list the addresses that need HAProxy."""
@@ -166,7 +170,7 @@ class Config(Section):
     linger: LingerSection | None = None
     """Planned moves of virtual IPs close no connection if all nodes have this section with the same key."""
     source: SourceSection = Field(default_factory=SourceSection)
-    """Files of HAProxy and keepalived that are used in addition to this one."""
+    """Files of HAProxy, keepalived and OpenShift that are used in addition to this one."""
     reload: ReloadSection = Field(default_factory=ReloadSection)
     """The reload handler."""
     stats: StatsSection | None = None

@@ -84,6 +84,8 @@ class FrontendSection(Section):
     """Address that servers see with `forward: kernel`: always this node's; auto: the client's if possible."""
     flowtable: Flowtables = Field(default=Flowtable.NONE)
     """Flow offload, with which connections of `forward: kernel` bypass rules: none, software, or hardware."""
+    sync: bool = False
+    """Whether connections of `forward: kernel` survive the loss of their node: conntrackd shares them."""
     max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
     """Concurrent connections, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
     timeouts: FrontendTimeoutsSection = Field(default_factory=FrontendTimeoutsSection)

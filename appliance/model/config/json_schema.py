@@ -7,6 +7,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from appliance.model.config.configuration import Config, NodeSection
+from appliance.model.config.key_descriptions import key_descriptions
+from appliance.model.config.section import Section
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -27,6 +29,13 @@ class _ForEditors(GenerateJsonSchema):
         if schema.get("default") is None:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        section: type[Section] = schema["cls"]
+        for name, text in key_descriptions(section).items():
+            found["properties"][section.model_fields[name].alias or name]["description"] = text
+        return found
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         found = super().dict_schema(schema)

@@ -3,8 +3,31 @@
 from pydantic import Field
 
 from appliance.model.config.section import Section
-from appliance.model.config.values.field_types import Duration, RouterAddresses, Secret, written
+from appliance.model.config.values.field_types import Duration, FilePath, RouterAddresses, Secret, written
 from appliance.model.config.values.units import duration
+from appliance.model.snapshot.vxlan import LEAST_MTU
+
+
+class VxlanSection(Section):
+    """A VXLAN (RFC 7348) between nodes of different segments, the same on all; `{}` is enough."""
+
+    vni: int = Field(default=1, ge=1, le=(1 << 24) - 1)
+    """Its number (VXLAN network identifier)."""
+    port: int = Field(default=29447, ge=1, le=65535)
+    """UDP port of its packets, which no other VXLAN of the machine has; accepted only from `peers`."""
+    mtu: int | None = Field(default=None, ge=LEAST_MTU, le=65535, examples=[1500])
+    """Largest packet on the way between nodes, if that is smaller than what the interface takes."""
+
+
+class MovedSessionsSection(Section):
+    """Sessions follow their virtual IP to the node that serves it, so that the former node may go."""
+
+    certificate: FilePath = Field(examples=["/etc/appliance/nodes.pem"])
+    """File with the certificate of this node, or of all nodes, and its private key, as PEM."""
+    authorities: FilePath | None = Field(default=None, examples=["/etc/appliance/nodes-ca.pem"])
+    """File of CA certificates for the other nodes; by default `certificate`, the same file on all nodes."""
+    port: int = Field(default=29447, ge=1, le=65535)
+    """TCP port for sessions of other nodes, the same on all."""
 
 
 class LingerSection(Section):
@@ -23,3 +46,7 @@ class LingerSection(Section):
     """The other nodes that serve `shared_ips`; by default the addresses of the other `nodes`."""
     port: int = Field(default=29446, ge=1, le=65535)
     """UDP port for reports between nodes, the same on all; accepted only from the same segment."""
+    sessions: MovedSessionsSection | None = None
+    """Sessions of pools with `source: virtual-ip` move to the node that serves their virtual IP."""
+    vxlan: VxlanSection | None = None
+    """For nodes behind routers: what they exchange about `shared_ips` goes through a VXLAN."""

@@ -14,6 +14,7 @@ from appliance.model.config.values.field_types import (
     BodyText,
     CheckSteps,
     Command,
+    ConnectFrom,
     DiscoveredPort,
     DnsName,
     Duration,
@@ -27,6 +28,7 @@ from appliance.model.config.values.field_types import (
     LabelSelector,
     Name,
     Percentage,
+    PortRange,
     ProxyHeader,
     ServerAddressToCome,
     ServerHost,
@@ -46,7 +48,7 @@ from appliance.model.config.values.units import (
     percentage,
 )
 from appliance.model.server_weights import MOST_WEIGHT
-from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy, SourceAddress
 
 MOST_FURTHER_CHECKS: Final = 16
 
@@ -225,6 +227,10 @@ class PoolSection(Section):
     """If a smaller share of the servers is up, all are used: the checks may be wrong. 0%: never."""
     send_proxy: ProxyHeader = Field(default=SendProxy.NONE)
     """PROXY protocol header to the servers, which must expect it: none, v1 or v2."""
+    source: ConnectFrom = Field(default=SourceAddress.NODE)
+    """Address that servers see: node, or virtual-ip if the client came by one of `virtual_ips`."""
+    source_ports: PortRange | None = Field(default=None, examples=["20000-39999"])
+    """Ports of connections from virtual IPs, others at each node; by default this node's part, by `nodes`."""
     retries: int | None = Field(default=None, ge=0, le=100, examples=[3])
     """Further attempts to connect, to another server if possible (HAProxy's retries, redispatch)."""
     max_queue: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)

@@ -17,10 +17,10 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(
+        defer_build=True,  # the file's own type has the validators of all others in its own
         extra="forbid",
         frozen=True,
         strict=True,
-        use_attribute_docstrings=True,
         model_title_generator=_title,
     )
 

@@ -105,7 +105,8 @@ class TrackSection(Section):
     pool: str | None = Field(default=None, examples=["masters"])
     """Pool of this configuration that must have a server up."""
     program: str | None = Field(default=None, examples=["proxy-api"])
-    """Proxy of this appliance that must accept connections: proxy-api or proxy-ingress."""
+    """Proxy of this appliance that must accept connections, proxy-api or proxy-ingress; or announce, which
+    must serve all `shared_ips`: for virtual IPs to which routers send their packets."""
     exists: FilePath | None = Field(default=None, examples=["/var/run/keepalived/iptables-rule-exists"])
     """Path that must exist (`[ -e PATH ]` of a check script); with another kind, both must hold."""
     interval: Duration = written("1s", duration)
@@ -176,7 +177,7 @@ class VirtualIpSection(Section):
     addresses: VirtualAddresses = Field(examples=[["10.0.0.200/24"]])
     """With prefix length, of one family, the same on all routers; `10.1.0.5/24 dev ens224` is on ens224."""
     excluded: VirtualAddresses = Field(default=(), examples=[["10.0.0.202/24"]])
-    """Addresses that are held but not advertised (virtual_ipaddress_excluded)."""
+    """Held with them and not advertised, of either family (virtual_ipaddress_excluded)."""
     interface: InterfaceName = Field(examples=["ens192"])
     """Interface that carries the addresses and the advertisements."""
     router_id: RouterId = Field(examples=["auto"])
@@ -187,6 +188,8 @@ class VirtualIpSection(Section):
     """The router with the highest becomes active, 1 to 254; 255 is for the owner of the addresses."""
     spread: SpreadSection | None = None
     """Instead of a priority: the virtual IPs of all nodes, and later those of a lost one, go to all nodes."""
+    prefer: Name | None = Field(default=None, examples=["lb-0"])
+    """Instead of a priority: the node that serves while it is well, as with `spread: { first: ... }`."""
     advert: AdvertTime = written("1s", advert)
     """Time between advertisements (advert_int): 1s to 255s in version 2, 10ms to 40.95s in version 3."""
     peers: RouterAddresses = Field(default=(), examples=[["10.0.0.34", "10.0.0.99"]])
@@ -232,21 +235,33 @@ class VirtualIpSection(Section):
     """Rules that send packets to another routing table while active (virtual_rules)."""
 
     @property
-    def families(self) -> tuple[Literal[4, 6], ...]:
-        """IP versions of the addresses, 4 and 6; a section without errors has one of them.
+    def spreading(self) -> SpreadSection | None:
+        """How priorities are computed, by `spread` or `prefer`; None if they are given."""
+        if self.prefer is not None and self.spread is None:
+            return SpreadSection(first=self.prefer)
+        return self.spread
 
-        Without addresses it is that of the routers, and 4 where none are named.
+    @property
+    def families(self) -> tuple[Literal[4, 6], ...]:
+        """IP versions of the advertised addresses, 4 and 6; a section without errors has one of them.
+
+        Without addresses it is that of the first excluded one, else of the routers, and 4 where none are
+        named.
         """
         routers = (*((self.source,) if self.source else ()), *self.peers, "")[:1]
-        texts = (*self.addresses, *self.excluded) or routers
-        wide = (":" in each.partition(DEVICE)[0] for each in texts)
-        return tuple(dict.fromkeys(6 if each else 4 for each in wide))
+        texts = self.addresses or self.excluded[:1] or routers
+        return tuple(dict.fromkeys(_family(each) for each in texts))
 
     @property
     def elsewhere(self) -> tuple[tuple[str, str], ...]:
-        """The addresses that are held on another interface than `interface`, each with that one."""
+        """The addresses that are held beside the virtual router's own, each with its interface.
+
+        They are on another interface than `interface`, or of the other family: excluded addresses may be.
+        """
         parts = (each.partition(DEVICE) for each in (*self.addresses, *self.excluded))
-        return tuple((address, device) for address, _, device in parts if device not in {"", self.interface})
+        placed = ((address, device or self.interface) for address, _, device in parts)
+        own = self.interface, self.families[0]
+        return tuple(each for each in placed if (each[1], _family(each[0])) != own)
 
     @property
     def vrrp_version(self) -> Literal[2, 3]:
@@ -259,3 +274,7 @@ class VirtualIpSection(Section):
     def skew_base(self) -> float:
         """Seconds of which Skew_Time is a fraction: 1 in version 2 (RFC 3768), the interval in version 3."""
         return 1.0 if self.vrrp_version == 2 else self.advert
+
+
+def _family(address: str) -> Literal[4, 6]:
+    return 6 if ":" in address.partition(DEVICE)[0] else 4

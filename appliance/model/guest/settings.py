@@ -145,7 +145,7 @@ def _whole(reader: PropertyReader, of_machine: GuestMachine, interfaces: Sequenc
     text = reader.one(_CONFIG, unpack)
     if text is None:
         return None, None
-    loaded = load(text, source=_CONFIG, number=0)
+    loaded = load(text, source=_CONFIG, number=0, node=of_machine.host_name)
     for each in loaded.snapshot.virtual_routers if loaded.snapshot else ():
         _warn_of_machine(reader, each, virtual_ips.taken(of_machine), interfaces)
     return _judged(reader, text, loaded, key=_CONFIG)

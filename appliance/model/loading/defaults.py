@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
+from appliance.model.config.bgp import BgpSection
 from appliance.model.config.configuration import Config, DefaultsSection
 from appliance.model.config.frontends import FrontendSection as FrontendSettings
 from appliance.model.config.frontends import RedirectSection as RedirectSettings
@@ -20,34 +21,55 @@ from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.loading.copied import copied
 from appliance.model.loading.shared_ip_defaults import bgp, shared_ip
-from appliance.model.loading.virtual_router_defaults import hmac_key, virtual_router
+from appliance.model.loading.virtual_router_defaults import INFORMED_WITHIN, hmac_key, virtual_router
+from appliance.model.program_names import FORWARD, LINGER
 from appliance.model.rules.references import groups
+from appliance.model.rules.source_rules import ports_at
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.linger import Linger, MovedSessions
 from appliance.model.snapshot.notify import NotifyTarget
-from appliance.model.snapshot.pools import Check, CheckStep, CheckType, Discovery, Pool, SendProxy, Server
+from appliance.model.snapshot.pools import (
+    SOURCE_PORTS,
+    Check,
+    CheckStep,
+    CheckType,
+    Discovery,
+    Pool,
+    SendProxy,
+    Server,
+    SourceAddress,
+)
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.sync import synced_routers
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.model.snapshot.vxlan import Vxlan
 
 _Value = TypeVar("_Value")
 
 MASTERS_PORT: Final = 6443
 """Port of the API on masters."""
 
+_NO_BGP: Final = BgpSection.model_validate({"engine": "table", "asn": 64512})
+"""For routers with a static route: the tables are written, and nobody has to read them."""
+
 _FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 
 
-def fill(config: Config, *, number: int, source: str, drain: float | None) -> Snapshot:
-    """Return the snapshot of a configuration without errors; `drain` (seconds) wins over the file's."""
-    return Snapshot(
+def fill(
+    config: Config, *, number: int, source: str, drain: float | None, node: str | None = None
+) -> Snapshot:
+    """Return a node's snapshot of a configuration without errors; `drain` (seconds) wins over the file's."""
+    ports = ports_at(node, tuple(config.nodes))
+    made = Snapshot(
         number=number,
         source=source,
         cluster=config.cluster.name,
         domain=config.cluster.domain,
         groups=tuple(_groups(config)),
-        pools=tuple(_pool(name, pool, config.defaults) for name, pool in config.pools.items()),
+        pools=tuple(_pool(name, pool, config.defaults, ports) for name, pool in config.pools.items()),
         drain=config.defaults.drain if drain is None else drain,
         reload=copied(Reload, config.reload),
         watchdog=config.watchdog,
@@ -59,18 +81,30 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         if config.linger and (config.virtual_ips or config.shared_ips)
         else None,
         shared_ips=tuple(shared_ip(name, given) for name, given in sorted(config.shared_ips.items())),
-        bgp=bgp(config.bgp) if config.bgp and config.shared_ips else None,
+        bgp=bgp(config.bgp or _NO_BGP) if config.shared_ips else None,
         log=copied(Log, config.log),
         virtual_routers=tuple(
-            virtual_router(name, given, cluster=config.cluster.name, lingers=config.linger is not None)
+            virtual_router(name, given, cluster=config.cluster.name)
             for name, given in sorted(config.virtual_ips.items())  # their order means nothing
         ),
     )
+    return replace(made, virtual_routers=tuple(_informed(made)))
+
+
+def _informed(made: Snapshot) -> Iterator[VirtualRouter]:
+    """Yield the virtual routers: a returning node takes none over before it knows what connections exist."""
+    synced = synced_routers(made)
+    for each in made.virtual_routers:
+        informers = (*([LINGER] if made.linger else []), *([FORWARD] if each in synced else []))
+        within = INFORMED_WITHIN if informers else 0.0
+        yield replace(each, informers=informers, informed_within=within)
 
 
 def _linger(given: LingerSection) -> Linger:
     keys = tuple(hmac_key(number, key) for number, key in enumerate((given.key, *given.accept), start=1))
-    return copied(Linger, given, keys=keys)
+    sessions = copied(MovedSessions, given.sessions) if given.sessions else None
+    vxlan = copied(Vxlan, given.vxlan) if given.vxlan else None
+    return copied(Linger, given, keys=keys, sessions=sessions, vxlan=vxlan)
 
 
 def _groups(config: Config) -> Iterator[Group]:
@@ -103,7 +137,7 @@ def _redirect(given: RedirectSettings) -> Redirect:
     return copied(Redirect, given, sources=tuple(_bind(endpoint) for endpoint in given.sources))
 
 
-def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
+def _pool(name: str, given: PoolSettings, defaults: DefaultsSection, ports: tuple[int, int]) -> Pool:
     timeouts = defaults.timeouts
     connect = _first(given.timeouts.connect, timeouts.connect)
     discover = given.servers.discover
@@ -113,6 +147,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         Pool,
         given,
         name=name,
+        source_ports=given.source_ports or (SOURCE_PORTS if given.source is SourceAddress.NODE else ports),
         retries=_first(given.retries, defaults.retries),
         timeout_connect=connect,
         timeout_queue=_first(given.timeouts.queue, timeouts.queue),

@@ -16,6 +16,7 @@ from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.loading.by_node import ByNode
+from appliance.model.loading.common import common
 from appliance.model.loading.defaults import fill
 from appliance.model.messages.problems import (
     FaultyPaths,
@@ -29,6 +30,7 @@ from appliance.model.messages.problems import (
 from appliance.model.messages.quoting import printable, shown
 from appliance.model.rules import cross_references, node_rules, shared_ip_rules
 from appliance.model.rules.node_rules import at_node
+from appliance.model.rules.source_rules import common_ports
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
 
@@ -43,10 +45,16 @@ _SECONDS: Final = re.compile(r"[0-9]{1,8}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Result of loading: a snapshot if and only if there are no errors; warnings in both cases."""
+    """Result of loading: a snapshot if and only if there are no errors; warnings in both cases.
+
+    `common` is the digest of what all nodes have in common, and `node` this node's name for the others; both
+    are "" without `linger`, which tells them.
+    """
 
     snapshot: Snapshot | None
     problems: tuple[Problem, ...]
+    common: str = ""
+    node: str = ""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -96,13 +104,21 @@ def load_document(
     found = tuple(document.problem(each, source=source) for each in by_node.findings())
     config, own = _judged(by_node, node, source)
     # All nodes are to accept the file, so it is refused for what is wrong at another one.
-    elsewhere = (each for name in by_node.others(node) for each in _judged(by_node, name, source)[1])
-    every = dict.fromkeys((*outside, *known, *found, *own, *elsewhere))
+    others = {name: _judged(by_node, name, source) for name in by_node.others(node)}
+    elsewhere = (each for _, problems in others.values() for each in problems)
+    configs = {name: others[name][0] if name in others else config for name in by_node.nodes}
+    valid = {name: each for name, each in configs.items() if each is not None}
+    met = common_ports(valid) if len(valid) == len(configs) else ()
+    between = (document.problem(each, source=source) for each in met)
+    every = dict.fromkeys((*outside, *known, *found, *own, *elsewhere, *between))
     problems = shortened(ordered(every), source=source)
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
-    snapshot = fill(config, number=number, source=source, drain=seconds)
-    return Loaded(snapshot=snapshot, problems=problems)
+    snapshot = fill(config, number=number, source=source, drain=seconds, node=node)
+    if snapshot.linger is None:
+        return Loaded(snapshot=snapshot, problems=problems)
+    name = (node_rules.own_name(by_node.nodes, node) if node else None) or node or ""
+    return Loaded(snapshot=snapshot, problems=problems, common=common(document), node=name)
 
 
 def _judged(by_node: ByNode, node: str | None, source: str) -> tuple[Config | None, tuple[Problem, ...]]:

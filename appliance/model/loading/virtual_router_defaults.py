@@ -23,15 +23,13 @@ LONGEST_HAND_OVER: Final = 30.0
 """Longest default of `hand_over` in seconds, however long the advertisement interval is."""
 
 INFORMED_WITHIN: Final = 60.0
-"""Longest wait, in seconds, of a returning node that does not know which node has each connection."""
+"""Longest wait, in seconds, of a returning node that does not know what connections there are."""
 
 SHORTEST_TIME_WINDOW: Final = 5.0
 """Shortest default of `time_window` in seconds (keepalived's)."""
 
 
-def virtual_router(
-    name: str, given: VirtualIpSection, *, cluster: str | None, lingers: bool
-) -> VirtualRouter:
+def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -> VirtualRouter:
     """Return the virtual router of a virtual IP without errors."""
     auth = given.auth
     addresses, excluded = (
@@ -53,8 +51,8 @@ def virtual_router(
         announce=copied(AnnounceSettings, given.announce),
         track=tuple(track(each, section) for each, section in given.track.items()),
         notify=_notify(given.notify),
-        # A returning node takes nothing over before it knows which node has each connection.
-        informed_within=INFORMED_WITHIN if lingers else 0.0,
+        informed_within=0.0,  # these two follow from the rest of the configuration
+        informers=(),
         routes=tuple(each.on(given.interface) for each in given.routes),
     )
 

@@ -18,7 +18,9 @@ from appliance.model.rules import (
     pool_rules,
     redirect_rules,
     shared_ip_rules,
+    source_rules,
     stats_rules,
+    sync_rules,
     virtual_router_conflicts,
     virtual_router_rules,
 )
@@ -32,11 +34,13 @@ def findings(config: Config) -> Iterator[Finding]:
         redirect_rules.findings(config),
         forward_rules.findings(config),
         pool_rules.findings(config),
+        source_rules.findings(config),
         discovery_rules.findings(config),
         virtual_router_rules.findings(config),
         virtual_router_conflicts.findings(config),
         shared_ip_rules.findings(config),
         linger_rules.findings(config),
+        sync_rules.findings(config),
         stats_rules.findings(config),
         notify_rules.findings(config),
     )

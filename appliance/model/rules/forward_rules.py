@@ -16,7 +16,7 @@ from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.references import frontends
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade
-from appliance.model.snapshot.pools import Balance, SendProxy
+from appliance.model.snapshot.pools import Balance, SendProxy, SourceAddress
 
 _FRONTEND_KEYS: Final = {
     "respond": "the kernel sends no responses",
@@ -92,6 +92,9 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
     if pool.send_proxy is not SendProxy.NONE:
         message = f"needs `forward: proxy`, and {because}: the kernel adds nothing before a client's bytes"
         yield key_error((*path, "send_proxy"), message, forward)
+    if pool.source is not SourceAddress.NODE:
+        message = f"needs `forward: proxy`, and {because}: `masquerade` says what servers see"
+        yield key_error((*path, "source"), message, forward)
     found = pool.servers.discover
     if found and found.routers is not None and "send_proxy" not in pool.model_fields_set:
         message = "set `send_proxy: none` in this pool: the IngressController may expect a header"

@@ -2,11 +2,15 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from ipaddress import ip_address
 from typing import Final
 
 from appliance.model.config.configuration import Config
+from appliance.model.config.linger import VxlanSection
 from appliance.model.messages.problems import Finding
 from appliance.model.rules.findings import error, warning
+from appliance.model.snapshot.pools import SourceAddress
+from appliance.model.snapshot.vxlan import inside
 
 MOST: Final = {4: 64, 6: 40}
 """Addresses of one family, shared ones or on one interface, in one report (wire.linger_report)."""
@@ -21,25 +25,42 @@ def findings(config: Config) -> Iterator[Finding]:
         return
     if not config.virtual_ips and not config.shared_ips:
         yield warning(("linger",), "does nothing: there are no `virtual_ips`")
-    for name, each in config.virtual_ips.items():
-        for address, interface in each.elsewhere:
-            message = (
-                f"connections of {address}, on `{interface}`, end when it moves: no node forwards their "
-                "packets there"
-            )
-            yield warning(("virtual_ips", name, "addresses"), message, ("linger",))
+    if config.linger.sessions and all(each.source is SourceAddress.NODE for each in config.pools.values()):
+        message = "does nothing: no pool has `source: virtual-ip`"
+        yield warning(("linger", "sessions"), message)
+    yield from _elsewhere(config)
     counts: Counter[tuple[str, int]] = Counter()
     for each in config.virtual_ips.values():
         for family in each.families:
             held = len(each.addresses) + len(each.excluded) - len(each.elsewhere)
             counts[each.interface, family] += held
     yield from _shared(config, config.linger.peers)
+    if config.linger.vxlan is not None:
+        yield from _vxlan(config, config.linger.vxlan, config.linger.peers)
     for (interface, version), count in counts.items():
         if count > MOST[version]:
             yield error(
                 ("linger",),
                 f"supports {MOST[version]} IPv{version} addresses on {interface}, not {count}",
             )
+
+
+def _elsewhere(config: Config) -> Iterator[Finding]:
+    """Yield the addresses whose packets no node forwards."""
+    for name, each in config.virtual_ips.items():
+        for address, interface in each.elsewhere:
+            if interface != each.interface:
+                message = (
+                    f"connections of {address}, on `{interface}`, end when it moves: no node forwards their "
+                    "packets there"
+                )
+                yield warning(("virtual_ips", name, "addresses"), message, ("linger",))
+            else:
+                message = (
+                    f"connections of {address} end when it moves: only those of IPv{each.families[0]} are "
+                    "forwarded here; make it a separate entry, with the same `sync_group`"
+                )
+                yield warning(("virtual_ips", name, "excluded"), message, ("linger",))
 
 
 def _shared(config: Config, peers: Collection[str]) -> Iterator[Finding]:
@@ -52,3 +73,19 @@ def _shared(config: Config, peers: Collection[str]) -> Iterator[Finding]:
         if shared and count > MOST_PEERS:
             message = f"{MOST_PEERS} other nodes are supported, not {count} by IPv{version}"
             yield error(("linger", "peers"), message)
+
+
+def _vxlan(config: Config, given: VxlanSection, peers: Collection[str]) -> Iterator[Finding]:
+    if not config.shared_ips:
+        yield warning(("linger", "vxlan"), "does nothing: there are no `shared_ips`")
+    if config.linger is not None and given.port == config.linger.port:
+        yield error(("linger", "vxlan", "port"), "is that of the reports, too", ("linger", "port"))
+    seen: dict[str, str] = {}
+    for at, peer in enumerate(peers):
+        first = seen.setdefault(inside(peer), peer)
+        if ip_address(peer).is_link_local:
+            message = f"{peer} is an address of one segment: a VXLAN needs one that routers know"
+            yield error(("linger", "peers", at), message, ("linger", "vxlan"))
+        elif first != peer:
+            message = f"{peer} and {first} have the same address in the VXLAN: they differ in four bits only"
+            yield error(("linger", "peers", at), message, ("linger", "vxlan"))

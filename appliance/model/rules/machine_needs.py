@@ -33,7 +33,8 @@ def needs(routers: Iterable[VirtualRouter]) -> Iterator[MachineNeed]:
         at: Path = ("virtual_ips", router.name)
         yield MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name=router.interface)
         for each in router.other_interfaces:
-            yield MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name=each)
+            if each != router.interface:
+                yield MachineNeed(path=(*at, "addresses"), kind=MachineNeedKind.INTERFACE, name=each)
         for each in dict.fromkeys(route.interface for route in router.routes if route.interface):
             if each != router.interface:
                 yield MachineNeed(path=(*at, "routes"), kind=MachineNeedKind.INTERFACE, name=each)

@@ -36,8 +36,8 @@ def order(routers: Mapping[str, VirtualIpSection], every: Sequence[str] = ()) ->
     """
     units: dict[str, tuple[SpreadSection, list[str]]] = {}
     for name, each in sorted(routers.items()):
-        if each.spread and len(_nodes(each.spread, every)) > 1:
-            units.setdefault(each.sync_group or name, (each.spread, []))[1].append(name)
+        if (spread := each.spreading) and len(_nodes(spread, every)) > 1:
+            units.setdefault(each.sync_group or name, (spread, []))[1].append(name)
     turns = Counter((_nodes(spread, every), spread.first) for spread, _ in units.values())
     seconds: Counter[tuple[tuple[str, ...], str]] = Counter()
     found: dict[str, tuple[str, ...]] = {}
@@ -108,35 +108,50 @@ def findings(config: Config, *, node: str | None) -> Iterator[Finding]:
     if config.nodes and node is not None and own_name(tuple(config.nodes), node) is None:
         yield error(("nodes",), _stranger(node))
     routers = config.virtual_ips
-    leaders = {each.sync_group: name for name, each in routers.items() if each.spread and each.sync_group}
+    leaders = {each.sync_group: name for name, each in routers.items() if each.spreading and each.sync_group}
     for name, given in routers.items():
-        path: Path = ("virtual_ips", name, "spread")
+        path: Path = ("virtual_ips", name, _key(given))
         leader = leaders.get(given.sync_group or "", name)
-        if routers[leader].spread != given.spread:
+        if routers[leader].spreading != given.spreading:
             message = f"differs from that of `{leader}`, which is in the same `sync_group`"
-            yield error(path, message, ("virtual_ips", leader, "spread"), (*path[:2], "sync_group"))
-        if given.spread is not None:
+            there = ("virtual_ips", leader, _key(routers[leader]))
+            yield error(path, message, there, (*path[:2], "sync_group"))
+        if given.prefer is not None and given.spread is not None:
+            yield key_error((*path[:2], "prefer"), "`spread` has `first` for it: remove one of the two", path)
+        if given.spreading is not None:
             if "priority" in given.model_fields_set:
-                yield key_error((*path[:2], "priority"), "`spread` computes it: remove one of the two", path)
-            yield from _spread(path, given.spread, tuple(config.nodes), node)
-
+                message = f"`{path[2]}` computes it: remove one of the two"
+                yield key_error((*path[:2], "priority"), message, path)
+            yield from _spread(path, given.spreading, tuple(config.nodes), node)
     if config.bgp and config.nodes:
-        for name, neighbor in config.bgp.neighbors.items():
-            for at, each in enumerate(neighbor.nodes):
-                if each not in config.nodes:
-                    message = f"`{each}` is not one of the file's `nodes`: {', '.join(config.nodes)}"
-                    yield error(("bgp", "neighbors", name, "nodes", at), message, ("nodes",))
+        yield from _neighbors(config.bgp, tuple(config.nodes))
+
+
+def _neighbors(bgp: BgpSection, nodes: Sequence[str]) -> Iterator[Finding]:
+    for name, neighbor in bgp.neighbors.items():
+        for at, each in enumerate(neighbor.nodes):
+            if each not in nodes:
+                message = f"`{each}` is not one of the file's `nodes`: {', '.join(nodes)}"
+                yield error(("bgp", "neighbors", name, "nodes", at), message, ("nodes",))
+
+
+def _key(given: VirtualIpSection) -> str:
+    """Return the key by which the priorities of a virtual IP are computed."""
+    return "prefer" if given.spread is None and given.prefer is not None else "spread"
 
 
 def _spread(path: Path, spread: SpreadSection, every: tuple[str, ...], node: str | None) -> Iterator[Finding]:
     nodes = _nodes(spread, every)
     if len(nodes) < 2:
         message = "has no nodes: name two or more in `nodes`, here or for the whole file"
+        if path[-1] == "prefer":
+            message = "has no nodes to choose among: name two or more in `nodes` of the file"
         yield error(path, message, (*path, "nodes"), ("nodes",))
         return
     if spread.first not in (None, *nodes):
         message = f"`{spread.first}` is not one of the nodes: {', '.join(nodes)}"
-        yield error((*path, "first"), message, (*path, "nodes"), ("nodes",))
+        where = path if path[-1] == "prefer" else (*path, "first")
+        yield error(where, message, (*path, "nodes"), ("nodes",))
     if every:
         for name in nodes:
             if name not in every:

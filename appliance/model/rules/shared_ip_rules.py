@@ -7,6 +7,7 @@ from appliance.model.config.bgp import BgpSection, NeighborSection
 from appliance.model.config.configuration import Config
 from appliance.model.config.shared_ips import SharedIpSection
 from appliance.model.messages.problems import Finding, Path, dotted, nearest
+from appliance.model.program_names import ANNOUNCE
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.track_rules import one_track
 from appliance.model.snapshot.shared_ip import Engine, session_families
@@ -25,7 +26,7 @@ def findings(config: Config) -> Iterator[Finding]:
     if not config.shared_ips:
         return
     if config.bgp is None:
-        yield error(("shared_ips",), "no router learns these addresses: add the section `bgp`", ("bgp",))
+        yield from _without_bgp(config)
     if config.linger is None:
         message = "without `linger`, each change of the nodes that serve ends connections of all"
         yield warning(("shared_ips",), message, ("linger",))
@@ -34,6 +35,24 @@ def findings(config: Config) -> Iterator[Finding]:
             "`linger` has no peers: name the other nodes there or in `nodes`, or connections end at changes"
         )
         yield warning(("shared_ips",), message, ("linger",), ("nodes",))
+
+
+def _without_bgp(config: Config) -> Iterator[Finding]:
+    """Yield that no router finds the addresses: without BGP it has a static route to virtual IPs."""
+    if not config.virtual_ips:
+        message = (
+            "no router learns these addresses: add the section `bgp`, "
+            "or `virtual_ips` that a static route of the router leads to"
+        )
+        yield error(("shared_ips",), message, ("bgp",), ("virtual_ips",))
+        return
+    tracks = (each for given in config.virtual_ips.values() for each in given.track.values())
+    if not any(each.program == ANNOUNCE for each in tracks):
+        message = (
+            "without `bgp`, routers find these addresses by virtual IPs only, "
+            "and none follows them: add a track `program: announce` to those"
+        )
+        yield warning(("shared_ips",), message, ("bgp",), ("virtual_ips",))
 
 
 def references(config: Config) -> Iterator[Finding]:
@@ -53,6 +72,8 @@ def _shared_ip(path: Path, given: SharedIpSection, config: Config) -> Iterator[F
     for name, track in given.track.items():
         at: Path = (*path, "track", name)
         yield from one_track(at, track, config)
+        if track.program == ANNOUNCE:
+            yield error((*at, "program"), "follows this track: name a proxy")
         if track.weight is not None:
             yield key_error((*at, "weight"), "has no effect on shared addresses, which have no priority")
         if track.interface is not None:

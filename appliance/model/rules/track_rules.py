@@ -6,6 +6,7 @@ from typing import Final
 from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
+from appliance.model.program_names import ANNOUNCE
 from appliance.model.rules.findings import warning
 from appliance.model.rules.references import groups, unknown_pool
 from appliance.model.snapshot.frontends import Forward
@@ -77,12 +78,14 @@ def _haproxy(path: Path, track: TrackSection, config: Config) -> Iterator[Findin
 def _references(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
     if track.pool is not None and track.pool not in config.pools:
         yield unknown_pool((*path, "pool"), track.pool, config)
-    programs = list(_programs(config))
+    programs = [*_programs(config), *([ANNOUNCE] if config.shared_ips else [])]
     if track.program is not None and track.program not in programs:
         meant = nearest(track.program, programs)
         known = f"did you mean `{meant}`?" if meant else f"known are {', '.join(programs) or 'none at all'}"
-        message = f"no such proxy runs here: {known}"
-        yield Finding(path=(*path, "program"), message=message, touches=(("api",), ("ingress",)))
+        message = f"no such program serves here: {known}"
+        yield Finding(
+            path=(*path, "program"), message=message, touches=(("api",), ("ingress",), ("shared_ips",))
+        )
 
 
 def _programs(config: Config) -> Iterator[str]:

@@ -51,12 +51,16 @@ def _two_families(name: str, given: VirtualIpSection) -> str:
         f"`{name}-v{family}: {{ addresses: [{', '.join(_of(family, given))}], sync_group: {name}, ... }}`"
         for family in sorted(given.families)
     )
-    return f"has IPv4 and IPv6 addresses, but a virtual router has one family: write {' and '.join(halves)}"
+    return (
+        "has IPv4 and IPv6 addresses, but a virtual router advertises one family: write "
+        f"{' and '.join(halves)}, or have those of one family in `excluded`"
+    )
 
 
 def _of(family: int, given: VirtualIpSection) -> Iterator[str]:
-    addresses = (*given.addresses, *given.excluded)
-    return (f'"{each}"' if family == 6 else each for each in addresses if (":" in each) == (family == 6))
+    return (
+        f'"{each}"' if family == 6 else each for each in given.addresses if (":" in each) == (family == 6)
+    )
 
 
 def _tells(given: VirtualIpSection) -> bool:
@@ -69,8 +73,9 @@ def _tells(given: VirtualIpSection) -> bool:
 
 def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
     """Refuse addresses on other interfaces together with a MAC address that only one interface can have."""
-    if given.virtual_mac and given.elsewhere:
-        address, interface = given.elsewhere[0]
+    others = [each for each in given.elsewhere if each[1] != given.interface]
+    if given.virtual_mac and others:
+        address, interface = others[0]
         message = (
             f"applies only to `{given.interface}`, and {address} is on `{interface}`: remove one of the "
             "two, or make the address a separate entry, with that `interface` and the same `sync_group`"

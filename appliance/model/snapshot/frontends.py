@@ -93,6 +93,8 @@ class Frontend:
     `sni` routes clients to other pools than `pool`, by a TLS ClientHello; `timeout_hello` is how long to wait
     for it.
 
+    With `sync` other nodes learn the connections that the kernel forwards, and go on with them.
+
     `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
     """
 
@@ -115,6 +117,7 @@ class Frontend:
     forward: Forward = Forward.PROXY
     masquerade: Masquerade = Masquerade.ALWAYS
     flowtable: Flowtable = Flowtable.NONE
+    sync: bool = False
     sni: tuple[SniRoute, ...] = ()
     timeout_hello: float = 5.0
 

@@ -13,6 +13,9 @@ REUSE_CHECKS: Final = 10
 REUSE_SECONDS: Final = 30.0
 """Age from which `reuse` makes no more checks on a connection."""
 
+SOURCE_PORTS: Final = (16384, 60999)
+"""Ports of connections from virtual IPs, of all nodes: above most services' ports, and up to Linux's last."""
+
 
 class Balance(StrEnum):
     """How a pool chooses among its servers (HAProxy's `balance`)."""
@@ -60,6 +63,16 @@ class SendProxy(StrEnum):
     NONE = "none"
     V1 = "v1"
     V2 = "v2"
+
+
+class SourceAddress(StrEnum):
+    """The address from which connections to servers come (HAProxy's `source`).
+
+    VIRTUAL_IP is the one that the client has connected to, if it is a virtual IP.
+    """
+
+    NODE = "node"
+    VIRTUAL_IP = "virtual-ip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +179,7 @@ class Pool:
 
     `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a server's
     `max_connections`, 0 is no bound. `all_backups` is whether all backups are used together, and not only the
-    first one that is up.
+    first one that is up. `source_ports` are the lowest and the highest port of connections from virtual IPs.
     """
 
     name: str
@@ -188,6 +201,8 @@ class Pool:
     # Optional, because the last-good copy of an older version lacks them.
     discover: Discovery | None = None
     all_backups: bool = False
+    source: SourceAddress = SourceAddress.NODE
+    source_ports: tuple[int, int] = SOURCE_PORTS
 
 
 def without_sent(pool: Pool) -> Pool:

@@ -156,16 +156,17 @@ class Notify:
 class VirtualRouter:
     """One virtual router.
 
-    `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`. Those
-    that are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded).
-    Those of `elsewhere` are held on another interface, which is listed with each. `peers` empty is multicast.
+    `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, of `family`. Those that
+    are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded); they
+    may be of the other family. Those of `elsewhere` are of the other family or on another interface, and the
+    interface is listed with each: not the macvlan of a virtual MAC. `peers` empty is multicast.
     `source` None is the interface's first own address (its link-local one for IPv6). `password` is version
     2's simple password, of which at most 8 bytes are sent. `min_ttl` is the least TTL or hop limit of a
     unicast advertisement (multicast requires 255). `hand_over` bounds how long a leaving active waits for its
     successor. `listen` is how long it listens before its first claim. `label` is the IPv4 address label, or
-    None. `informed_within` bounds how long it does not preempt before the program `linger` knows which node
-    has each connection, 0.0 without it. `routes` and `rules` are in the kernel while the router has its
-    addresses.
+    None. `informed_within` bounds how long it does not preempt before the programs `informers` know what
+    connections there are (`linger` which node has each, `forward` all of `sync`), 0.0 without them.
+    `routes` and `rules` are in the kernel while the router has its addresses.
     """
 
     name: str
@@ -197,6 +198,7 @@ class VirtualRouter:
     excluded: tuple[str, ...] = ()
     elsewhere: tuple[tuple[str, str], ...] = ()
     informed_within: float = 0.0
+    informers: tuple[str, ...] = ()
     routes: tuple[VirtualRoute, ...] = ()
     rules: tuple[VirtualRule, ...] = ()
 
@@ -207,7 +209,7 @@ class VirtualRouter:
 
     @property
     def here(self) -> tuple[str, ...]:
-        """Return the addresses that are held on the router's own interface."""
+        """Return the addresses of its own family that are held on the router's own interface."""
         others = {address for address, _ in self.elsewhere}
         return tuple(each for each in self.addresses if each not in others)
 

@@ -1,7 +1,7 @@
 """Turns pydantic's errors into findings in operators' words: the present value, and the correction."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from pydantic import ValidationError
@@ -23,7 +23,8 @@ _SHORTHANDS: Final = (("false", or_false), ("off", or_off), ("masters", or_maste
 
 def findings(error: ValidationError) -> Iterator[Finding]:
     """Yield a finding for each of pydantic's errors."""
-    return (_finding(details) for details in error.errors(include_url=False) if not _is_consequence(details))
+    every = error.errors(include_url=False)
+    return (_finding(details) for details in every if not _is_consequence(details, every))
 
 
 def faulty(error: ValidationError) -> frozenset[Path]:
@@ -53,9 +54,12 @@ def _faulty(details: ErrorDetails) -> Path:
     return path[:index]
 
 
-def _is_consequence(details: ErrorDetails) -> bool:
+def _is_consequence(details: ErrorDetails, every: Iterable[ErrorDetails]) -> bool:
     """Return whether a list is too short only because pydantic dropped wrong items, reported already."""
-    return details["type"] == "too_short" and bool(details["input"])
+    at = details["loc"]
+    return details["type"] == "too_short" and any(
+        each["loc"][: len(at)] == at and len(each["loc"]) > len(at) for each in every
+    )
 
 
 def _path(details: ErrorDetails) -> Path:
@@ -121,6 +125,15 @@ def _empty(_: ErrorDetails, path: Path) -> str:
     return f"must not be empty: for example `{example(path)}`"
 
 
+def _short(details: ErrorDetails, path: Path) -> str:
+    least, found = _context(details)["min_length"], _context(details)["actual_length"]
+    return f"must have {least} or more, not {found}" if found else _empty(details, path)
+
+
+def _long(details: ErrorDetails, _: Path) -> str:
+    return f"must have {_context(details)['max_length']} characters or less"
+
+
 def _choice(details: ErrorDetails, _: Path) -> str:
     choices = _QUOTED.findall(str(_context(details)["expected"]))
     meant = nearest(str(details["input"]), choices)
@@ -147,8 +160,9 @@ _WORDS: Final[Mapping[str, Callable[[ErrorDetails, Path], str]]] = {
     "bool_type": _boolean,
     "greater_than_equal": _bound("ge", "more"),
     "less_than_equal": _bound("le", "less"),
-    "too_short": _empty,
+    "too_short": _short,
     "string_too_short": _empty,
+    "string_too_long": _long,
     "enum": _choice,
     "literal_error": _choice,
     "value_error": _own,

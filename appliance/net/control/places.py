@@ -21,6 +21,10 @@ class Places(Generic[_Holder]):
     def __len__(self) -> int:
         return len(self._origins)
 
+    def holders(self) -> tuple[_Holder, ...]:
+        """Return all who have a place."""
+        return tuple(self._origins)
+
     def enter(self, holder: _Holder, origin: Hashable) -> None:
         """Give a place."""
         self._origins[holder] = origin

@@ -4,17 +4,21 @@ Messages of linux/netfilter/nfnetlink_conntrack.h. Decoded here because pyroute2
 count them (see netlink), and there may be tens of thousands. The kernel filters by mark.
 """
 
+import contextlib
 import errno
 import os
 import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
 from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
+_SILENCE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established")
 _NETLINK_NETFILTER: Final = 12  # linux/netlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
@@ -81,20 +85,27 @@ class Conntrack:
         """Close the socket."""
         self._requests.close()
 
-    def open_by_mark(self, mark: int, mask: int) -> dict[int, int]:
-        """Return how many connections are open for each mark that is `mark` in the bits of `mask`."""
+    def open_by_mark(self, mark: int, mask: int, *, but: frozenset[str] = frozenset()) -> dict[int, int]:
+        """Return how many connections are open for each mark that is `mark` in the bits of `mask`.
+
+        Those to the addresses `but` are not counted: they are other nodes'.
+        """
+        skipped = frozenset(socket.inet_pton(_family(each), each) for each in but)
         found: dict[int, int] = {}
-        for each in readable(_mark_of_open, self._dump(mark, mask)):
+        for each in readable(partial(_mark_of_open, but=skipped), self._dump(mark, mask)):
             found[each] = found.get(each, 0) + 1
         return found
 
-    def connections(self, mark: int, mask: int) -> tuple[TrackedConnection, ...]:
-        """Return the connections whose mark is `mark` in the bits of `mask`."""
-        return tuple(self.each(mark, mask))
+    def connections(
+        self, mark: int, mask: int, *, but: frozenset[str] = frozenset()
+    ) -> tuple[TrackedConnection, ...]:
+        """Return the connections whose mark is `mark` in the bits of `mask`, none to the addresses `but`."""
+        return tuple(self.each(mark, mask, but=but))
 
-    def each(self, mark: int, mask: int) -> Iterator[TrackedConnection]:
+    def each(self, mark: int, mask: int, *, but: frozenset[str] = frozenset()) -> Iterator[TrackedConnection]:
         """Yield the same connections, decoded one by one: tens of thousands take a second."""
-        yield from readable(decode, self._dump(mark, mask))
+        found = readable(decode, self._dump(mark, mask))
+        yield from (each for each in found if each.client.destination not in but)
 
     def delete(self, mark: int, mask: int) -> None:
         """Delete the connections, if any, whose mark is `mark` in the bits of `mask`."""
@@ -110,6 +121,12 @@ class Conntrack:
             raise OSError(status, os.strerror(status))
         return status == 0
 
+    def forget_flows(self, flows: Sequence[Flow]) -> None:
+        """Delete the TCP connections with these directions, if they exist."""
+        for status in self._requests.ask([_request_of(_DELETE, each) for each in flows]):
+            if status not in (0, errno.ENOENT):
+                raise OSError(status, os.strerror(status))
+
     def unknown(self, clients: Sequence[Flow]) -> list[Flow]:
         """Return those of these clients' directions of TCP connections that the kernel does not have."""
         asked = [_request_of(_GET, each) for each in clients]
@@ -118,6 +135,13 @@ class Conntrack:
 
     def _dump(self, mark: int, mask: int) -> list[Message]:
         return self._requests.dump(_request(_GET, REQUEST | DUMP, socket.AF_UNSPEC, mark, mask))
+
+
+def longest_silence() -> int | None:
+    """Return after what silence the kernel forgets an open connection, None if it does not report that."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(_SILENCE.read_text(encoding="ascii"))
+    return None
 
 
 def decode(message: Message) -> TrackedConnection | None:
@@ -141,10 +165,21 @@ def decode(message: Message) -> TrackedConnection | None:
         )
 
 
-def _mark_of_open(message: Message) -> int | None:
+def _mark_of_open(message: Message, *, but: frozenset[bytes]) -> int | None:
     with one_decoding_error():
         found = by_kind(_body(message))
-        return _mark(found) if _state(found) in _OPEN else None
+        if _state(found) not in _OPEN or (but and _destination(found) in but):
+            return None
+        return _mark(found)
+
+
+def _destination(found: dict[int, bytes]) -> bytes:
+    addresses = by_kind(by_kind(found[_ORIGINAL])[_ADDRESSES])
+    return addresses[2] if 2 in addresses else addresses[4]  # CTA_IP_V4_DST, CTA_IP_V6_DST
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def _body(message: Message) -> bytes:

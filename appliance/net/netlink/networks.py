@@ -17,6 +17,17 @@ def networks() -> tuple[str, ...]:
         )
 
 
+def placed_addresses() -> dict[str, tuple[str, ...]]:
+    """Return the addresses without prefix lengths by interface, in the kernel's order; raises OSError."""
+    found: dict[str, tuple[str, ...]] = {}
+    with Requests() as requests:
+        for each in readable(decode_address, requests.dump(all_addresses())):
+            with contextlib.suppress(OSError):  # it has gone
+                name = socket.if_indextoname(each.index)
+                found[name] = (*found.get(name, ()), each.address.partition("/")[0])
+    return found
+
+
 def interfaces() -> tuple[str, ...]:
     """Return the names of the interfaces that reach other machines; raises OSError.
 

@@ -1,4 +1,4 @@
-"""haproxy.cfg and keepalived.conf, read and translated: which files, and which could not be read."""
+"""haproxy.cfg, keepalived.conf, frr-peers.json, read and translated: which, and which could not be read."""
 
 import glob
 import os
@@ -9,13 +9,12 @@ from itertools import starmap
 from pathlib import Path
 from typing import Final
 
-from appliance.model.document.tree import Node
+from appliance.model.document.document import read
+from appliance.model.document.tree import DocumentError, Node
+from appliance.model.loading.loading import NODE_VARIABLE, unreadable
 from appliance.model.messages.problems import Problem
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.read_files import Content, ReadFiles
-from appliance.translation.haproxy import reader as haproxy_reader
-from appliance.translation.haproxy.reader import ConfigurationFile
-from appliance.translation.keepalived import reader as keepalived_reader
 from appliance.translation.translation import HttpSections, Translation
 
 GROUPS: Final = ("api", "ingress")
@@ -31,12 +30,13 @@ class ForeignFiles:
 
     haproxy: tuple[Path, ...] = ()
     keepalived: Path | None = None
+    bgp_peers: Path | None = None
     http: HttpSections = "refuse"
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """The existing files."""
-        return (*self.haproxy, *([self.keepalived] if self.keepalived else []))
+        return (*self.haproxy, *filter(None, (self.keepalived, self.bgp_peers)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,24 +57,33 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
     named = {*groups, *(name for each in haproxy.translations for name in _keys(each.root))}
     programs = [f"proxy-{name}" for name in GROUPS if name in named]
     keepalived = _keepalived(foreign.keepalived, files, programs) if foreign.keepalived else Translated()
+    peers = _bgp_peers(foreign.bgp_peers, files) if foreign.bgp_peers else Translated()
+    found = (haproxy, keepalived, peers)
     return Translated(
-        translations=(*haproxy.translations, *keepalived.translations),
-        problems=(*haproxy.problems, *keepalived.problems),
+        translations=tuple(each for part in found for each in part.translations),
+        problems=tuple(each for part in found for each in part.problems),
     )
+
+
+def this_node() -> str:
+    """Return the name of this node: that of APPLIANCE_NODE, else the host's."""
+    return os.environ.get(NODE_VARIABLE) or socket.gethostname()
 
 
 def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:
     """Read the files in order, as HAProxy does: single files may be empty, but not all."""
+    from appliance.translation.haproxy import reader  # noqa: PLC0415  # a quarter of a start, for this case only
+
     contents = {part: content for each in foreign.haproxy for part, content in _contents(each, files)}
     read = [
-        ConfigurationFile(source=str(path), text=content)
+        reader.ConfigurationFile(source=str(path), text=content)
         for path, content in contents.items()
         if isinstance(content, bytes)
     ]
     if len(read) < len(contents) or not any(each.text.strip() for each in read):
         unusable = {path: content for path, content in contents.items() if not isinstance(content, bytes)}
         return Translated(problems=tuple(starmap(_nothing, (unusable or contents).items())))
-    found = haproxy_reader.translate_all(read, environment=_environment(), read=files.read, http=foreign.http)
+    found = reader.translate_all(read, environment=_environment(), read=files.read, http=foreign.http)
     return Translated(translations=(found,))
 
 
@@ -96,7 +105,9 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
     content = files.content(path)
     if not isinstance(content, bytes) or not content.strip():
         return Translated(problems=(_nothing(path, content),))
-    found = keepalived_reader.translate(
+    from appliance.translation.keepalived import reader  # noqa: PLC0415  # as HAProxy's
+
+    found = reader.translate(
         str(path),
         read=files.read,
         matching=files.matching,
@@ -105,6 +116,19 @@ def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Transl
         programs=programs,
     )
     return Translated(translations=(found,))
+
+
+def _bgp_peers(path: Path, files: ReadFiles) -> Translated:
+    from appliance.translation import bgp_peers  # noqa: PLC0415  # as HAProxy's
+
+    content = files.content(path)
+    if not isinstance(content, bytes) or not content.strip():
+        return Translated(problems=(_nothing(path, content),))
+    try:
+        document = read(content)
+    except DocumentError as error:
+        return Translated(problems=(unreadable(error, source=str(path)),))
+    return Translated(translations=(bgp_peers.translate(document, source=str(path), hostname=this_node()),))
 
 
 def _environment() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """The operator's files, read and checked together, with their problems as answers."""
 
 import os
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process.collection import no_collection
-from appliance.net.sources.foreign_files import ForeignFiles, translated
+from appliance.net.sources.foreign_files import ForeignFiles, this_node, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
 from appliance.translation.composing import left_to_haproxy, load_together, together
 from appliance.translation.translation import Translation
@@ -52,11 +51,16 @@ class OperatorsFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of a check: a snapshot and its warnings, or None and every error."""
+    """The result of a check: a snapshot and its warnings, or None and every error.
+
+    `common` and `node` are those of `Loaded`.
+    """
 
     snapshot: Snapshot | None
     errors: tuple[AnswerProblem, ...]
     warnings: tuple[AnswerProblem, ...]
+    common: str = ""
+    node: str = ""
 
 
 @no_collection()
@@ -86,7 +90,7 @@ def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
         source=str(found.config),
         number=number,
         drain=os.environ.get(loading.DRAIN_VARIABLE),
-        node=_this_node() if here else os.environ.get(loading.NODE_VARIABLE),
+        node=this_node() if here else os.environ.get(loading.NODE_VARIABLE),
         unread=found.problems,
     )
     if loaded.snapshot is None:
@@ -103,6 +107,8 @@ def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judge
         snapshot=loaded.snapshot,
         errors=_as_answer(loaded.errors, paths.config),
         warnings=_as_answer(loaded.warnings, paths.config),
+        common=loaded.common,
+        node=loaded.node,
     )
 
 
@@ -145,12 +151,8 @@ def _own(path: Path, files: ReadFiles) -> _OwnFile:
         return _OwnFile(problems=(problem,), says_nothing=isinstance(error, EmptyDocumentError))
 
 
-def _this_node() -> str:
-    return os.environ.get(loading.NODE_VARIABLE) or socket.gethostname()
-
-
 def _at_this_node(document: Document | None) -> Document | None:
-    return ByNode(document).of(_this_node()) if document else None
+    return ByNode(document).of(this_node()) if document else None
 
 
 def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
@@ -160,6 +162,7 @@ def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
     return ForeignFiles(
         haproxy=paths.haproxy or tuple(filter(None, [_path(said.get("haproxy"))])),
         keepalived=paths.keepalived or _path(said.get("keepalived")),
+        bgp_peers=_path(said.get("bgp_peers")),
         http="skip" if said.get("http") == "skip" else "refuse",
     )
 

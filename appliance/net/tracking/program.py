@@ -1,18 +1,25 @@
-"""Tracks a program of this appliance: a proxy is up while a worker accepts, others while they answer."""
+"""Tracks a program of this appliance.
+
+A proxy is up while a worker accepts, `announce` while every shared IP is served, others while they answer.
+"""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import gevent
+import msgspec
 
+from appliance.core.announce.shared_state import SharedState
 from appliance.model.paths import Paths
+from appliance.model.program_names import ANNOUNCE
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.boards.board_content import content
+from appliance.net.boards.worker_boards import worker_boards
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.process.process_exits import ProcessExits
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown, raise_if_stalled
-from appliance.wire.boards import worker_board
+from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Question
 
 STARTING: Final = 4.0
@@ -30,6 +37,8 @@ def program_track(program: str, paths: Paths, *, timeout: float) -> TrackCheck:
     """Return the check of a program."""
     if program.startswith("proxy-"):
         return ProxyTrack(program, paths)
+    if program == ANNOUNCE:
+        return AnnounceTrack(program, paths, timeout=timeout)
     return AnsweringTrack(program, paths, timeout=timeout)
 
 
@@ -43,8 +52,7 @@ class ProxyTrack(TrackCheck):
 
     def look(self) -> LookResult:
         """Return whether a living worker accepts; raises TrackUnknown."""
-        boards = [board for path in self._paths() if (board := content(path, worker_board.decode))]
-        mine = {each.pid: each.phase for each in boards if each.program == self._program}
+        mine = {each.pid: each.phase for each in worker_boards(self._runtime, self._program)}
         try:
             self._exits.watch(pid for pid in mine if _is_worker(pid))
         except OSError as error:
@@ -64,9 +72,6 @@ class ProxyTrack(TrackCheck):
     def close(self) -> None:
         """Stop watching workers."""
         self._exits.close()
-
-    def _paths(self) -> list[Path]:
-        return sorted(self._runtime.glob(f"worker-{self._program}-*-*.board"))
 
 
 class AnsweringTrack(TrackCheck):
@@ -104,7 +109,21 @@ class AnsweringTrack(TrackCheck):
             return LookResult(up=False, detail="; ".join(each.message for each in answer.errors))
         if trouble := answer.values.get("trouble"):  # of `forward`: why the rules are not as they should be
             return LookResult(up=False, detail=str(trouble))
+        return self._judged(answer.values)
+
+    def _judged(self, _: Mapping[str, object]) -> LookResult:
+        """Return the result of a status without trouble."""
         return LookResult(up=True, detail="it answers")
+
+
+class AnnounceTrack(AnsweringTrack):
+    """The check of `announce`: virtual IPs that are next hops of shared ones follow their states."""
+
+    def _judged(self, status: Mapping[str, object]) -> LookResult:
+        for each in msgspec.convert(status, AnnounceStatus, strict=False).addresses:
+            if each.state != SharedState.SERVING:
+                return LookResult(up=False, detail=f"{each.name} is {each.state}: {each.reason}")
+        return LookResult(up=True, detail="every shared IP is served")
 
 
 def _is_worker(pid: int) -> bool:

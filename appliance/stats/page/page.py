@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from appliance.core.history import series
 from appliance.core.history.series import Series
 from appliance.core.status.headline import headline, result
+from appliance.core.status.other_nodes import holds
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
 from appliance.model.operator_events import OperatorEvent
@@ -45,6 +46,8 @@ def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, no
         verdict=headline(status, moment=partial(_moment, now=status.at)),
         process=figures.process,
         uptime=duration_text(figures.process.uptime),
+        nodes=[(each, holds(status, each)) for each in status.nodes],
+        by_address={address: each for each in status.nodes for address in each.addresses},
         draining=[each for each in status.generations if each.phase is GenerationPhase.DRAINING],
         events=events,
         lines=Lines.of(figures.history, status.at),

@@ -181,10 +181,10 @@ class RouterGroup:
                 return True
         return False
 
-    def inform(self, instance: VrrpInstance, now: float) -> None:
-        """Let an instance preempt: this node has learned whose connections exist."""
+    def inform(self, instance: VrrpInstance, by: str, now: float) -> None:
+        """Let an instance preempt, once all that it waits for know what connections there are."""
         with Guard(self, now):
-            instance.election.informed = True
+            instance.election.inform(by)
 
     def stop(self, now: float) -> None:
         """Stop, with a hand-over if a peer can take over; `on_left` is called at the end."""

@@ -302,4 +302,5 @@ def _settings(router: VirtualRouter, *, own: bytes) -> ElectionSettings:
         hand_over=router.hand_over,
         announce=router.announce,
         informed_within=router.informed_within,
+        informers=frozenset(router.informers),
     )

@@ -73,8 +73,8 @@ def foreign_places(router: VirtualRouter, environment: RouterEnvironment) -> lis
     ]
     if all(name == router.interface for name, _ in found):
         return found
-    elsewhere = router.family == 4 and answers_for_others(router.interface)
-    return [each for each in found if elsewhere or each[0] == router.interface]
+    elsewhere = answers_for_others(router.interface)
+    return [each for each in found if each[0] == router.interface or (elsewhere and ":" not in each[1])]
 
 
 @lru_cache(maxsize=4096)

@@ -50,17 +50,55 @@ class SharedAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedServer:
+    """A server, `pool/server`, that is `here` up or down, and at another node the opposite, `since` then."""
+
+    server: str
+    here: str = ""
+    since: float = 0.0
+
+    @property
+    def there(self) -> str:
+        """How the other node finds it."""
+        return "down" if self.here == "up" else "up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherNode:
+    """Another node, as it tells itself, last at `heard_at`; it is `silent` if that is long ago.
+
+    `addresses` are all from which it tells, `address` is the one for longest. `configuration` is the digest
+    of what all nodes have in common of it, "" if unknown; `differs_since` is None while it is this node's, or
+    differs for a moment only. `condition` is unknown, well, attention or ill. `page` is the address of its
+    page, "" if it has none. `judged` are the servers that it finds in another state than this node.
+    """
+
+    name: str
+    address: str = ""
+    addresses: tuple[str, ...] = ()
+    release: str = ""
+    configuration: str = ""
+    condition: str = "unknown"
+    page: str = ""
+    heard_at: float = 0.0
+    silent: bool = False
+    differs_since: float | None = None
+    judged: tuple[JudgedServer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LingerStatus(StatusAnswer):
     """The whole answer. `trouble` is why something is not as intended, empty if all is.
 
     `drops` counts rejected reports by reason, `strays` the packets of shared addresses that belong to no
-    connection of this node, by what became of them.
+    connection of this node, by what became of them. `nodes` are the other nodes of the cluster.
     """
 
     trouble: str = ""
     addresses: tuple[KeptStatus, ...] = ()
     others: tuple[KeeperStatus, ...] = ()
     shared: tuple[SharedAddress, ...] = ()
+    nodes: tuple[OtherNode, ...] = ()
     drops: Mapping[str, int] = field(default_factory=dict)
     strays: Mapping[str, int] = field(default_factory=dict)
 

@@ -25,10 +25,13 @@ MOST_SESSIONS: Final = 100
 NO_ROOM: Final = "no descriptors left"
 """A reason to refuse a session that soon passes: the session may be offered again."""
 
+MOST_HELD: Final = 1 << 17
+"""Most bytes that one side of a session holds in memory."""
+
 _MOST_TRIED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Ago = Annotated[float, msgspec.Meta(ge=0.0)]
-_Bytes = Annotated[bytes, msgspec.Meta(max_length=1 << 17)]
+_Bytes = Annotated[bytes, msgspec.Meta(max_length=MOST_HELD)]
 _Name = Annotated[str, msgspec.Meta(max_length=256)]
 _Message = TypeVar("_Message")
 

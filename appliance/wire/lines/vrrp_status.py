@@ -76,7 +76,8 @@ class RouterStatus:
     `base` is its configured priority, `priority` the effective one with its `parts`. `held` is whether its
     addresses belong on the interface. `yielded` is whether an operator has moved it away, `leaving` whether
     it only waits for a successor. `counters` and `drops` are numbers by name. For `uninformed_for` seconds it
-    takes over from nobody, unless `linger` reports earlier that it knows which nodes have connections.
+    takes over from nobody, unless the programs `awaited` report earlier that they know what connections
+    there are.
     `routes` are its routes and rules, `route_troubles` the missing ones, each with the reason.
     """
 
@@ -107,6 +108,7 @@ class RouterStatus:
     counters: Mapping[str, int] = field(default_factory=dict)
     drops: Mapping[str, int] = field(default_factory=dict)
     uninformed_for: float = 0.0
+    awaited: tuple[str, ...] = ()
 
     @property
     def is_active(self) -> bool:

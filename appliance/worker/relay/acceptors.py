@@ -5,7 +5,7 @@ by the worker itself.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
@@ -73,6 +73,11 @@ class Acceptors:
     def help_others(self) -> None:
         """Take connections that wait too long in the queues of other workers."""
         self._neglected.look()
+
+    @property
+    def waits_elsewhere(self) -> Callable[[], bool] | None:
+        """What returns whether clients wait in the queues of others, None if there are none."""
+        return self._neglected.are_waited_in if self._neglected else None
 
     def set_options(self) -> None:
         """Set the listeners' socket options; on Linux an accepted connection inherits them.

@@ -1,5 +1,6 @@
 # Types for a compiled backend.py (Cython's pure Python mode): the source stays as it is.
 from appliance.core.balancing.pool_state cimport PoolState
+from appliance.worker.relay.virtual_source cimport VirtualSource
 
 cdef class Backend:
     cdef public PoolState pool
@@ -7,6 +8,7 @@ cdef class Backend:
     cdef public tuple options
     cdef public tuple keepalive
     cdef public int far
+    cdef public VirtualSource source
     cdef public bint hashed
     cdef public bint proxied
     cdef public int retries

@@ -1,13 +1,15 @@
 """A pool as sessions use it: the balancing decision, and how to connect to its servers."""
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Final
 
 from appliance.core.balancing.pool_state import LostMembers, PoolState
-from appliance.model.snapshot.pools import Balance, Pool, SendProxy
+from appliance.model.snapshot.pools import Balance, Pool, SendProxy, SourceAddress
 from appliance.wire import proxy_protocol, sockaddr
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.worker.relay import tcp
+from appliance.worker.relay.virtual_source import VirtualSource
 
 _RETRY_DELAY: Final = 1.0
 """Longest wait before the same server is tried again, in seconds (HAProxy's `retries`)."""
@@ -20,7 +22,7 @@ class Backend:
     `options` are set before a connect, `keepalive` on a connection that lasts. `connects` counts connects by
     how long they took (`CONNECT_BOUNDS`). `far` is the number of next connects that wait for an event, as the
     servers are not on this machine. `hashed` is whether the algorithm needs a key, `proxied` whether servers
-    expect a PROXY header.
+    expect a PROXY header. `source` connects from virtual IPs, None if all connects come from the node.
     """
 
     __slots__ = (
@@ -33,6 +35,7 @@ class Backend:
         "proxied",
         "retries",
         "retry_delay",
+        "source",
         "timeout_connect",
         "timeout_queue",
         "timeout_server",
@@ -43,6 +46,7 @@ class Backend:
         self.pool = pool
         self.connects = [0] * (len(CONNECT_BOUNDS) + 1)
         self.far = 0
+        self.source: VirtualSource | None = None
         self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:
@@ -53,6 +57,12 @@ class Backend:
         lost = self.pool.apply(config)
         self._copy(config)
         return lost
+
+    def connect_from(self, virtual_ips: frozenset[str], on_failure: Callable[[str, int], None]) -> None:
+        """Connect from these addresses from now on, if the pool's `source` says so; see `VirtualSource`."""
+        config, self.source = self.pool.config, None
+        if config.source is SourceAddress.VIRTUAL_IP and virtual_ips:
+            self.source = VirtualSource(virtual_ips, config.source_ports, self.options, on_failure)
 
     def _copy(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)

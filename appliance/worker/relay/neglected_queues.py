@@ -32,6 +32,13 @@ class NeglectedQueues:
         if self._acceptors.pop(acceptor.descriptor, None):
             self._poll.unregister(acceptor.descriptor)
 
+    def __len__(self) -> int:
+        return len(self._acceptors)
+
+    def are_waited_in(self) -> bool:
+        """Return whether a client waits in one of them."""
+        return bool(self._poll.poll(0))
+
     def look(self) -> None:
         """Take some connections from queues that have some now and had some at the last poll."""
         if not self._acceptors:

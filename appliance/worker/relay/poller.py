@@ -137,6 +137,10 @@ class Poller:
             if hub.ready or left <= 0.0:
                 return hub.ready
 
+    def fileno(self) -> int:
+        """Return the descriptor of the set, which is readable while there are events."""
+        return self._epoll.fileno()
+
     def close(self) -> None:
         """Close the set; no session has a descriptor any more."""
         self._watcher.close()

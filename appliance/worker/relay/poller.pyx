@@ -146,6 +146,10 @@ cdef class Poller:
             if self._hub.ready or left <= 0.0:
                 return self._hub.ready
 
+    def fileno(self):
+        """Return the descriptor of the set, which is readable while there are events."""
+        return self._epoll
+
     def close(self):
         """Close the set; no descriptor of a session is left."""
         self._watcher.close()

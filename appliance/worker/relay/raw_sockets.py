@@ -14,9 +14,10 @@ import os
 import socket
 import struct
 from collections.abc import Iterable
-from errno import EAGAIN, EINPROGRESS
+from errno import EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EINPROGRESS
 from typing import Final
 
+from appliance.wire import sockaddr
 from appliance.wire.sockaddr import SIZE
 
 STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -35,8 +36,10 @@ _RESET: Final = struct.pack("ii", 1, 0)
 _PEER: Final = ctypes.create_string_buffer(SIZE)
 _PEER_SIZE: Final = ctypes.c_uint32(SIZE)
 _PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
+_LOCAL: Final = ctypes.create_string_buffer(SIZE)
 
 _accept4: Final = _LIBC_ERRNO.accept4
+_getsockname: Final = _LIBC.getsockname
 _shutdown: Final = _LIBC.shutdown
 _setsockopt: Final = _LIBC.setsockopt
 _SHUT_WR: Final = socket.SHUT_WR
@@ -71,6 +74,32 @@ def connect(address: tuple[str, int], options: Iterable[Option]) -> int:
         connection.close()
         return -code
     # A raw descriptor from here on: `detach` makes the object forget it without closing it.
+    return connection.detach()
+
+
+def local(descriptor: int) -> bytes:
+    """Return the address that a client has connected to, as `sockaddr.packed` does."""
+    _PEER_SIZE.value = SIZE
+    _getsockname(descriptor, _LOCAL, _PEER_SIZE_AT)
+    return sockaddr.packed(_LOCAL.raw)
+
+
+def connect_from(address: tuple[str, int], options: Iterable[Option], source: str, port: int) -> int:
+    """Do the same from a source address of the same family; with port 0 the kernel chooses the port.
+
+    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free.
+    """
+    try:
+        connection = _socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, STREAM, 0)
+        for level, option, value in options:
+            connection.setsockopt(level, option, value)
+        connection.bind((source, port))
+    except OSError as error:
+        return -(error.errno or EAGAIN)
+    code = connection.connect_ex(address)
+    if code not in (EINPROGRESS, 0):
+        connection.close()
+        return -(EADDRINUSE if code == EADDRNOTAVAIL else code)
     return connection.detach()
 
 

@@ -3,9 +3,9 @@
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8
-from libc.errno cimport EINPROGRESS, EINVAL, errno
+from libc.errno cimport EADDRINUSE, EADDRNOTAVAIL, EINPROGRESS, EINVAL, errno
 from libc.stdint cimport uint16_t, uint32_t
-from libc.string cimport memset, strchr
+from libc.string cimport memcmp, memset, strchr
 from posix.unistd cimport close as c_close
 
 import os
@@ -27,6 +27,8 @@ cdef extern from "sys/socket.h" nogil:
         int l_linger
     int accept4(int, sockaddr*, socklen_t*, int)
     int c_connect "connect"(int, sockaddr*, socklen_t)
+    int c_bind "bind"(int, const sockaddr*, socklen_t)
+    int getsockname(int, sockaddr*, socklen_t*)
     int socket(int, int, int)
     int setsockopt(int, int, int, const void*, socklen_t)
     int shutdown(int, int)
@@ -59,6 +61,7 @@ Option = tuple[int, int, int]
 cdef char _peer[_SIZE]
 cdef linger _RESET
 _RESET.l_onoff, _RESET.l_linger = 1, 0
+cdef const char* _MAPPED = b"\0\0\0\0\0\0\0\0\0\0\xff\xff"
 
 
 cpdef int accept(int listener) except? -9999:
@@ -73,20 +76,40 @@ cpdef bytes peer():
     return PyBytes_FromStringAndSize(_peer, _SIZE)
 
 
+cpdef bytes local(int descriptor):
+    """Return the address that a client has connected to, as `sockaddr.packed` does."""
+    cdef char raw[_SIZE]
+    cdef socklen_t size = _SIZE
+    memset(raw, 0, _SIZE)
+    getsockname(descriptor, <sockaddr*>raw, &size)
+    if (<sockaddr_in*>raw).sin_family == AF_INET:
+        return PyBytes_FromStringAndSize(raw + 4, 4)
+    if memcmp(raw + 8, _MAPPED, 12) == 0:
+        return PyBytes_FromStringAndSize(raw + 20, 4)
+    return PyBytes_FromStringAndSize(raw + 8, 16)
+
+
 cpdef int connect(tuple address, tuple options) except? -9999:
     """Begin to connect to a literal address; return the descriptor, or minus the errno."""
+    return _connect(address, options, NULL, 0)
+
+
+cpdef int connect_from(tuple address, tuple options, str source, int port) except? -9999:
+    """Do the same from a source address of the same family; with port 0 the kernel chooses the port.
+
+    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free.
+    """
+    return _connect(address, options, PyUnicode_AsUTF8(source), port)
+
+
+cdef int _connect(tuple address, tuple options, const char* source, int port) except? -9999:
     cdef sockaddr_in6 six
-    cdef sockaddr_in* four = <sockaddr_in*>&six
     cdef const char* host = PyUnicode_AsUTF8(address[0])
-    cdef socklen_t size = sizeof(sockaddr_in)
-    cdef int family = AF_INET
+    cdef int family = AF_INET6 if strchr(host, b":") != NULL else AF_INET
+    cdef uint16_t there = address[1]  # OverflowError for what is no port
+    cdef socklen_t size = _fill(&six, family, host, there)
     cdef int descriptor, code, level, option, value
-    memset(&six, 0, sizeof(six))
-    if strchr(host, b":") != NULL:
-        family, size = AF_INET6, sizeof(sockaddr_in6)
-    four.sin_family = family
-    four.sin_port = htons(address[1])
-    if inet_pton(family, host, &four.sin_addr if family == AF_INET else <void*>&six.sin6_addr) != 1:
+    if size == 0:
         return -EINVAL
     descriptor = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if descriptor < 0:
@@ -94,11 +117,35 @@ cpdef int connect(tuple address, tuple options) except? -9999:
     for level, option, value in options:
         if setsockopt(descriptor, level, option, &value, sizeof(int)) < 0:
             return _failed(descriptor, errno)
+    if source != NULL:
+        code = _bound(descriptor, family, source, port)
+        if code != 0:
+            return _failed(descriptor, code)
     if c_connect(descriptor, <sockaddr*>&six, size) < 0:
         code = errno
         if code != EINPROGRESS:
-            return _failed(descriptor, code)
+            return _failed(descriptor, EADDRINUSE if source != NULL and code == EADDRNOTAVAIL else code)
     return descriptor
+
+
+cdef socklen_t _fill(sockaddr_in6* six, int family, const char* host, uint16_t port):
+    """Make a socket address; return its size, 0 if the host is none of the family."""
+    cdef sockaddr_in* four = <sockaddr_in*>six
+    memset(six, 0, sizeof(sockaddr_in6))
+    four.sin_family = family
+    four.sin_port = htons(port)
+    if inet_pton(family, host, &four.sin_addr if family == AF_INET else <void*>&six.sin6_addr) != 1:
+        return 0
+    return sizeof(sockaddr_in) if family == AF_INET else sizeof(sockaddr_in6)
+
+
+cdef int _bound(int descriptor, int family, const char* source, int port):
+    """Bind; return 0 or the errno."""
+    cdef sockaddr_in6 six
+    cdef socklen_t size = _fill(&six, family, source, port)
+    if size == 0:
+        return EINVAL
+    return errno if c_bind(descriptor, <sockaddr*>&six, size) < 0 else 0
 
 
 cdef int _failed(int descriptor, int code):

@@ -21,6 +21,8 @@ IN_LINE: Final = ((socket.SOL_SOCKET, socket.SO_OOBINLINE, 1),)
 that begins at the byte that the urgent pointer names skips that byte, and the stream would lose it.
 """
 
+_TCP_REPAIR: Final = 19  # linux/tcp.h
+
 NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 """No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
 Setting it sends waiting bytes at once.
@@ -35,6 +37,15 @@ def unacknowledged(descriptor: int) -> int:
     """Return how many bytes the peer has not acknowledged yet, a FIN counting as one (TIOCOUTQ)."""
     queued = fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4))
     return int.from_bytes(queued, sys.byteorder)
+
+
+def is_in_repair(descriptor: int) -> bool:
+    """Return whether a connection sends nothing more: a process has died that held it so (TCP_REPAIR)."""
+    borrowed = socket.socket(fileno=descriptor)
+    try:
+        return bool(borrowed.getsockopt(socket.IPPROTO_TCP, _TCP_REPAIR))
+    finally:
+        borrowed.detach()
 
 
 def local_address(descriptor: int) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_queue import Waiter
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.dozing import LONGEST, Dozing
 from appliance.worker.relay.hub_visit import HubVisit
 from appliance.worker.relay.pipes import Pipes
 from appliance.worker.relay.poller import Poller
@@ -142,30 +143,48 @@ class Traffic:
         self.pipes.close()
         self.poller.close()
 
-    def run_until(self, done: Callable[[], bool], *, on_tick: Callable[[], None]) -> None:
+    def run_until(
+        self,
+        done: Callable[[], bool],
+        *,
+        on_tick: Callable[[], None],
+        waits_elsewhere: Callable[[], Callable[[], bool] | None] = lambda: None,
+    ) -> None:
         """Move connections until `done`, as the outermost loop of the process; `on_tick` calls `tick`.
+
+        `waits_elsewhere` returns what `Dozing.sleep` asks.
 
         gevent's work, above all the control socket, runs when its loop has something to do. Its timers, and a
         thread that calls back into its loop, may be late by a few ticks.
         """
         poller, ticks, visit = self.poller, 0, HubVisit()
         poller.lead()
+        dozing = Dozing(poller.fileno(), pause=TICK)
         tick_at = time.monotonic()
         self.keep_lively()  # greenlets begin with the first tick
+        dozed = False
         while not done():
-            hub_ready = poller.wait(min(tick_at, self._hub_at))
+            hub_ready = poller.wait(0.0 if dozed else min(tick_at, self._hub_at))
             now = time.monotonic()
-            hub_due = hub_ready
+            hub_due = hub_ready or dozed
             if now >= tick_at:
                 on_tick()
                 tick_at = now + TICK
                 ticks += 1
-                hub_due = hub_ready or now < self._lively_until or ticks % self.hub_ticks == 0
+                hub_due = hub_due or now < self._lively_until or ticks % self.hub_ticks == 0
             if hub_ready:
                 self.keep_lively()
             if hub_due or now >= self._hub_at:
                 self._hub_at = math.inf
                 visit.make()
+                now = time.monotonic()
+            busy = self.live or self.resting or self.changed or now < self._lively_until
+            dozing.note(self.last_number, now, busy=bool(busy) or self.hub_ticks != HUB_TICKS)
+            dozed = dozing.is_due(now) and now < self._hub_at
+            if dozed:
+                dozing.sleep(min(now + LONGEST, self._hub_at), waits_elsewhere())
+                on_tick()
+                tick_at = time.monotonic() + TICK
 
     def keep_lively(self) -> None:
         """Let gevent's loop check its timers on each tick for a while: a greenlet has much to do."""

@@ -275,9 +275,34 @@ def test_peers_with_shared_addresses_behind_a_router(node: Node, file: Path):
         "bgp: { asn: 64512, engine: table }\n"
     )
     told = {path: message for path, message in found(node, file).errors if path.startswith("linger")}
-    assert told["linger.peers[1]"].startswith("198.51.100.2 is behind a router: ")
+    assert told["linger.peers[1]"].startswith("198.51.100.2 is behind a router, and ")
     assert told["linger.peers[2]"].startswith("203.0.113.2 has no route to it: ")
     assert set(told) == {"linger.peers[1]", "linger.peers[2]"}
+
+
+@pytest.mark.slow("looks at a machine once more")
+def test_a_vxlan_to_peers_behind_a_router(node: Node, file: Path):
+    """A router between is no trouble then; another VXLAN with its port and too small an MTU are."""
+    node.ip("route", "replace", "198.51.100.0/24", "via", "192.0.2.9")
+    file.write_text(
+        f'linger: {{ key: "{"ab" * 32}", peers: [198.51.100.2], vxlan: {{ mtu: 1500 }} }}\n'
+        "shared_ips: { all: { addresses: [198.18.0.1/32] } }\n"
+        "bgp: { asn: 64512, engine: table }\n"
+    )
+
+    def told() -> dict[str, str]:
+        return {path: message for path, message in found(node, file).errors if path.startswith("linger")}
+
+    assert told() == {}
+    node.batch("link add other type vxlan id 7 dstport 29447")
+    node.ip("link", "set", INTERFACE, "mtu", "1400")
+    try:
+        assert "of the VXLAN other of another program" in told()["linger.vxlan.port"]
+        assert told()["linger.vxlan.mtu"].startswith(f"the MTU of {INTERFACE} is only 1400")
+        node.ip("link", "set", INTERFACE, "mtu", "1340")
+        assert told()["linger.vxlan"] == f"the MTU of {INTERFACE} is 1340, and 1350 is the least"
+    finally:
+        node.batch("link delete other", f"link set {INTERFACE} mtu 1500")
 
 
 _ANNOUNCED = """\

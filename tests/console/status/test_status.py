@@ -137,7 +137,8 @@ def test_json_keys_are_stable(paths: Paths):
     assert list(found) == [
         "ok", "problems", "at", "version", "configuration", "source", "cluster", "degraded", "supervisor",
         "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "shared_ips", "bgp",
-        "discovery", "redirects", "guest", "set_aside", "left_out", "take_overs", "digest",
+        "discovery", "redirects", "guest", "set_aside", "left_out", "take_overs", "nodes",
+        "digest",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
         "name", "state", "expected", "ok", "pid", "uptime", "generation", "workers", "configuration",

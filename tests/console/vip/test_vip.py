@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from support.processes.processes import running
 from support.processes.waiting import wait_until
+from support.values.shared_ips import with_shared
 from support.values.snapshots import snapshot, virtual_router
 from support.vrrp.vip_answers import answer, heard, part, router
 
@@ -210,6 +211,17 @@ def test_no_virtual_ips(paths: Paths):
     assert (told.exit_code, told.stdout) == (0, "No virtual IPs are configured.\n")
     assert json.loads(as_json.stdout) == {"missing": [], "routers": []}
     assert "None is configured" in vip(paths, "move", "api").stderr
+
+
+def test_shared_ips_are_elsewhere(paths: Paths):
+    """Who looks for an address here is told which command shows it; JSON and one name are as without."""
+    paths.accepted.write_bytes(encode(with_shared()))
+    told, as_json = vip(paths, "status"), vip(paths, "status", "--json")
+    assert told.stdout.splitlines() == [
+        "Shared IPs: `appliance bgp status` shows them.",
+        "No virtual IPs are configured.",
+    ]
+    assert json.loads(as_json.stdout) == {"missing": [], "routers": []}
 
 
 def test_without_a_configuration_the_program_is_asked_all_the_same(paths: Paths):

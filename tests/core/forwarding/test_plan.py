@@ -8,7 +8,7 @@ from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
 from appliance.core.balancing.pool_state import PoolState
-from appliance.core.forwarding.forwarded import ForwardedFrontend
+from appliance.core.forwarding.forwarded import Exchange, ForwardedFrontend
 from appliance.core.forwarding.numbers import Numbers
 from appliance.core.forwarding.plan import families, forwarded, plan, taken_by_proxies
 from appliance.model.server_states import AdminState, HealthVerdict
@@ -170,3 +170,23 @@ def test_a_frontend_that_is_split_leaves_what_the_proxy_takes(name: str, leaving
 
     assert (found.name, found.config.binds, found.leaving) == (leaving, (EVERY_80,), True)
     assert taken_by_proxies([found], wanted) == (found,)
+
+
+def test_virtual_ips_move_with_connections_that_are_synced():
+    """Servers see those of the family, and nodes talk on the interface of the first; else nothing is so."""
+    routers = [
+        snapshots.virtual_router(
+            "four", addresses=("192.0.2.200/24",), interface="eth0", peers=("192.0.2.12",)
+        ),
+        snapshots.virtual_router("six", addresses=("2001:db8::200/64",), family=6, interface="eth1"),
+    ]
+    made = replace(one(kernel(sync=True)), virtual_routers=tuple(routers))
+    pools = {"pool": PoolState(MIXED, workers=1, index=0, random=Random(0))}  # noqa: S311  # no secret
+    for family, address in ((Family.IPV4, "192.0.2.200"), (Family.IPV6, "2001:db8::200")):
+        (found,) = plan(family, forwarded(made), pools, number=Numbers().number, networks=())
+        assert found.virtual == (address,)
+        assert found.exchange == Exchange(interface="eth0", peers=("192.0.2.12",))
+    (alone,) = forwarded(one(kernel(sync=True)))
+    assert (alone.virtual, alone.exchange) == ((), None)
+    (plain,) = forwarded(replace(made, groups=one(kernel()).groups))
+    assert (plain.virtual, plain.exchange) == ((), None)

@@ -4,7 +4,7 @@ import pytest
 from support.values.snapshots import frontend, pool
 
 from appliance.core.forwarding import ruleset
-from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer
+from appliance.core.forwarding.forwarded import Exchange, ForwardedFrontend, ForwardedServer
 from appliance.model.snapshot.frontends import Bind, Forward, Masquerade
 from appliance.model.snapshot.pools import Balance
 from appliance.wire.nftables.nftables_commands import Family
@@ -21,6 +21,8 @@ def forwarded(
     server: ForwardedServer = SERVER,
     waits: bool = False,
     leaving: bool = False,
+    virtual: tuple[str, ...] = (),
+    exchange: Exchange | None = None,
     **changes: object,
 ) -> ForwardedFrontend:
     """Return a frontend with number 1 and one server."""
@@ -34,6 +36,8 @@ def forwarded(
         slots=(2, 2, 2),
         waits=waits,
         leaving=leaving,
+        virtual=virtual,
+        exchange=exchange,
     )
 
 
@@ -149,3 +153,30 @@ def test_what_is_gone_is_removed():
     assert "delete set ip lb_forward f1_deny" in found
     assert found[-1] == "delete counter ip lb_forward s2_in"
     assert ruleset.forget(Family.IPV4, [], []) == ""
+
+
+def test_servers_see_the_virtual_ip_that_moves():
+    """With `sync` the next node has to receive their replies; without it they see this node's address."""
+    found = table(forwarded(virtual=("192.0.2.200",)))
+    assert f"add element ip lb_forward virtual {{ {ruleset.mark(2)} . 192.0.2.200 }}" in found
+    translated = found.index("snat to ct original ip daddr")
+    assert translated < found.index("ct mark @masked masquerade")
+    assert "add element ip lb_forward virtual" not in table(forwarded())
+
+
+def test_what_a_node_has_missed_is_not_answered_by_a_reset():
+    """Packets of connections that another node has had wait for its report."""
+    found = table(forwarded(virtual=("192.0.2.200",)))
+    assert "add element ip lb_forward moving { 192.0.2.200 }" in found
+    assert "ct state invalid meta l4proto tcp ip daddr @moving drop" in found
+
+
+def test_strangers_tell_nothing_of_connections():
+    """Only who is on the interface does, and if there are peers only they do."""
+    every = table(forwarded(exchange=Exchange(interface="eth0", peers=())))
+    assert 'lb_forward strangers udp dport 3780 iifname != "eth0" drop' in every
+    assert "udp dport 3780 ip saddr" not in every
+    single = Exchange(interface="eth0", peers=("10.0.0.12", "fe80::1%eth0"))
+    assert "udp dport 3780 ip saddr != { 10.0.0.12 } drop" in table(forwarded(exchange=single))
+    assert "udp dport 3780 ip6 saddr != { fe80::1 } drop" in table(forwarded(exchange=single), Family.IPV6)
+    assert "udp dport 3780" not in table(forwarded())

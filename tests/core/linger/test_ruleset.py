@@ -88,15 +88,15 @@ def test_elements_are_renewed():
     assert guard == script.replace("lb_linger", "lb_linger_guard")
     assert script.splitlines() == [
         "flush set ip lb_linger served",
-        "add element ip lb_linger served { 192.0.2.100 timeout 20s }",
+        "add element ip lb_linger served { 192.0.2.100 timeout 24s }",
         "flush set ip lb_linger nodes",
-        "add element ip lb_linger nodes { 02:00:00:00:00:01 timeout 20s }",
+        "add element ip lb_linger nodes { 02:00:00:00:00:01 timeout 24s }",
         "flush set ip lb_linger settled",
         "add element ip lb_linger settled { 192.0.2.100 timeout 1s }",
         "flush map ip lb_linger direct",
-        "add element ip lb_linger direct { 192.0.2.100 timeout 20s : 192.0.2.1 }",
+        "add element ip lb_linger direct { 192.0.2.100 timeout 24s : 192.0.2.1 }",
         "flush map ip lb_linger onward",
-        "add element ip lb_linger onward { 02:00:00:00:00:01 . 192.0.2.100 timeout 20s : 192.0.2.2 }",
+        "add element ip lb_linger onward { 02:00:00:00:00:01 . 192.0.2.100 timeout 24s : 192.0.2.2 }",
     ]
 
 
@@ -112,3 +112,12 @@ def test_connections_from_before():
     script = ruleset.own(Family.IPV4, [("192.0.2.9", 4711, "192.0.2.100", 443)])
     assert script == "add element ip lb_linger ours { 192.0.2.9 . 4711 . 192.0.2.100 . 443 }"
     assert ruleset.own(Family.IPV4, []) == ""
+
+
+def test_connections_of_another_node_are_unlisted():
+    """Those that were never listed are no error: each is added before it is deleted."""
+    script = ruleset.change_owner(Family.IPV4, ours=[], others=[("192.0.2.9", 4711, "192.0.2.100", 443)])
+    added, deleted = script.splitlines()
+    assert added == "add element ip lb_linger ours { 192.0.2.9 . 4711 . 192.0.2.100 . 443 }"
+    assert deleted == added.replace("add", "delete", 1)
+    assert ruleset.change_owner(Family.IPV4, ours=[], others=[]) == ""

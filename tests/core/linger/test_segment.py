@@ -45,5 +45,6 @@ def test_the_sentence():
 
 def test_a_peer_that_gets_no_packets():
     """What is missing is told, and what it means."""
-    assert unreachable("192.0.2.2", routed=True).startswith("192.0.2.2 is behind a router: connections")
+    told = unreachable("192.0.2.2", routed=True)
+    assert told.startswith("192.0.2.2 is behind a router, and there is no `linger.vxlan`: connections")
     assert unreachable("192.0.2.2", routed=False).startswith("192.0.2.2 has no route to it: connections")

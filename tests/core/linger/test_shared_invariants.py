@@ -294,7 +294,7 @@ def test_without_the_program_the_kernel_decides():
     cluster.turns(5)
     one, two = cluster.living
     cluster.connect(ends(1), one)
-    cluster.now += 20.0
+    cluster.now += 24.0
     one.lives = False
     cluster.send(ends(1), two)
     assert ends(1) in cluster.reset

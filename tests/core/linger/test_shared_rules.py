@@ -66,15 +66,15 @@ def test_elements_are_replaced():
     lines = shared_rules.refresh("ip lb_linger", shared)
     assert lines[:10] == [
         "flush set ip lb_linger shared",
-        f"add element ip lb_linger shared {{ {ADDRESS} timeout 20s }}",
+        f"add element ip lb_linger shared {{ {ADDRESS} timeout 24s }}",
         "flush set ip lb_linger sharing",
-        "add element ip lb_linger sharing { 02:00:00:00:00:02 timeout 20s }",
+        "add element ip lb_linger sharing { 02:00:00:00:00:02 timeout 24s }",
         "flush set ip lb_linger alone",
         f"add element ip lb_linger alone {{ {ADDRESS} timeout 1s }}",
         "flush map ip lb_linger other1",
-        f"add element ip lb_linger other1 {{ {ADDRESS} timeout 20s : 192.0.2.2 }}",
+        f"add element ip lb_linger other1 {{ {ADDRESS} timeout 24s : 192.0.2.2 }}",
         "flush map ip lb_linger other2",
-        f"add element ip lb_linger other2 {{ {ADDRESS} timeout 20s : 192.0.2.3 }}",
+        f"add element ip lb_linger other2 {{ {ADDRESS} timeout 24s : 192.0.2.3 }}",
     ]
     assert lines[10:] == [f"flush map ip lb_linger other{each}" for each in range(3, MOST_OTHERS + 1)]
 

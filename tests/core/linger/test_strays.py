@@ -169,3 +169,19 @@ def test_a_flood_is_forgotten():
     assert changes(strays, 0.0) == StrayChanges()
     strays.found(ends(-2 % 2**24), node=B)
     assert changes(strays, OWNED + 2).owned == ((ends(-2 % 2**24), B),)
+
+
+def test_nothing_is_pending_once_all_is_put():
+    """What nodes have told waits for the kernel; at rest there is nothing to put, nor to count."""
+    strays = known()
+    assert not strays.pending
+    strays.found(ends(), node=B)
+    assert strays.pending
+    changes(strays, 0.0)
+    assert not strays.pending
+    strays.denied(ends(), node=C, now=1.0)
+    assert strays.pending
+    changes(strays, 1.0)
+    assert strays.pending
+    changes(strays, 1.0 + 2 * DENIED)
+    assert not strays.pending

@@ -48,9 +48,12 @@ def test_states_and_sessions():
 def test_metallb_s_names_and_labels():
     """Its dashboards find address and port of BGP, and the address of BFD."""
     found = values(observations(snapshot=with_shared(by=PEERS), announce=ANSWER))
-    assert found["metallb_bgp_session_up"] == {'{peer="10.0.0.1:179"}': 1, '{peer="[fe80::1]:1179"}': 0}
-    assert found["metallb_bgp_announced_prefixes_total"]['{peer="10.0.0.1:179"}'] == 1
-    assert found["metallb_bfd_session_up"] == {'{peer="10.0.0.1"}': 1}
+    assert found["metallb_bgp_session_up"] == {
+        '{peer="10.0.0.1:179",vrf="default"}': 1,
+        '{peer="fe80::1:1179",vrf="default"}': 0,
+    }
+    assert found["metallb_bgp_announced_prefixes_total"]['{peer="10.0.0.1:179",vrf="default"}'] == 1
+    assert found["metallb_bfd_session_up"] == {'{peer="10.0.0.1",vrf="default"}': 1}
 
 
 def test_without_an_answer_no_state_is_claimed():

@@ -11,7 +11,7 @@ from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_seconds
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward
-from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.linger import Linger, MovedSessions
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import HmacKey
@@ -49,7 +49,12 @@ def test_vrrp_comes_last():
         virtual_routers=[virtual_router()],
         kubernetes=access,
         stats=Stats(bind=Bind(host="localhost", port=29445)),
-        linger=Linger(longest=60.0, port=29446, keys=(HmacKey(id=1, secret="ab" * 32),)),
+        linger=Linger(
+            longest=60.0,
+            port=29446,
+            keys=(HmacKey(id=1, secret="ab" * 32),),
+            sessions=MovedSessions(certificate="/etc/appliance/nodes.pem", authorities=None, port=29447),
+        ),
         shared_ips=(shared_ip(),),
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
@@ -57,11 +62,11 @@ def test_vrrp_comes_last():
     assert needed(both) == CONFIGURED
     assert plan(both, api).prepare == (
         "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger",
-        "announce", "vrrp",
+        "migrate", "announce", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
     assert plan(api, both).start == (
-        "redirect", "forward", "proxy-ingress", "discover", "stats", "linger", "announce",
+        "redirect", "forward", "proxy-ingress", "discover", "stats", "linger", "migrate", "announce",
     )  # fmt: skip
 
 

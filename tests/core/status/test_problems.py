@@ -18,7 +18,7 @@ from appliance.core.status.status import (
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
-from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
+from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus, SyncStatus
 from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
@@ -195,6 +195,20 @@ def test_virtual_ips_that_move_without_their_connections():
     """What `linger` cannot do is a problem, with its reason."""
     status = assess(observations(linger=LingerStatus(trouble="no reports on port 29446")), NOW)
     assert status.problems == ("virtual IPs move without their connections: no reports on port 29446",)
+
+
+@pytest.mark.parametrize(
+    ("sync", "why"),
+    [
+        (SyncStatus(state="unsynced", trouble="conntrackd is not installed"), "conntrackd is not installed"),
+        (SyncStatus(state="alone"), "nothing is received of another node"),
+        (SyncStatus(state="synced"), ""),
+    ],
+)
+def test_connections_that_other_nodes_do_not_learn_are_a_problem(sync: SyncStatus, why: str):
+    """With `sync`: conntrackd is in trouble, or nobody is there who learns them."""
+    status = assess(observations(forward=ForwardStatus(sync=sync)), NOW)
+    assert status.problems == ((f"forwarded connections would end with this node: {why}",) if why else ())
 
 
 def test_what_the_kernel_does_not_forward_is_a_problem():

@@ -218,30 +218,28 @@ def test_preempts_after_its_delay():
 
 
 def test_preempts_when_it_is_informed():
-    """Before that it follows a worse active; after a fault it has to be told again."""
-    election = backup(terms(informed_within=60.0))
-    assert election.waits_to_be_informed
+    """By all: before that it follows a worse active; after a fault it has to be told again."""
+    election = backup(terms(informed_within=60.0, informers=frozenset({"forward", "linger"})))
+    assert election.awaited_informers == {"forward", "linger"}
     election.hear(heard(priority=90), 9.0)
     assert election.deadline == 9.0 + election.active_down_interval
     assert election.uninformed_for(9.0) == 51.0
-    election.informed = True
-    assert (election.informed, election.waits_to_be_informed, election.uninformed_for(9.0)) == (
-        True,
-        False,
-        0.0,
-    )
+    election.inform("linger")
+    assert (election.awaited_informers, election.uninformed_for(9.0)) == ({"forward"}, 51.0)
+    election.inform("forward")
+    assert (election.awaited_informers, election.uninformed_for(9.0)) == (frozenset(), 0.0)
     election.hear(heard(priority=90), 10.0)
     assert election.deadline == 10.0 + election.skew_time
     election.fault(10.1)
     election.recover(11.0)
-    assert election.waits_to_be_informed
+    assert election.awaited_informers
     election.hear(heard(priority=90), 12.0)
     assert election.deadline == 12.0 + election.active_down_interval
 
 
 def test_preempts_uninformed_after_a_while():
     """Nobody may ever say so: then it does without."""
-    election = backup(terms(informed_within=60.0))
+    election = backup(terms(informed_within=60.0, informers=frozenset({"linger"})))
     election.hear(heard(priority=90), 59.0)
     assert election.deadline == 59.0 + election.active_down_interval
     election.hear(heard(priority=90), 60.0)

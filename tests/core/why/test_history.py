@@ -2,13 +2,16 @@
 
 import pytest
 from support.values.observations import NOW, observations
+from support.values.shared_ips import bgp, neighbor, shared_ip, with_shared
 from support.values.snapshots import frontend, group, pool, server, snapshot, virtual_router
 
+from appliance.core.announce.shared_state import LEAVES
 from appliance.core.status.assessment import assess
 from appliance.core.why.explanation import Evidence, Explanation, Kind
 from appliance.core.why.subjects import meant
 from appliance.core.why.why import explain
 from appliance.model.operator_events import EventKind, OperatorEvent
+from appliance.wire.lines.announce_status import AnnounceStatus, NeighborStatus, SharedIpStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -206,4 +209,68 @@ def test_since_when_of_a_state_that_no_board_dates():
     assert history("nobody", Kind.POOL, emptied).since == LATER - 30
     assert (
         history("nobody", Kind.POOL, emptied, event(EventKind.POOL_SERVES, 9, subject="nobody")).since is None
+    )
+
+
+def shared(kind: EventKind, ago: float, before: str, after: str, cause: str) -> OperatorEvent:
+    """Return a change of the only shared IP."""
+    return event(kind, ago, subject="ingress", before=before, after=after, cause=cause)
+
+
+SHARED_EVENTS = (
+    shared(EventKind.IP_DRAINED, 3000, "serving", "drained", "router is down: refused"),
+    shared(EventKind.IP_ANNOUNCED, 2000, "drained", "serving", "all tracks are up"),
+    shared(EventKind.IP_DRAINED, 900, "serving", "drained", LEAVES),
+    shared(EventKind.IP_WITHDRAWN, 890, "drained", "withdrawn", LEAVES),
+)
+
+
+def shared_history(*events: OperatorEvent, name: str = "ingress", state: str = "withdrawn") -> Explanation:
+    """Return the explanation of a shared IP or a neighbour after these events; "" if nobody answers."""
+    running = SharedIpStatus(name="ingress", state=state, since=LATER - 890, reason=LEAVES)
+    neighbors = (NeighborStatus(name="tor-a", state="Established", since=LATER - 5),)
+    announce = AnnounceStatus(engine="bird", addresses=(running,), neighbors=neighbors) if state else None
+    made = with_shared(shared_ip("ingress"), by=bgp(neighbor()))
+    found = observations(snapshot=made, announce=announce)
+    about = Evidence(
+        snapshot=made,
+        observations=found,
+        status=assess(found, LATER),
+        now=LATER,
+        moment=lambda at: f"<{LATER - at:g} s ago>",
+        supervisorctl="supervisorctl -s S",
+        events=events,
+    )
+    [subject] = meant(name, made)
+    return explain(subject, about)
+
+
+def test_a_shared_ip_that_came_and_went():
+    """Each change before the present one, with its reason; the program tells the present one."""
+    assert shared_history(*SHARED_EVENTS).history == (
+        "It changed its state 4 times in the last hour.",
+        "It became drained at <900 s ago>: this node leaves its addresses to others.",
+        "It became serving at <2000 s ago>: all tracks are up.",
+        "It became drained at <3000 s ago>: router is down: refused.",
+    )
+
+
+def test_a_shared_ip_of_which_nobody_tells():
+    """Without the program the last change is history, too."""
+    told = shared_history(*SHARED_EVENTS[-2:], state="").history
+    assert told[0] == "It became withdrawn at <890 s ago>: this node leaves its addresses to others."
+
+
+def test_since_when_a_shared_ip_is_served():
+    """A restart of the program changes nothing: the event tells since when."""
+    assert shared_history(*SHARED_EVENTS[:2], state="serving").since == LATER - 2000
+    assert shared_history(*SHARED_EVENTS, state="serving").since == LATER - 890
+
+
+def test_a_session_that_went_down():
+    """How often, when, and with which words; events of a shared IP of the same name are not its own."""
+    down = event(EventKind.BGP_SESSION_DOWN, 60, subject="tor-a", after="Active", detail="Hold timer expired")
+    other = shared(EventKind.IP_DRAINED, 50, "serving", "drained", "x")
+    assert shared_history(down, other, name="tor-a", state="serving").history == (
+        "Its session went down once in the last 1h: <60 s ago> (Hold timer expired).",
     )

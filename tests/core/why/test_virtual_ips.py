@@ -197,6 +197,13 @@ CASES = [
         "has heard from the active node whose connections there are, 42 s at most.",
     ),
     (
+        {"state": "backup", "heard": (peer(),), "uninformed_for": 42.0, "awaited": ("forward",)},
+        {},
+        "backup",
+        Decider.ELECTION,
+        "forward has received the connections of the other nodes (`sync`), 42 s at most.",
+    ),
+    (
         {
             "state": "backup",
             "heard": (peer(priority=120),),

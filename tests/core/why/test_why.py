@@ -22,6 +22,7 @@ from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
+from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
 
@@ -545,6 +546,33 @@ def test_a_frontend_that_takes_another_program_s_connections(reason: str):
         "New connections to 10.0.0.200:6443, where another program listens, are to come here too; that is"
         f" failed since <150> (50s){why_failed}."
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "told_so"),
+    [
+        (
+            ForwardStatus(sync=SyncStatus(state="synced", since=150.0)),
+            "learn its connections (`sync`): synced",
+        ),
+        (
+            ForwardStatus(sync=SyncStatus(state="alone")),
+            "would end with this node (`sync`): nothing is received",
+        ),
+        (ForwardStatus(), ""),
+        (None, ""),
+    ],
+)
+def test_whether_connections_of_a_frontend_survive_their_node(answer: ForwardStatus | None, told_so: str):
+    """With `sync`, as far as the program `forward` says it."""
+    made = snapshot(
+        number=7,
+        groups=[group(frontends=[frontend("kube", sync=True)])],
+        pools=[pool(servers=(server(),))],
+    )
+    found = told(why("kube", seen(boards.health(), snapshot=made, forward=answer)))
+    assert told_so in found
+    assert ("(`sync`)" in found) is bool(told_so)
 
 
 def test_a_health_that_does_not_run():

@@ -40,7 +40,10 @@ def site(kind: Callable[..., Router]) -> Iterator[Site]:
     "kind", [BirdRouter, pytest.param(FrrRouter, marks=pytest.mark.slow("another router"))]
 )
 def test_both_nodes_serve_and_one_leaves(kind: type[Router]):
-    """The router has both as next hops in both families; a dead server, `leave` and a stop take one away."""
+    """The router has both as next hops in both families; a dead server, `leave` and a stop take one away.
+
+    What happened before is told by `why`.
+    """
     with site(kind) as (router, one, other):
         assert one.state() == "serving"
         one.server.kill()
@@ -52,6 +55,8 @@ def test_both_nodes_serve_and_one_leaves(kind: type[Router]):
         router.wait_for(ADDRESS, one.node)
         assert other.appliance.reload(other.appliance.config)["ok"]
         router.wait_for(ADDRESS, other.node)
+        _, *told = other.appliance.command("why", "shared/ingress").stdout.split("It became ")
+        assert [each.split()[0] for each in told] == ["withdrawn", "drained", "serving"]
         assert other.node.holds(ADDRESS, "lo")
         other.appliance.stop(patience=60.0)
         router.wait_for(ADDRESS, one.node)

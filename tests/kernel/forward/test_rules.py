@@ -19,8 +19,11 @@ from support.forward.forward_field import (
 from support.network.namespaces import INTERFACE
 from support.processes.waiting import wait_until
 
+from appliance.core.forwarding.numbers import Numbers
+
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
+MAIN = f"f{Numbers().number('api/main')}"
 ALL = ("s1", "s2", "s3")
 
 
@@ -54,7 +57,7 @@ def test_the_rules_outlive_a_crash_and_are_taken_over(balanced: ForwardField):
         wait_for_servers(appliance, *ALL)
         session = balanced.session()
         assert set(balanced.shares(9)) == set(ALL)
-        handles = balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", "f1"])
+        handles = balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", MAIN])
         killed = appliance.program_pid("forward")
         assert killed is not None
         os.kill(killed, signal.SIGSTOP)  # it is dead to the world: no successor yet
@@ -64,7 +67,7 @@ def test_the_rules_outlive_a_crash_and_are_taken_over(balanced: ForwardField):
         wait_until(lambda: len(appliance.events("forward-rules")) >= 2, what="the rules are taken over")
         assert session.asks() in ALL
         assert set(balanced.shares(9)) == set(ALL)
-        assert balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", "f1"]) == handles
+        assert balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", MAIN]) == handles
         wait_until(lambda: total(appliance) == 28, what="the figures go on")
         session.close()
 
@@ -189,10 +192,11 @@ def test_what_somebody_flushes_comes_back(balanced: ForwardField):
 def test_whatever_somebody_changes_is_mended(balanced: ForwardField):
     """Chains, policies, sets, maps, elements, rules, in either family: it holds again what it held."""
     changes = (
-        "flush table {}", "flush chain {} postrouting", "flush chain {} stray", "flush chain {} f1",
-        "flush chain {} f1_none", "chain {} count {{ policy drop; }}", "flush map {} servers",
-        "flush map {} ports", "flush map {} f1_slots", "flush set {} masked", "flush set {} f1_deny",
-        "delete element {} f1_slots {{ 7 }}", "insert rule {} prerouting tcp dport 9445 drop",
+        "flush table {}", "flush chain {} postrouting", "flush chain {} stray", f"flush chain {{}} {MAIN}",
+        f"flush chain {{}} {MAIN}_none", "chain {} count {{ policy drop; }}", "flush map {} servers",
+        "flush map {} ports", f"flush map {{}} {MAIN}_slots", "flush set {} masked",
+        f"flush set {{}} {MAIN}_deny",
+        f"delete element {{}} {MAIN}_slots {{{{ 7 }}}}", "insert rule {} prerouting tcp dport 9445 drop",
         "add table {} {{ flags dormant; }}", "delete table {}",
     )  # fmt: skip
     six = {f"{name}v6": each for name, each in balanced.members(6).items()}
@@ -292,7 +296,7 @@ def test_ten_thousand_networks_are_one_transaction(balanced: ForwardField, versi
         wait_for_servers(appliance, *ALL)
         assert appliance.reload(balanced.config(allow=[*many, own], deny=many))["ok"]
         assert set(balanced.shares(9)) == set(ALL)
-        for name, networks in (("f1_allow", [*many, own]), ("f1_deny", many)):
+        for name, networks in ((f"{MAIN}_allow", [*many, own]), (f"{MAIN}_deny", many)):
             family = {4: "ip", 6: "ip6"}[version]
             listed = balanced.balancer.run(["nft", "list", "set", family, "lb_forward", name])
             assert set(networks) <= set(re.split(r"[\s,{}]+", listed)), name

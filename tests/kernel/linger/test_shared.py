@@ -48,7 +48,7 @@ def test_a_change_of_two_nodes_ends_nothing():
         )
         # No packet can be forwarded through a router.
         answer = field.nodes["one"].appliance.reload(field.config("one", f"{OUTSIDE}.1"))
-        assert f"{OUTSIDE}.1 is behind a router" in str(answer)
+        assert f"{OUTSIDE}.1 is behind a router, and there is no `linger.vxlan`" in str(answer)
 
 
 @_WHOLE
@@ -140,9 +140,10 @@ def test_a_flood_of_bogus_packets():
 
 
 @_WHOLE
-def test_a_path_that_takes_smaller_packets():
+@pytest.mark.parametrize("racks", [False, True])
+def test_a_path_that_takes_smaller_packets(racks: bool):  # noqa: FBT001  # a case
     """All errors of the router reach one node; they are led to those whose packets were too large."""
-    with shared_field(3) as field:
+    with shared_field(3, racks=racks, vxlan={} if racks else None) as field:
         # Not the link's: its end would drop what the client sends.
         field.router.ip(*f"route replace {OUTSIDE}.0/24 dev {UPLINK} mtu 1300".split())
         field.router.ip(*f"route add {OUTSIDE6}:/64 dev {UPLINK} metric 1 mtu 1300".split())

@@ -1,5 +1,6 @@
 """A keepalived.conf obeyed by Debian's keepalived and by us: what each understands, and who is active."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -136,11 +137,13 @@ def theirs(told: Understood) -> dict[str, str | list[str]]:
     interval = values["Advert interval"].split()
     seconds = float(interval[0]) / (1000 if interval[1] == "milli-sec" else 1)
     tracks = [*lists["Tracked scripts"], *lists["Tracked interfaces"], *lists["Tracked processes"]]
+    tracks += lists["Tracked files"]
     return {
         **{
             key: values.get(key, "")
-            for key in ("VRRP Version", "Interface", "Virtual Router ID", "Priority", "Preempt", "Password")
+            for key in ("VRRP Version", "Virtual Router ID", "Priority", "Preempt", "Password")
         },
+        "Interface": re.sub(r".*, vmac on ([^,]+),.*", r"\1", values["Interface"]),
         "Advert interval": f"{seconds:g}",
         "Gratuitous ARP delay": values["Gratuitous ARP delay"],
         "Gratuitous ARP repeat": values["Gratuitous ARP repeat"],

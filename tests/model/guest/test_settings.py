@@ -461,3 +461,23 @@ def test_whatever_is_said_comes_out_right_or_told(written: dict[str, str]):
     if found.refused is not None:
         assert found.problems
     assert all(each.message for each in found.problems)
+
+
+PAIR = """nodes: { lb-0: {}, lb-1: {} }
+virtual_ips:
+  a: { addresses: [10.0.0.200/24], interface: { lb-0: eth0, lb-1: ens192 }, router_id: 5, prefer: lb-0 }"""
+
+
+def test_a_config_of_both_machines_is_judged_as_this_one():
+    """One file is for all: the host name says which node this is, also with its domain."""
+    found = settings({**MACHINE, "hostname": "lb-1.example.com", "config": PAIR})
+    assert (found.yaml, found.problems) == (PAIR.encode(), ())
+    [problem] = settings({**MACHINE, "hostname": "lb-0", "config": PAIR}).problems
+    assert "no interface `eth0` here, but ens192" in str(problem)
+
+
+def test_a_config_of_other_machines_is_refused():
+    """It says which name this one has."""
+    found = settings({**MACHINE, "hostname": "lb-7", "config": PAIR})
+    assert found.refused == PAIR.encode()
+    assert "this node is `lb-7`, which is not one of them" in str(found.problems[0])

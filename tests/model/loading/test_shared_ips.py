@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.model.loading.loading import load
-from appliance.model.snapshot.shared_ip import Bfd
+from appliance.model.snapshot.shared_ip import Bfd, Engine
 from appliance.model.snapshot.snapshot import Snapshot, without_secrets
 
 pytestmark = pytest.mark.pure
@@ -72,3 +72,15 @@ def test_too_many_addresses():
     file = f"shared_ips: {{ many: {{ addresses: [{listed}] }} }}\nbgp: {{ asn: 64512, engine: table }}"
     loaded = load(file, source="appliance.yaml", number=1)
     assert [each.message for each in loaded.errors] == ["258 addresses: 256 are supported"]
+
+
+def test_without_bgp():
+    """Virtual IPs that follow the shared ones are the next hops; tables are written that nobody reads."""
+    follows = "track: { serves: { program: announce } }"
+    hop = f"{{ addresses: [10.0.0.201/24], interface: eth0, router_id: 7, {follows} }}"
+    file = f"shared_ips: {{ one: {{ addresses: [198.51.100.10/32] }} }}\nvirtual_ips: {{ hop: {hop} }}\n"
+    loaded = load(file, source="appliance.yaml", number=1)
+    assert [each.message.partition(",")[0] for each in loaded.problems] == ["without `linger`"]
+    assert loaded.snapshot is not None
+    assert loaded.snapshot.bgp is not None
+    assert (loaded.snapshot.bgp.engine, loaded.snapshot.bgp.neighbors) == (Engine.TABLE, ())

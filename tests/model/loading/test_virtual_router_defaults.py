@@ -187,6 +187,17 @@ def test_addresses_on_another_interface_are_told_apart():
     assert _router(address="fd00::1/64 dev eth4").family == 6
 
 
+def test_excluded_addresses_may_be_of_the_other_family():
+    """They are held beside the router's own ones, and change neither its family nor its version."""
+    router = _router('excluded: ["fd00::8/64", "fd00::9/64 dev eth2", 10.0.0.202/24]')
+    assert (router.family, router.version, router.advertised) == (4, 2, ("10.0.0.200/24",))
+    assert router.here == ("10.0.0.200/24", "10.0.0.202/24")
+    assert router.elsewhere == (("fd00::8/64", router.interface), ("fd00::9/64", "eth2"))
+    router = _router("excluded: [10.0.0.8/24]", address="fd00::1/64")
+    assert (router.family, router.here) == (6, ("fd00::1/64",))
+    assert router.elsewhere == (("10.0.0.8/24", router.interface),)
+
+
 def test_announcements_are_refreshed_by_default():
     """Once a minute, as OpenShift's keepalived does."""
     assert _router().announce.refresh == 60.0

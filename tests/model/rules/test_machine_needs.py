@@ -31,7 +31,7 @@ def test_interfaces_and_commands_are_needed():
     router = virtual_router(
         name="api",
         interface="ens192",
-        elsewhere=(("10.1.0.8/24", "ens256"),),
+        elsewhere=(("fd00::8/64", "ens192"), ("10.1.0.8/24", "ens256")),
         routes=tuple(
             VirtualRoute(to=f"10.{number}.0.0/16", interface=each)
             for number, each in enumerate(("ens192", "ens161", "ens161"))

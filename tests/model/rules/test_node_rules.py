@@ -123,6 +123,8 @@ def test_each_node_has_its_priorities(node: str | None, priorities: list[int]):
         (", spread: { nodes: [lb-0] }", SPREAD, None, [(3, "virtual_ips.api.spread.nodes")]),
         (", spread: { nodes: [lb-0, lb-0] }", SPREAD, None, [(3, "virtual_ips.api.spread.nodes")]),
         (f"{SPREAD}, sync_group: g", ", sync_group: g", None, [(4, "virtual_ips.ingress.spread")]),
+        (", prefer: lb-0", SPREAD, None, [(3, "virtual_ips.api.prefer")]),
+        (f"{SPREAD}, prefer: lb-0", SPREAD, None, [(3, "virtual_ips.api.prefer")]),
     ],
 )
 def test_what_cannot_be_meant_is_refused(api: str, ingress: str, node: str | None, found: list[object]):
@@ -130,3 +132,32 @@ def test_what_cannot_be_meant_is_refused(api: str, ingress: str, node: str | Non
     loaded = load(CONFIG.format(api=api, ingress=ingress), source="f", number=1, node=node)
 
     assert [(each.line, each.path) for each in loaded.errors] == found
+
+
+FILE = f"nodes: {{{{ lb-0: {{{{}}}}, lb-1: {{{{}}}} }}}}{CONFIG}"
+FIRST_1 = ", prefer: lb-1"
+
+
+@pytest.mark.parametrize(("node", "priorities"), [("lb-0", [200, 250]), ("lb-1", [250, 200])])
+def test_a_node_that_is_preferred_is_first(node: str, priorities: list[int]):
+    """It has the same priorities as with `spread`, and the other virtual IPs take their turns beside it."""
+    for first in (FIRST_1, ", spread: { first: lb-1 }"):
+        text = FILE.format(api=first, ingress=", spread: {}")
+        loaded = load(text, source="f", number=1, node=node)
+        assert loaded.snapshot is not None, loaded.problems
+        assert [each.priority for each in loaded.snapshot.virtual_routers] == priorities
+
+
+@pytest.mark.parametrize(
+    ("api", "ingress", "path"),
+    [
+        (", prefer: lb-9", "", "virtual_ips.api.prefer"),
+        (f"{FIRST_1}, priority: 3", "", "virtual_ips.api.priority"),
+        (f"{FIRST_1}, sync_group: g", ", prefer: lb-0, sync_group: g", "virtual_ips.api.prefer"),
+        (f"{FIRST_1}, sync_group: g", ", sync_group: g", "virtual_ips.ingress.spread"),
+    ],
+)
+def test_a_preference_that_cannot_be_meant_is_refused(api: str, ingress: str, path: str):
+    """Another node than the file's, a priority beside it, and two that would have to move together."""
+    loaded = load(FILE.format(api=api, ingress=ingress), source="f", number=1, node="lb-0")
+    assert [each.path for each in loaded.errors] == [path]

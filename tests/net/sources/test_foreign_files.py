@@ -1,10 +1,11 @@
-"""haproxy.cfg and keepalived.conf beside our YAML, read and judged together."""
+"""haproxy.cfg, keepalived.conf and frr-peers.json beside our YAML, read and judged together."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.openshift.peers_file import peers_file
 
 from appliance.model.paths import Paths
 from appliance.net.sources.foreign_files import ForeignFiles, translated
@@ -301,3 +302,59 @@ def test_another_word_for_it_is_an_error(write: Write):
     judged = judge(write(yaml="source: { http: leave }\n", haproxy=HAPROXY), number=1)
     (error,) = judged.errors
     assert (error.path, error.message) == ("source.http", "must be one of refuse, skip, not `leave`")
+
+
+def peers_beside(tmp_path: Path, content: bytes) -> Paths:
+    """Return the paths of a node whose YAML names a file of BGP peers."""
+    peers, config = tmp_path / "frr-peers.json", tmp_path / "c.yaml"
+    peers.write_bytes(content)
+    config.write_text(f"source: {{ bgp_peers: {peers} }}\nbgp: {{ engine: table }}\n")
+    return Paths(config=config)
+
+
+def test_the_peers_of_this_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """They are those of APPLIANCE_NODE where it is set, and the file is named as a source."""
+    monkeypatch.setenv("APPLIANCE_NODE", "master-1")
+    snapshot = judge(peers_beside(tmp_path, peers_file()), number=1).snapshot
+    assert snapshot is not None
+    assert snapshot.bgp is not None
+    assert [each.address for each in snapshot.bgp.neighbors] == ["192.0.2.65"]
+    assert snapshot.source.endswith("c.yaml with " + str(tmp_path / "frr-peers.json"))
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "said"),
+    [
+        (peers_file(localASN=0), 2, "`localASN`: 0 is reserved: "),
+        (b"[1]", 1, "the file must hold a mapping"),
+        (b'{\n"localASN": 1,\n"localASN": 2}', 3, "`localASN` is given twice"),
+        (b'{"localASN": "\xff"}', 1, "not UTF-8: the byte 0xff"),
+        (b"\n", None, "frr-peers.json: the file is empty"),
+    ],
+)
+def test_a_file_of_peers_that_is_wrong(tmp_path: Path, content: bytes, line: int | None, said: str):
+    """One error names the file, and the line where there is one; nothing of ours is missing besides."""
+    judged = judge(peers_beside(tmp_path, content), number=1)
+    assert judged.snapshot is None
+    (error,) = judged.errors
+    assert error.line == line
+    assert said in error.message
+    assert "frr-peers.json" in (error.source or error.message)
+
+
+def test_a_file_of_peers_is_followed(tmp_path: Path):
+    """A change of it is seen without a reload, and a file that is gone is an error."""
+    paths = peers_beside(tmp_path, peers_file())
+    watched = WatchedFiles(paths)
+    assert judge(paths, watched.read(), number=1).snapshot is not None
+    assert watched.are_as_judged()
+    (tmp_path / "frr-peers.json").write_bytes(peers_file(ingressVIPs=["198.51.100.9"]))
+    assert watched.unasked() is None
+    changed = watched.unasked()
+    assert changed is not None
+    snapshot = judge(paths, changed, number=2).snapshot
+    assert snapshot is not None
+    assert snapshot.shared_ips[1].addresses == ("198.51.100.9/32",)
+    (tmp_path / "frr-peers.json").unlink()
+    (error,) = judge(paths, watched.read(), number=3).errors
+    assert error.message.endswith("frr-peers.json: cannot be read: No such file or directory")

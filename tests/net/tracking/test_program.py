@@ -184,3 +184,19 @@ def test_a_program_that_refuses_is_down(paths: Paths):
     )
     assert program_track("health", paths, timeout=ENOUGH).look() == LookResult(up=False, detail="no idea")
     server.close()
+
+
+@pytest.mark.usefixtures("started")
+def test_announce_is_up_while_every_shared_ip_is_served(paths: Paths):
+    """Virtual IPs that routers send packets to follow it: the one that is not served is named."""
+    served = {"name": "api", "state": "serving", "reason": "all tracks are up"}
+    drained = {"name": "ingress", "state": "drained", "reason": "router is down: refused"}
+    said = {"trouble": "", "engine": "table", "addresses": [served, drained]}
+    server = ControlServer(
+        paths.control("announce"), {"status": lambda _: good(**said)}, on_error=lambda *_: None
+    )
+    track = program_track("announce", paths, timeout=ENOUGH)
+    assert track.look() == LookResult(up=False, detail="ingress is drained: router is down: refused")
+    said["addresses"] = [served]
+    assert track.look() == LookResult(up=True, detail="every shared IP is served")
+    server.close()

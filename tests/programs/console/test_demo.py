@@ -190,6 +190,13 @@ def test_endpoints_answer(demo: Demo):
     demo.get(9454, "/haproxy_monitor", tls=False)
 
 
+def test_the_page_is_where_the_demo_says(demo: Demo):
+    """Its address is printed, for the operator's browser."""
+    found = re.search(r"http://localhost:([0-9]+)(/haproxy_stats)", demo.text())
+    assert found, demo.text()
+    assert "Serving" in demo.get(int(found[1]) - demo.offset, found[2], tls=False)
+
+
 def test_advice_is_true(demo: Demo):
     """The printed commands work in a shell that has read the environment file."""
     status = json.loads(demo.shell("appliance status --json"))

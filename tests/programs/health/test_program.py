@@ -70,6 +70,7 @@ def test_a_restart_moves_no_server_of_several_addresses(health: Health, backend:
     health.accept(of([server("master-0", backend, check, host="many.test")]))
     hosts.write_text("127.0.0.2 many.test\n127.0.0.3 many.test\n")
     health.start()
+    wait_until(lambda: health.wait_for("master-0", HealthVerdict.UP).host, what="it has an address")
     first = health.wait_for("master-0", HealthVerdict.UP)
     health.kill()
     hosts.write_text("127.0.0.3 many.test\n127.0.0.2 many.test\n")

@@ -25,6 +25,7 @@ measures = importlib.import_module("bench.measures")
 reload = importlib.import_module("bench.reload")
 rounds = importlib.import_module("bench.rounds")
 table = importlib.import_module("bench.table")
+whole = importlib.import_module("bench.whole")
 
 
 def test_a_round_fills_every_row_of_the_table():
@@ -44,6 +45,17 @@ def test_a_reload_fills_its_table():
     assert rows[0] == "| measure | haproxy | appliance |"
     assert rows[2] == "| open sessions | 60.0 | 60.0 |"
     assert rows[-1].startswith("| ms until the old process is gone | - | ")
+
+
+def test_the_whole_appliance_fills_its_table():
+    """Ours has a number for each measure, and HAProxy one for each but that of a worker."""
+    rows = whole.markdown(whole.measure(rounds=1, package=None, seconds=0.1, say=lambda _: None)).splitlines()
+    assert rows[0] == "| measure | HAProxy, keepalived | appliance |"
+    assert rows[2].startswith("| MB PSS of all programs | ")
+    assert [row.split("|")[1].strip() for row in rows if " - " in row] == [
+        "ms CPU per second at rest, one worker",
+        "MB private to one more worker",
+    ]
 
 
 def test_connections_are_held():

@@ -8,6 +8,8 @@ import contextlib
 import os
 import signal
 import socket
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from support.load.load import Load
@@ -48,6 +50,7 @@ def test_nothing_ends_and_no_byte_is_lost():
             made.reload(made.config(workers=_WORKERS + number % 2))
             made.wait_for_one_generation()
             if number == _WARM_UP:
+                wait_until(lambda: _reads_all_events(made), what="all events are read")
                 before = _held(made)
         wait_until(lambda: _is_flat(before, _held(made)), what=f"the programs hold what they held: {before}")
         made.streams.wait_until_all_flow()
@@ -71,6 +74,16 @@ def _open(made: Site, load: Load) -> None:
     for opened in range(0, _STREAMS, _AT_ONCE):
         made.streams.connect(made.streams_port, min(_AT_ONCE, _STREAMS - opened), period=_PERIOD)
     load.set_rate(_RATE)
+
+
+def _reads_all_events(made: Site) -> bool:
+    """Return whether `reload` has all boards of events open, its own twice: it opens each at a look."""
+    opened = Counter[str]()
+    for each in Path(f"/proc/{made.appliance.program_pid('reload')}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            opened[str(each.readlink())] += 1
+    boards = made.appliance.paths.runtime.glob("*.events")
+    return all(opened[str(each)] >= (2 if each.stem == "reload" else 1) for each in boards)
 
 
 def _is_flat(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> bool:

@@ -216,7 +216,7 @@ def test_moves_are_refused_in_words(lone: Lone):
 
 def test_it_is_told_whose_connections_there_are(lone: Lone):
     """Its board says that it waits for that, and not any more once it was told."""
-    lone.accept(1, router(informed_within=600.0))
+    lone.accept(1, router(informed_within=600.0, informers=("linger",)))
     lone.start()
     wait_until(lone.status, what="it answers")
     board = BoardReader(lone.paths.vrrp_board)

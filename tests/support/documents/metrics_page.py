@@ -23,6 +23,7 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import WorkerDescriptors, program_metrics
 from appliance.core.metrics.shared_ips import shared_ip_metrics
 from appliance.core.metrics.sources import source_metrics
+from appliance.core.metrics.sync import sync_metrics
 from appliance.core.status.assessment import assess
 from appliance.core.status.connection_room import ConnectionRoom
 from appliance.core.status.observations import Observations
@@ -35,7 +36,9 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Metric
 from appliance.wire.lines.discovery_status import SourceStatus
-from appliance.wire.lines.linger_status import LingerStatus, SharedAddress
+from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
+from appliance.wire.lines.linger_status import LingerStatus, OtherNode, SharedAddress
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
@@ -66,7 +69,9 @@ _LINGER: Final = LingerStatus(
     snapshot=1,
     shared=(SharedAddress(address="198.51.100.10"),),
     strays={"led": 1},
+    nodes=(OtherNode(name="lb-1"),),
 )
+_FORWARD: Final = ForwardStatus(program="forward", pid=79, started_at=NOW, snapshot=1, sync=SyncStatus())
 _DESCRIPTORS: Final = WorkerDescriptors(program="proxy-api", generation=1, index=0, open=40, limit=1024)
 _LABEL: Final = re.compile(r'(\w+)="')
 
@@ -82,6 +87,7 @@ def metrics() -> list[Metric]:
         *program_metrics(status, found, (_DESCRIPTORS,)),
         *source_metrics(status),
         *shared_ip_metrics(status, found),
+        *sync_metrics(found),
         *process_metrics(process),
         *haproxy_metrics(_rows()),
         *keepalived_metrics(found),
@@ -144,7 +150,7 @@ def _observations() -> Observations:
         snapshot=snapshot(
             number=7, virtual_routers=[virtual_router()], shared_ips=(shared_ip(),), bgp=bgp(neighbor())
         ),
-        answers=answers(reload=reload, linger=_LINGER),
+        answers=answers(reload=reload, linger=_LINGER, migrate=MigrateStatus(), forward=_FORWARD),
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,

@@ -51,18 +51,31 @@ class ForwardPair:
 
     @contextmanager
     def appliances(
-        self, *, advert: str = "100ms", watchdog: str = "10s", **frontend: object
+        self, *, advert: str = "100ms", watchdog: str = "10s", unicast: bool = False, **frontend: object
     ) -> Iterator[tuple[Appliance, Appliance]]:
-        """Run both; the first one becomes active."""
+        """Run both; the first one becomes active. With `unicast` each names the other one as its peer."""
         with ExitStack() as stack:
             one, two = (
                 {**self.config(priority=priority, advert=advert, **frontend), "watchdog": watchdog}
                 for priority in (150, 100)
             )
+            if unicast:
+                for made, other in ((one, self.second.balancer), (two, self.first.balancer)):
+                    routers = made["virtual_ips"]
+                    routers["api"]["peers"] = [other.address]  # type: ignore[index]  # JSON
+                    routers["api6"]["peers"] = [other.address6]  # type: ignore[index]  # JSON
             yield (
                 stack.enter_context(self.first.appliance(one)),
                 stack.enter_context(self.second.appliance(two)),
             )
+
+    def wait_for_holder_alone(self, field: ForwardField) -> None:
+        """Wait until this node has the virtual IPs, whatever one that cannot be reached believes."""
+        wait_until(
+            lambda: all(field.balancer.holds(each) for each in VIPS),
+            what=f"{field.balancer.name} has the virtual IPs",
+            timeout=30.0,
+        )
 
     def wait_for_holder(self, field: ForwardField) -> None:
         """Wait until this node alone has the virtual IPs."""
@@ -94,3 +107,13 @@ def forward_pair() -> Iterator[ForwardPair]:
             let_forward(each)
         first = ForwardField(balancer=balancers[0], client=client, servers=servers)
         yield ForwardPair(first=first, second=ForwardField(balancer=balancers[1], client=client, servers={}))
+
+
+@contextmanager
+def third_node(pair: ForwardPair, **frontend: object) -> Iterator[tuple[ForwardField, Appliance]]:
+    """Run one more node, which takes the virtual IPs when both others are lost."""
+    balancer = pair.first.balancer.segment.node("three")
+    let_forward(balancer)
+    field = ForwardField(balancer=balancer, client=pair.first.client, servers={})
+    with field.appliance(pair.config(priority=50, **frontend)) as appliance:
+        yield field, appliance

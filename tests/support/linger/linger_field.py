@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
+from support.machines.fleet import NamedAppliance
 from support.network import greeter, steady_clients
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.processes import end
 from support.processes.waiting import wait_until
-from support.supervisor.appliance import Appliance, Values
+from support.supervisor.appliance import Values
 
 VIP: Final = "192.0.2.100"
 VIP6: Final = "fd00::100"
@@ -70,7 +71,7 @@ class LingerNode:
         self.node, self.name = node, name
         node.start([sys.executable, server, name, str(SERVER_PORT)])
         with node.inside():
-            self.appliance = Appliance(config)
+            self.appliance = NamedAppliance(name, config)
 
     def __enter__(self) -> Self:
         with self.node.inside():

@@ -1,6 +1,7 @@
 """Nodes that all serve the same shared addresses behind a router with ECMP routes, and a client beyond it.
 
-The router gets its routes by hand, as it would by BGP, and hashes ports and addresses (layer 4).
+The router gets its routes by hand, as it would by BGP, and hashes ports and addresses (layer 4). With
+`racks` each node is on a segment of its own, and only the router is on all of them.
 """
 
 import contextlib
@@ -18,6 +19,12 @@ SHARED: Final = "198.51.100.10"
 SHARED6: Final = "2001:db8:10::10"
 OUTSIDE: Final = "203.0.113"
 OUTSIDE6: Final = "2001:db8:20:"
+HOPS: Final = {
+    4: tuple(f"192.0.2.{each}" for each in range(201, 207)),
+    6: tuple(f"fd00::{each}" for each in range(201, 207)),
+}
+"""The virtual next hops of `HopsField`; six go evenly to three nodes, to two and to one."""
+
 NAMES: Final = ("one", "two", "three", "four", "five")
 
 UPLINK: Final = "out0"
@@ -27,7 +34,9 @@ _ROUTER: Final = 254  # the router's number outside
 _PATIENCE: Final = 30.0
 
 
-def config(peers: Iterable[str], *, linger: bool = True) -> dict[str, object]:
+def config(
+    peers: Iterable[str], *, linger: bool = True, vxlan: dict[str, object] | None = None
+) -> dict[str, object]:
     """Return the configuration of a node with these peers, whose pool is the server of its own name."""
     found: dict[str, object] = {
         "api": {"workers": 1, "frontends": {"kube-api": {"bind": [f"[::]:{PORT}"], "pool": "own"}}},
@@ -41,18 +50,33 @@ def config(peers: Iterable[str], *, linger: bool = True) -> dict[str, object]:
         "shared_ips": {"all": {"addresses": [f"{SHARED}/32", f"{SHARED6}/128"], "drain": "1s"}},
         "bgp": {"engine": "table", "asn": 64512},
     }
-    return {**found, "linger": {"key": KEY, "peers": list(peers)}} if linger else found
+    if not linger:
+        return found
+    more = {} if vxlan is None else {"vxlan": vxlan}
+    return {**found, "linger": {"key": KEY, "peers": list(peers), **more}}
 
 
 class SharedField:
     """The nodes by name, their router and the client. Use it as a context manager."""
 
-    def __init__(self, count: int, *, linger: bool = True) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        linger: bool = True,
+        racks: bool = False,
+        vxlan: dict[str, object] | None = None,
+        wait: bool = True,
+    ) -> None:
         self._stack = contextlib.ExitStack()
         self._linger = linger
+        self._wait = wait
+        self._racks = racks
+        self._vxlan = vxlan
         self._segment = self._stack.enter_context(Segment())
         self._outside = self._stack.enter_context(Segment())
-        self.machines = {name: self._segment.node(name) for name in NAMES[:count]}
+        segments = [self._stack.enter_context(Segment()) if racks else self._segment for _ in range(count)]
+        self.machines = {name: each.node(name) for name, each in zip(NAMES, segments, strict=False)}
         self.router = self._segment.node("router")
         self.client = self._outside.node("client")
         self.nodes: dict[str, LingerNode] = {}
@@ -63,7 +87,8 @@ class SharedField:
             for name, machine in self.machines.items():
                 made = LingerNode(machine, name, self.config(name), server=echoer.__file__)
                 self.nodes[name] = self._stack.enter_context(made)
-            self.wait_until_ready()
+            if self._wait:
+                self.wait_until_ready()
             self._stack = self._stack.pop_all()
         return self
 
@@ -73,7 +98,9 @@ class SharedField:
     def route(self, *names: str) -> None:
         """Have the router spread connections over these nodes."""
         for address, via in ((SHARED, "address"), (SHARED6, "address6")):
-            hops = [f"nexthop via {getattr(self.machines[name], via)} dev {INTERFACE}" for name in names]
+            hops = [
+                f"nexthop via {getattr(self.machines[name], via)} dev {self._port(name)}" for name in names
+            ]
             self.router.ip(*f"route replace {address} {' '.join(hops)}".split())
 
     def wait_until_ready(self) -> None:
@@ -108,7 +135,11 @@ class SharedField:
             for address in (each.address, each.address6)
             if other != name
         ]
-        return config([*peers, *more], linger=self._linger)
+        return config([*peers, *more], linger=self._linger, vxlan=self._vxlan)
+
+    def _port(self, name: str) -> str:
+        """Return the router's interface towards a node."""
+        return f"to{name}" if self._racks else INTERFACE
 
     def _join_networks(self) -> None:
         """Connect the router to the client's network, and all to the router."""
@@ -135,11 +166,28 @@ class SharedField:
             f"route add default via {OUTSIDE}.{_ROUTER}",
             f"route add default via {OUTSIDE6}:{_ROUTER}",
         )
-        for machine in self.machines.values():
-            machine.batch(
-                f"route add default via {self.router.address}",
-                f"route add default via {self.router.address6}",
+        for number, (name, machine) in enumerate(self.machines.items()):
+            via, via6 = self.router.address, self.router.address6
+            if self._racks:
+                via, via6 = self._join_rack(name, machine, number)
+            machine.batch(f"route add default via {via}", f"route add default via {via6}")
+
+    def _join_rack(self, name: str, machine: Node, number: int) -> tuple[str, str]:
+        """Put a node in a network of its own; return the router's addresses there."""
+        port, network, network6 = self._port(name), f"10.0.{number}", f"fd00:{number + 1}:"
+        machine.segment.batch(
+            f"link add uplink type veth peer name {port} netns {self.router.name}",
+            "link set uplink master bridge up",
+        )
+        for node, interface, place in ((self.router, port, _ROUTER), (machine, INTERFACE, 1)):
+            node.batch(
+                f"address flush dev {interface} scope global",
+                f"link set {interface} up",
+                f"address add {network}.{place}/24 dev {interface}",
+                f"address add {network6}:{place}/64 dev {interface} nodad",
             )
+        machine.address, machine.address6 = f"{network}.1", f"{network6}:1"
+        return f"{network}.{_ROUTER}", f"{network6}:{_ROUTER}"
 
 
 def _set(node: Node, *names: str) -> None:
@@ -149,9 +197,68 @@ def _set(node: Node, *names: str) -> None:
             (Path("/proc/sys/net") / each).write_text("1")
 
 
+class HopsField(SharedField):
+    """The same without BGP: virtual IPs, which VRRP spreads over the nodes, are the router's next hops."""
+
+    def config(self, *_: str) -> dict[str, object]:
+        """Return the configuration of all nodes; each virtual IP follows the shared addresses."""
+        virtual = {
+            f"hop-{family}-{number}": {
+                "addresses": [f"{hop}/{24 if family == 4 else 64}"],
+                "interface": INTERFACE,
+                "router_id": number,
+                "version": 3,
+                "advert": "200ms",
+                "spread": {},
+                "track": {"serves": {"program": "announce", "interval": "300ms", "fall": 3}},
+            }
+            for family, hops in HOPS.items()
+            for number, hop in enumerate(hops, start=1)
+        }
+        nodes = {
+            each: {"address": machine.address, "ipv6": machine.address6}
+            for each, machine in self.machines.items()
+        }
+        found = config([])
+        del found["bgp"]
+        return {**found, "nodes": nodes, "virtual_ips": virtual, "linger": {"key": KEY}}
+
+    def route(self, *_: str) -> None:
+        """Have the router spread connections over the virtual IPs, which never changes."""
+        for address, hops in ((SHARED, HOPS[4]), (SHARED6, HOPS[6])):
+            paths = [f"nexthop via {hop} dev {INTERFACE}" for hop in hops]
+            self.router.ip(*f"route replace {address} {' '.join(paths)}".split())
+
+    def hops(self, name: str) -> int:
+        """Return how many of the next hops a node holds."""
+        machine = self.machines[name]
+        return sum(machine.holds(hop, INTERFACE) for hops in HOPS.values() for hop in hops)
+
+
 @contextlib.contextmanager
-def shared_field(count: int, *, linger: bool = True) -> Iterator[SharedField]:
-    """Run so many nodes, all of which the router uses."""
-    with SharedField(count, linger=linger) as field:
+def hops_field(count: int) -> Iterator[HopsField]:
+    """Run so many nodes, over which VRRP has spread the next hops."""
+    with HopsField(count) as field:
+        field.route()
+        share = sum(map(len, HOPS.values())) // count
+        wait_until(
+            lambda: [field.hops(name) for name in field.machines] == [share] * count,
+            what="each node has its share of the next hops",
+            timeout=_PATIENCE,
+        )
+        yield field
+
+
+@contextlib.contextmanager
+def shared_field(
+    count: int,
+    *,
+    linger: bool = True,
+    racks: bool = False,
+    vxlan: dict[str, object] | None = None,
+    wait: bool = True,
+) -> Iterator[SharedField]:
+    """Run so many nodes, all of which the router uses; `wait` until all have heard each other."""
+    with SharedField(count, linger=linger, racks=racks, vxlan=vxlan, wait=wait) as field:
         field.route(*field.machines)
         yield field

@@ -10,7 +10,7 @@ from appliance.core.linger.shared_rules import SharedElements
 from appliance.core.linger.strays import NOBODYS, OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 
-_REFRESHED = 20.0
+_REFRESHED = 24.0
 _ALONE = 1.0
 
 

@@ -1,7 +1,8 @@
 """A machine on which commands of a page are typed: a network and files of its own, and a service.
 
-/etc is this machine's with an empty /etc/appliance; /run and /var/lib are empty. systemd does not run on it:
-who types `systemctl` starts and stops the appliance as its unit would.
+/etc is this machine's with an empty /etc/appliance; /run and /var/lib are empty, and so is the directory in
+which commands are typed. systemd does not run on it: who types `systemctl` starts and stops the appliance as
+its unit would.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Final, Self
 
 from support.network.namespaces import Node
 from support.processes.processes import end
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 from support.supervisor.release import NotOurChild
 
 _COMMANDS: Final = Path(sys.executable).parent
@@ -41,7 +42,7 @@ class TypedMachine:
         self._service: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        for name in ("etc", "etc.work"):
+        for name in ("etc", "etc.work", "home"):
             (self._folder / name).mkdir(parents=True)
         with ExitStack() as stack:
             command = [
@@ -148,11 +149,11 @@ class TypedMachine:
         self, command: str, *, check: bool = True, given: str | None = None
     ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [*self._inside(), "sh", "-c", f"cd /root && {command}"],
+            [*self._inside(), "sh", "-c", f"cd {self._folder}/home && {command}"],
             env={**os.environ, "PATH": f"{_COMMANDS}:{os.environ['PATH']}"},
             input=given,
             capture_output=True,
             text=True,
             check=check,
-            timeout=_PATIENCE,
+            timeout=patient(_PATIENCE),
         )

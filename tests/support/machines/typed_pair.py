@@ -14,7 +14,7 @@ from support.values.certificates import issue
 
 CONFIGURATION: Final = "/etc/appliance/appliance.yaml"
 VIRTUAL_IP: Final = "10.0.0.200"
-_LOOKS: Final = ("appliance status", "appliance vip status", "curl ")
+_LOOKS: Final = ("appliance status", "appliance fleet status", "appliance vip status", "curl ")
 """What a reader looks at until it is as the page says."""
 
 _PATIENCE: Final = 60.0
@@ -48,7 +48,9 @@ class TypedPair:
     def holder(self) -> str:
         """Return who of the pair has the virtual IP, "" where nobody or both have it."""
         found = [
-            name for name, each in self.machines.items() if name != "client" and each.node.holds(VIRTUAL_IP)
+            name
+            for name, each in self.machines.items()
+            if name.startswith("lb-") and each.node.holds(VIRTUAL_IP)
         ]
         return found[0] if len(found) == 1 else ""
 

@@ -22,10 +22,13 @@ PACKAGES: Final = {
     "bird": "bird2",
     "catatonit": "catatonit",  # a pod is nothing else
     "chromium": "chromium",
+    "conntrackd": "conntrackd",
     "curl": "curl",
     "debugfs": "e2fsprogs",
+    "exabgp": "exabgp",
     "fish": "fish",
     "genisoimage": "genisoimage",
+    "gobgpd": "gobgpd",
     "groff": "groff-base",
     "haproxy": "haproxy",
     "hatop": "hatop",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
+from appliance.model.config.key_descriptions import key_descriptions
 from appliance.model.config.section import Section
 from appliance.model.document.document import Document, read
 from appliance.model.messages.problems import FindingTarget
@@ -45,12 +46,17 @@ def annotated(text: str) -> str:
     lines: list[str | None] = [*text.splitlines()]
     document = read(text)
     comments: dict[int, list[str]] = {}
+    described = {
+        id(field): key_descriptions(section)[key]
+        for section in Section.__subclasses__()
+        for key, field in section.model_fields.items()
+    }
     for field, path in keys(document):
         place = document.place(path, FindingTarget.KEY)
         line = text.splitlines()[place.line - 1]
         if line[: place.column - 1].strip():
             raise ValueError(f"line {place.line}: the first `{path[-1]}` of its kind needs a line of its own")
-        comments[place.line - 1] = _comment(field.description or "", indent=place.column - 1)
+        comments[place.line - 1] = _comment(described[id(field)], indent=place.column - 1)
         _clear_above(lines, place.line - 2)
     return "".join(
         f"{each}\n"

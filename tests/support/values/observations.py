@@ -13,6 +13,7 @@ from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import VrrpStatus
@@ -41,6 +42,7 @@ def observations(
     forward: ForwardStatus | None = None,
     linger: LingerStatus | None = None,
     announce: AnnounceStatus | None = None,
+    migrate: MigrateStatus | None = None,
     **changes: object,
 ) -> Observations:
     """Return what is found where all is well, with the answers of these programs besides."""
@@ -51,6 +53,7 @@ def observations(
         "forward": forward,
         "linger": linger,
         "announce": announce,
+        "migrate": migrate,
     }
     more = {name: each for name, each in given.items() if each is not None}
     found = Observations(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect, RedirectWhen
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.pools import (
+    SOURCE_PORTS,
     Balance,
     Check,
     CheckInit,
@@ -21,6 +22,7 @@ from appliance.model.snapshot.pools import (
     Pool,
     SendProxy,
     Server,
+    SourceAddress,
 )
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.virtual_router import (
@@ -285,6 +287,8 @@ pools = st.builds(
     keepalive=keepalives,
     tcp_user_timeout=st.none() | seconds,
     servers=_named(servers),
+    source=st.sampled_from(SourceAddress),
+    source_ports=st.sampled_from([SOURCE_PORTS, (20000, 29999)]),
 )
 
 

@@ -49,6 +49,7 @@ def router(name: str = "api", *, state: str = "active", **changes: object) -> di
         "counters": {"adverts_sent": 60, "adverts_received": 0, "transitions": 2},
         "drops": {"checksum": 3, "version": 0},
         "uninformed_for": 0.0,
+        "awaited": [],
         **changes,
     }
 

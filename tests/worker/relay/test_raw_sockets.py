@@ -8,6 +8,7 @@ import socket
 import pytest
 from support.network.ports import free_port
 
+from appliance.wire import literal
 from appliance.worker.relay import raw_sockets
 
 pytestmark = pytest.mark.sockets
@@ -76,3 +77,44 @@ def test_what_cannot_be_closed_is_an_error():
     for close in (raw_sockets.close, raw_sockets.reset):
         with pytest.raises(OSError, match="Bad file descriptor"):
             close(two)
+
+
+def _other(listener: socket.socket) -> str:
+    """Return an address of this machine of the listener's version of IP."""
+    return "::1" if listener.family == socket.AF_INET6 else "127.0.0.9"
+
+
+def test_a_connection_may_come_from_an_address(listener: socket.socket):
+    """Address and port are those that it was told, and it is ready for use as any other one."""
+    source, port = _other(listener), free_port()
+    fd = raw_sockets.connect_from(listener.getsockname()[:2], (_NO_DELAY,), source, port)
+    with socket.socket(fileno=fd) as client:
+        seen = listener.accept()[1]
+        assert seen[:2] == (source, port)
+        assert raw_sockets.local(fd) == literal.packed(source)
+        assert not os.get_blocking(fd)
+        assert not os.get_inheritable(fd)
+        assert client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
+def test_a_source_that_is_not_to_be_had_is_an_errno(listener: socket.socket):
+    """An address of another machine, a port in use, other failures: nothing is left open."""
+    address, again = listener.getsockname()[:2], (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    source, port = _other(listener), free_port()
+    foreign = "2001:db8::9" if ":" in source else "192.0.2.9"
+    first = raw_sockets.connect_from(address, (again,), source, port)
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208  # a directory of the kernel
+    assert raw_sockets.connect_from(address, (), foreign, 0) == -errno.EADDRNOTAVAIL
+    assert raw_sockets.connect_from(address, (again,), source, port) == -errno.EADDRINUSE
+    assert raw_sockets.connect_from(address, (_IMPOSSIBLE,), source, 0) == -errno.EINVAL
+    assert raw_sockets.connect_from(("255.255.255.255", 9), (), "127.0.0.9", 0) == -errno.ENETUNREACH
+    assert os.listdir("/proc/self/fd") == before  # noqa: PTH208  # a directory of the kernel
+    os.close(first)
+
+
+def test_an_ipv4_client_of_an_ipv6_socket_came_by_ipv4():
+    """Its address has 4 bytes, as that of any other one."""
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as both:
+        address = "127.0.0.9", both.getsockname()[1]
+        with socket.create_connection(address, timeout=10), both.accept()[0] as server:
+            assert raw_sockets.local(server.fileno()) == literal.packed("127.0.0.9")

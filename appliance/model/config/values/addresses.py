@@ -20,11 +20,19 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 
 ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9._-]+):[0-9]{1,5}$"
+PORT_RANGE_PATTERN: Final = r"^[0-9]{4,5}-[0-9]{4,5}$"
 _LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
+_BYTE: Final = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
+_UNICAST: Final = re.compile(
+    rf"((?:[1-9][0-9]?|1[0-9]{{2}}|2[01][0-9]|22[0-3])(?:\.{_BYTE}){{3}}):([1-9][0-9]{{0,4}})"
+)
+"""What most servers have: an IPv4 address that is neither unspecified nor multicast, and a port."""
+
 _LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _HOST_LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _LONGEST_NAME: Final = 253
 _PORTS: Final = range(1, 65536)
+_UNPRIVILEGED: Final = 1024
 _MAPPED_BITS: Final = 96
 _REMEMBERED: Final = 1 << 16  # addresses, as many as a file can have servers
 _BROADCAST: Final = IPv4Address("255.255.255.255")
@@ -65,6 +73,10 @@ def endpoint(value: object) -> Endpoint:
 def server_endpoint(value: object) -> Endpoint:
     """Return a `host:port` that connections can be made to."""
     text = _text(value, right=_ENDPOINT)
+    # With 40,000 servers the long way is a fifth of the time to load the file.
+    usual = _UNICAST.fullmatch(text)
+    if usual is not None and (number := int(usual[2])) in _PORTS:
+        return Endpoint(host=usual[1], port=number)
     host, colon, port = text.rpartition(":")
     if text.isdecimal():
         raise ValueError(
@@ -113,6 +125,19 @@ def network(value: object) -> str:
         return str(_unmapped(ip_network(text)))
     except ValueError:
         raise ValueError(_network_fault(text)) from None
+
+
+def port_range(value: object) -> tuple[int, int]:
+    """Return the lowest and the highest port of `low-high`, from which connections can be made."""
+    text = _text(value, right="a range of ports such as `20000-39999`")
+    if not re.fullmatch(PORT_RANGE_PATTERN, text, re.ASCII):
+        raise ValueError(f"{shown(value)} is not a range of ports such as `20000-39999`")
+    low, high = map(_port, text.split("-"))
+    if low < _UNPRIVILEGED:
+        raise ValueError(f"{shown(value)} has ports below {_UNPRIVILEGED}, which services listen on")
+    if low > high:
+        raise ValueError(f"{shown(value)} is reversed: write `{high}-{low}`")
+    return low, high
 
 
 @lru_cache(maxsize=_REMEMBERED)

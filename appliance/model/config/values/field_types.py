@@ -27,7 +27,14 @@ from appliance.model.operator_events import EventKind, EventSeverity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
 from appliance.model.snapshot.notify import Form
-from appliance.model.snapshot.pools import Balance, CheckInit, CheckStep, OnDown, SendProxy
+from appliance.model.snapshot.pools import (
+    Balance,
+    CheckInit,
+    CheckStep,
+    OnDown,
+    SendProxy,
+    SourceAddress,
+)
 from appliance.model.snapshot.shared_ip import Engine, Unhealthy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
@@ -170,6 +177,10 @@ SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]
 Init = Annotated[CheckInit, _Word]
 ProxyHeader = Annotated[SendProxy, _Word]
 Algorithm = Annotated[Balance, _Word]
+ConnectFrom = Annotated[SourceAddress, _Word]
+PortRange = Annotated[
+    tuple[int, int], PlainValidator(addresses.port_range), _pattern(addresses.PORT_RANGE_PATTERN)
+]
 WhenDown = Annotated[OnDown, _Word]
 Workers = Annotated[
     int | None,

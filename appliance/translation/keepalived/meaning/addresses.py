@@ -51,10 +51,11 @@ def _one(instance: Instance, given: Directive, key: str) -> None:
         return
     word = given.words[0]
     with faults_in(instance.ledger, slip=_slip(instance, word, key)):
-        text = _with_length(instance, word)
-        device = _options(instance, list(given.values))
+        text = _with_length(instance, word, key)
+        own = (":" in text) == (instance.family == 6)
+        device = _options(instance, list(given.values), own=own)
         instance.append(key, value=f"{text}{device}", place=given.place)
-        instance.address_count += 1
+        instance.address_count += own
 
 
 def _slip(instance: Instance, word: Word, key: str) -> str | None:
@@ -64,19 +65,22 @@ def _slip(instance: Instance, word: Word, key: str) -> str | None:
     return "ignores it" if found is None or (other and key == "addresses") else None
 
 
-def _with_length(instance: Instance, word: Word) -> str:
-    """Return an address with its prefix length; without one it is a host address, as in keepalived."""
+def _with_length(instance: Instance, word: Word, key: str) -> str:
+    """Return an address with its prefix length; without one it is a host address, as in keepalived.
+
+    An excluded one may be of the other family: it is not in the advertisements.
+    """
     host, slash, length = word.text.partition("/")
     found = address(Word(text=host, place=word.place))
     family = instance.family or found.version
-    if found.version != family:
+    if found.version != family and key == "addresses":
         reason = (
-            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}, and needs a separate "
-            "vrrp_instance in the same vrrp_sync_group"
+            f"{shown(host)} is IPv{found.version} in an instance of IPv{family}, and belongs into "
+            "`virtual_ipaddress_excluded`, or a separate vrrp_instance in the same vrrp_sync_group"
         )
         raise DirectiveError(reason, word.place)
     instance.family = family
-    width = _WIDTHS[family]
+    width = _WIDTHS[found.version]
     if slash and _LENGTH.fullmatch(length) and int(length) <= width:
         return f"{found}/{int(length)}"
     if slash:
@@ -90,8 +94,11 @@ def _with_length(instance: Instance, word: Word) -> str:
     return f"{found}/{width}"
 
 
-def _options(instance: Instance, options: list[Word]) -> str:
-    """Take the options after an address; return why it is on another interface, if it is."""
+def _options(instance: Instance, options: list[Word], *, own: bool) -> str:
+    """Take the options after an address; return why it is on another interface, if it is.
+
+    `own` is whether the address is of the instance's family: the others have no label.
+    """
     elsewhere = ""
     while options:
         option = options.pop(0)
@@ -107,8 +114,12 @@ def _options(instance: Instance, options: list[Word]) -> str:
         match option.text:
             case "dev":
                 elsewhere = _device(instance, value)
-            case "label":
+            case "label" if own:
                 instance.labels.append(value)
+            case "label":
+                instance.ledger.ignore(
+                    option.place, "`label`: only addresses of the virtual IP's family have one"
+                )
             case "peer":
                 reason = "a virtual IP has no peer address (point to point): leave it out"
                 raise DirectiveError(reason, option.place)

@@ -8,6 +8,7 @@ from appliance.worker.relay.sides cimport Side
 from appliance.worker.relay.backend cimport Backend
 from appliance.worker.relay.traffic cimport Traffic
 from appliance.worker.relay.transfer cimport Transfer
+from appliance.worker.relay.virtual_source cimport VirtualSource
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
 cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK, _FAR
@@ -21,7 +22,7 @@ cdef class Session(SessionState):
     cpdef delay(self, double seconds)
     cpdef on_side_events(self, Side side, unsigned int events)
     cpdef keep_early(self, bytes data)
-    @cython.locals(server=Side, backend=Backend, now=cython.double, fd=cython.int)
+    @cython.locals(server=Side, backend=Backend, source=VirtualSource, now=cython.double, fd=cython.int)
     cpdef connect(self, PoolMember member)
     @cython.locals(server=Side)
     cpdef on_connected(self, unsigned int events)

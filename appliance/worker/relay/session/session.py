@@ -183,7 +183,8 @@ class Session(SessionState):
             self.retry(EndReason.CONNECT_FAILED)
             return
         self.dialled_at = monotonic()
-        fd = connect(address, backend.options)
+        source = backend.source
+        fd = connect(address, backend.options) if source is None else source.connect(self.client.fd, address)
         if fd < 0:
             self.connect_failed(-fd)
             return

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,13 @@ from hypothesis import strategies as st
 
 from appliance.model.config.values.addresses import (
     ENDPOINT_PATTERN,
+    Endpoint,
     dns_name,
     endpoint,
     host,
     literal,
     network,
+    port_range,
     server_endpoint,
     server_host,
 )
@@ -129,7 +132,8 @@ def test_a_file_is_absolute():
 
 
 @pytest.mark.parametrize(
-    "read", [endpoint, server_endpoint, host, server_host, dns_name, network, file_path, group_name]
+    "read",
+    [endpoint, server_endpoint, host, server_host, dns_name, network, port_range, file_path, group_name],
 )
 @given(value=ANYTHING)
 def test_garbage_never_escapes(read: Callable[[object], object], value: object):
@@ -157,3 +161,40 @@ def test_what_is_no_name(text: str):
     """A name fits a record of a board and the name of a file."""
     with pytest.raises(ValueError, match="is not a name"):
         name(text)
+
+
+def test_ranges_of_ports():
+    """Both ends belong to a range, which may be a single port."""
+    assert port_range("20000-39999") == (20000, 39999)
+    assert port_range("1024-1024") == (1024, 1024)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("20000", "is not a range"),
+        ("a-b", "is not a range"),
+        ("20000-", "is not a range"),
+        ("1000-2000", "below 1024"),
+        ("20000-70000", "is not a port"),
+        ("30000-20000", "write `20000-30000`"),
+        (True, "must be a range"),
+    ],
+)
+def test_what_is_no_range_of_ports(text: object, fault: str):
+    """Each message says what would be right."""
+    with pytest.raises(ValueError, match=fault):
+        port_range(text)
+
+
+@given(st.ip_addresses(v=4), st.integers(0, 70_000))
+def test_the_usual_form_of_a_server_means_what_the_others_mean(address: IPv4Address, port: int):
+    """It is read in one step: any address and port comes out as by the long way, or is refused as there."""
+
+    def read(text: str) -> Endpoint | str:
+        try:
+            return server_endpoint(text)
+        except ValueError as error:
+            return str(error).replace(f"[::ffff:{address}]", str(address))
+
+    assert read(f"{address}:{port}") == read(f"[::ffff:{address}]:{port}")

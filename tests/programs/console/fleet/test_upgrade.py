@@ -4,16 +4,20 @@ What an archive is and how it is installed is tested where `appliance upgrade` i
 nothing, and has the release that its command belongs to take over.
 """
 
+import contextlib
 import hashlib
 import json
+import os
 import signal
 import socket
 import tarfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
+from support.load.load import Load
 from support.machines.fleet import Fleet, fleet
 from support.processes.waiting import wait_until
 from support.supervisor.release import NotOurChild, Release
@@ -26,6 +30,19 @@ pytestmark = [
 
 _SESSIONS: Final = 50
 _PATIENT: Final = ("--timeout", "300")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Amount:
+    """Sessions, and new connections a second, on both nodes together."""
+
+    sessions: int
+    rate: float
+
+
+_LOAD: Final = (
+    _Amount(sessions=500, rate=300.0) if os.environ.get("E2E_FULL") else _Amount(sessions=100, rate=60.0)
+)
 
 _INSTALLS: Final = """
 echo "$*" >>{log}
@@ -116,6 +133,29 @@ def test_one_after_another(pair: Fleet):
     assert versions == ["9.9.9", "9.9.9"]
     again = pair.answer("upgrade", str(made.archive), *_PATIENT)
     assert again == {"ok": True, "done": [], "left": [], "trouble": None}
+
+
+@pytest.mark.promise("docs/fleet.md", "an upgrade ends no session and refuses no connection")
+def test_an_upgrade_under_load(pair: Fleet):
+    """New connections all the time and open sessions, on both nodes: none is refused, and none ends."""
+    made = Upgradable(pair)
+    with contextlib.ExitStack() as stack:
+        loads = [
+            stack.enter_context(Load(port=port, sessions=_LOAD.sessions // 2, rate=_LOAD.rate / 2))
+            for port in pair.ports.values()
+        ]
+        for each in loads:
+            each.wait_for_sessions()
+        done = pair.command("upgrade", str(made.archive), *_PATIENT, check=False)
+        for name in pair.nodes:
+            made.adopt(name)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "Done: lb-0, lb-1.\n"
+        reports = [each.report() for each in loads]
+        assert [each.failures for each in reports] == [{}, {}]
+        assert [each.ended for each in reports] == [[], []]
+        assert [len(each.living) for each in reports] == [_LOAD.sessions // 2] * 2
+        assert all(each.completed > _LOAD.rate for each in reports)
 
 
 def test_it_stops_at_the_first_that_fails(pair: Fleet):

@@ -96,14 +96,17 @@ def test_pipe_returns_when_a_session_ends_with_bytes_in_it(setup: LoneSessions):
     """A spliced direction that is cut in the middle gives its pipe back."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
-    setup.server()
-    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    server = setup.server()
+    for each in (client, server):
+        each.setblocking(False)  # noqa: FBT003  # the standard library's signature
 
     def stuck() -> bool:
         try:
             client.send(bytes(1 << 16))
         except BlockingIOError:
-            return session.client.blocked()
+            if session.client.pipe is None:  # reads were short: not yet bulk
+                server.recv(1 << 20)
+            return session.client.pipe is not None and session.client.blocked()
         return False
 
     setup.until(stuck)

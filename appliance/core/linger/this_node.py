@@ -1,0 +1,37 @@
+"""What this node tells the others of its own settings."""
+
+from contextlib import suppress
+from ipaddress import ip_address
+
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.stats import Stats
+from appliance.wire.linger_node import CONFIGURATION, UNKNOWN
+
+
+def configuration(digits: str) -> bytes:
+    """Return the digest of a configuration, given in hexadecimal digits as `reload` has it; else UNKNOWN."""
+    with suppress(ValueError):
+        found = bytes.fromhex(digits)
+        return found if len(found) == CONFIGURATION else UNKNOWN
+    return UNKNOWN
+
+
+def page_of(stats: Stats | None) -> str:
+    """Return the origin of the status page for other machines, "" if they cannot reach it.
+
+    Without a host it is at every address of this node.
+    """
+    if stats is None:
+        return ""
+    scheme = "http" if stats.certificate is None else "https"
+    return next((f"{scheme}://{each}" for each in map(_reachable, stats.binds) if each), "")
+
+
+def _reachable(bind: Bind) -> str:
+    with suppress(ValueError):
+        address = ip_address(bind.host)
+        if address.is_unspecified:
+            return f":{bind.port}"
+        if not address.is_loopback:
+            return str(bind)
+    return ""

@@ -1,0 +1,71 @@
+"""Packets of connections under way to another node, held back in both directions while they are."""
+
+import contextlib
+from collections.abc import Callable, Collection
+from typing import Final
+
+from appliance.core.migration import ruleset
+from appliance.core.migration.ruleset import Ends
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_commands import Family
+
+UNDER_WAY: Final = 10
+"""Seconds after which packets get through although nobody has ended the hold: longer than any batch takes."""
+
+AFTERWARDS: Final = 1
+"""Seconds for which packets that were late find no socket here, and would be answered with a reset."""
+
+
+class HeldPackets:
+    """The tables of both families, which exist while something is held. Functions raise NftablesError."""
+
+    def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        self._connect = connect
+        self._nftables: Nftables | None = None
+        self._made: set[Family] = set()
+
+    def hold(self, connections: Collection[Ends], *, seconds: int = UNDER_WAY) -> None:
+        """Hold back their packets."""
+        for family, some in _by_family(connections).items():
+            self._make(family)
+            self._run(ruleset.hold(family, some, seconds=seconds))
+
+    def hold_afterwards(self, connections: Collection[Ends]) -> None:
+        """Hold back what comes late for connections that are another node's now."""
+        self.let_go(connections)
+        self.hold(connections, seconds=AFTERWARDS)
+
+    def let_go(self, connections: Collection[Ends]) -> None:
+        """Let their packets through."""
+        for family, some in _by_family(connections).items():
+            if family in self._made:
+                self._run(ruleset.let_go(family, some))
+
+    def close(self) -> None:
+        """Let everything through: the kernel removes the tables."""
+        nftables, self._nftables = self._nftables, None
+        self._made.clear()
+        if nftables is not None:
+            nftables.close()
+
+    def _make(self, family: Family) -> None:
+        if family not in self._made:
+            self._run(ruleset.make(family))
+            self._made.add(family)
+
+    def _run(self, script: str) -> None:
+        if self._nftables is None:
+            self._nftables = self._connect()
+        try:
+            self._nftables.run(script)
+        except NftablesError:
+            with contextlib.suppress(NftablesError):
+                self.close()  # the next hold begins with new tables
+            raise
+
+
+def _by_family(connections: Collection[Ends]) -> dict[Family, list[Ends]]:
+    found: dict[Family, list[Ends]] = {}
+    for each in dict.fromkeys(connections):
+        found.setdefault(Family.IPV6 if ":" in each[0] else Family.IPV4, []).append(each)
+    return found

@@ -1,0 +1,270 @@
+"""Follows the virtual IPs: when one has left this node, its sessions go to the node that serves it."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from ipaddress import ip_interface
+from typing import Final
+
+import gevent
+from gevent import ssl
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.migrate import link, tcp_repair
+from appliance.migrate.arrivals import Arrivals
+from appliance.migrate.departures import Departures, Target
+from appliance.migrate.held_packets import HeldPackets
+from appliance.migrate.link import LinkError
+from appliance.migrate.owners import Owners
+from appliance.model.operator_events import EventKind, OperatorEvent
+from appliance.model.paths import Paths
+from appliance.model.program_names import LINGER, MIGRATE
+from appliance.model.snapshot.linger import MovedSessions
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.board_content import BoardFollower
+from appliance.net.boards.worker_boards import worker_boards
+from appliance.net.control.control_client import ControlUnavailable, ask, status_of
+from appliance.net.events.event_board import EventBoard
+from appliance.net.logging import log as logs
+from appliance.wire.boards import vrrp_board
+from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.lines.control import Question
+from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.migrate_status import DepartureStatus
+
+_LOOK: Final = 0.5
+"""Seconds between two looks whether an address has left, or sessions can move now that could not before."""
+
+_LIVELY: Final = 30.0
+"""Seconds after a change of `vrrp` in which `linger` is asked; later only while addresses are left."""
+
+_SETTLED: Final = 0.5
+"""Seconds after which an address has left for good: by then its packets are forwarded here."""
+
+_RETRY: Final = 5.0
+_ANSWERED: Final = 2.0
+_MOVED: Final = 30.0  # seconds for a worker to move what it can
+
+
+def interfaces_of(snapshot: Snapshot) -> dict[str, str]:
+    """Return the interface of each virtual IP that moves with its connections."""
+    return {
+        str(ip_interface(address).ip): each.interface
+        for each in snapshot.virtual_routers
+        for address in each.here
+    }
+
+
+class Migrator:
+    """The virtual IPs of the snapshot applied last. `trouble` is why sessions cannot move, empty if they can.
+
+    `on_fault` is called with a bug that has ended the polling: the program is of no use any more.
+    """
+
+    def __init__(
+        self, paths: Paths, log: FilteringBoundLogger, *, on_fault: Callable[[BaseException | None], None]
+    ) -> None:
+        self.snapshot: Snapshot | None = None
+        self.log = log
+        self.reports: dict[str, DepartureStatus] = {}
+        self.taken = 0
+        self.arrivals: Arrivals | None = None
+        self._left_because: dict[str, frozenset[str]] = {}
+        self._paths = paths
+        self._tell = EventBoard(paths.event_board(MIGRATE), MIGRATE)
+        self._held = HeldPackets()
+        self._owners = Owners(paths, log)
+        self._targets: dict[str, Target] = {}
+        self.departures = Departures(
+            paths, self._held, self._owners, targets=self._targets.get, on_lost=self._lost, log=log
+        )
+        self._unsupported = tcp_repair.unsupported()
+        self._refused = ""
+        self._settings: MovedSessions | None = None
+        self._contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
+        self._listen_at = float("-inf")
+        self._board = BoardFollower(paths.vrrp_board, vrrp_board.decode)
+        self._lively_until = 0.0
+        self._news = Event()
+        self._looks = gevent.spawn(self._look_when_due)
+        self._looks.link_exception(lambda ended: on_fault(ended.exception))
+
+    @property
+    def trouble(self) -> str:
+        """Return why no session can move, empty if they can."""
+        return self._unsupported or self._refused
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Change to the virtual IPs and the settings of a snapshot."""
+        self.log = self.departures.log = logs.obey(MIGRATE, snapshot.log)
+        settings = snapshot.linger.sessions if snapshot.linger else None
+        self.snapshot = snapshot
+        if settings != self._settings:
+            self._stop_listening()
+        self._settings = settings
+        self._listen_at = float("-inf")
+        self._contexts = None  # the files may have changed
+        self._lively_until = time.monotonic() + _LIVELY
+        self._news.set()
+
+    def close(self) -> None:
+        """Stop; what is under way is dropped, and its node continues with it."""
+        self._looks.kill()
+        self._stop_listening()
+        self._held.close()
+        self._owners.close()
+        self._board.close()
+
+    def _look_when_due(self) -> None:
+        while True:
+            self._news.wait(_LOOK)
+            self._news.clear()
+            self._look(time.monotonic())
+
+    def _look(self, now: float) -> None:
+        if self._unsupported or self._settings is None:
+            return
+        if now >= self._listen_at:
+            self._listen(self._settings, now)
+        if self._board.changed() is not None:
+            self._lively_until = now + _LIVELY
+        if self._contexts is None or now >= self._lively_until:
+            return
+        status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
+        if status is None:
+            return
+        left = self._left(status)
+        self._targets.clear()
+        self._targets.update(left)
+        for address in self.reports.keys() - left.keys():
+            del self.reports[address]
+            self._left_because.pop(address, None)
+        if left:
+            self._lively_until = max(self._lively_until, now + _LIVELY)
+            for address, target in left.items():
+                self._depart(address, target)
+
+    def _listen(self, settings: MovedSessions, now: float) -> None:
+        """Read the certificate, and listen for other nodes; a failure is tried again later."""
+        if self._contexts is not None and self.arrivals is not None:
+            return
+        try:
+            self._contexts = link.context(settings, server=True), link.context(settings, server=False)
+            self._stop_listening()
+            self.arrivals = Arrivals(
+                self._paths,
+                self._held,
+                self._owners,
+                port=settings.port,
+                tls=self._contexts[0],
+                on_taken=self._count_taken,
+                log=self.log,
+            )
+        except LinkError as error:
+            self._note(str(error))
+        except OSError as error:
+            self._note(f"port {settings.port}: {error.strerror or error}")
+        else:
+            self._note("")
+        self._listen_at = now + _RETRY
+
+    def _stop_listening(self) -> None:
+        arrivals, self.arrivals = self.arrivals, None
+        if arrivals is not None:
+            arrivals.close()
+
+    def _left(self, status: LingerStatus) -> dict[str, Target]:
+        """Return the addresses that this node has left, each with the node that serves it."""
+        if self.snapshot is None or self._settings is None or self._contexts is None:
+            return {}
+        serving = {each.address: each.node for each in status.others if each.active}
+        interfaces = interfaces_of(self.snapshot)
+        settled = time.time() - _SETTLED
+        return {
+            each.address: Target(
+                node=serving[each.address],
+                interface=interfaces[each.address],
+                port=self._settings.port,
+                tls=self._contexts[1],
+            )
+            for each in status.addresses
+            if not each.active
+            and each.left_at is not None
+            and each.left_at < settled
+            and each.address in serving
+            and each.address in interfaces
+        }
+
+    def _depart(self, address: str, target: Target) -> None:
+        """Have all workers move their sessions of an address, one after the other: one batch is under way."""
+        begun, before = time.monotonic(), self.departures.given[address]
+        stay: Counter[str] = Counter()
+        troubles = list[str]()
+        for each in worker_boards(self._paths.runtime):
+            reasons, trouble = self._ask(each, address) if each.sessions else ({}, "")
+            stay.update(reasons)
+            troubles += [trouble] if trouble else []
+        moved = self.departures.given[address] - before
+        total = self.reports[address].moved if address in self.reports else 0
+        report = DepartureStatus(
+            address=address,
+            node=target.node,
+            moved=total + moved,
+            stay=dict(stay),
+            trouble="; ".join(dict.fromkeys(troubles)),
+        )
+        former, self.reports[address] = self.reports.get(address), report
+        if moved:
+            seconds = round(time.monotonic() - begun, 3)
+            self.log.info(
+                "sessions-moved-to-node", address=address, node=target.node, sessions=moved, seconds=seconds
+            )
+            self._report(EventKind.SESSIONS_MOVED, address, f"{moved} in {seconds:g} s to {target.node}")
+        self._report_left(report, former)
+        if report.trouble and (former is None or former.trouble != report.trouble):
+            self.log.warning("sessions-stay", address=address, reason=report.trouble)
+
+    def _report_left(self, report: DepartureStatus, former: DepartureStatus | None) -> None:
+        """Report sessions that stay, once for the same reasons, if these are no matter of the moment."""
+        address, why = report.address, frozenset(report.stay)
+        if (
+            why
+            and former is not None
+            and why == frozenset(former.stay)
+            and self._left_because.get(address) != why
+        ):
+            self._left_because[address] = why
+            reasons = "; ".join(f"{count}: {each}" for each, count in report.stay.items())
+            self._report(EventKind.SESSIONS_LEFT, address, reasons)
+
+    def _ask(self, board: WorkerBoard, address: str) -> tuple[Mapping[str, int], str]:
+        """Have one worker move its sessions; return why how many stay, and what went wrong."""
+        path = self._paths.worker_control(board.program, board.generation, board.index)
+        try:
+            answer = ask(
+                path, Question(command="emigrate", values={"address": address}), timeout=_MOVED + _ANSWERED
+            )
+        except ControlUnavailable:
+            return {}, ""  # it has ended since; its board stays for its master
+        stay = answer.values.get("stay")
+        reasons = (
+            {str(why): count for why, count in stay.items() if isinstance(count, int)}
+            if isinstance(stay, dict)
+            else {}
+        )
+        return reasons, str(answer.values.get("trouble") or "; ".join(each.message for each in answer.errors))
+
+    def _report(self, kind: EventKind, address: str, detail: str) -> None:
+        self._tell(OperatorEvent(when=time.time(), kind=kind, subject=address, detail=detail))
+
+    def _count_taken(self, sessions: int) -> None:
+        self.taken += sessions
+
+    def _lost(self, address: str, sessions: int) -> None:
+        self._report(EventKind.SESSIONS_LOST, address, f"{sessions}: the other node did not answer")
+
+    def _note(self, refused: str) -> None:
+        before, self._refused = self._refused, refused
+        if refused and refused != before:
+            self.log.error("sessions-cannot-move", reason=refused)

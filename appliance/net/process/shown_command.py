@@ -1,0 +1,84 @@
+"""The command line that /proc, and so `ps`, shows of this process (proc_pid_cmdline(5)).
+
+A process that goes on as another program after fork(2), without an exec, would keep that of its parent, and
+nobody would find it by its module. The kernel lets every process move its own (PR_SET_MM_MAP of prctl(2)), if
+it was built with CONFIG_CHECKPOINT_RESTORE, as those of the distributions are.
+"""
+
+import ctypes
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+_STAT: Final = Path("/proc/self/stat")
+_COMMAND: Final = Path("/proc/self/cmdline")
+_SET_MM: Final = 35  # linux/prctl.h, as is the next one
+_SET_MM_MAP: Final = 14
+_UNCHANGED: Final = 2**32 - 1  # of the executable
+
+# The places of these in proc_pid_stat(5), counted from the third field on, which follows the name.
+_PLACES: Final = {
+    "start_code": 23,
+    "end_code": 24,
+    "start_data": 42,
+    "end_data": 43,
+    "start_brk": 44,
+    "start_stack": 25,
+    "env_start": 47,
+    "env_end": 48,
+}
+_LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
+_LIBRARY.sbrk.restype = ctypes.c_void_p
+_LIBRARY.sbrk.argtypes = (ctypes.c_ssize_t,)
+
+
+class _Map(ctypes.Structure):
+    """`struct prctl_mm_map` of linux/prctl.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("start_code", "end_code", "start_data", "end_data")),
+        *((name, ctypes.c_uint64) for name in ("start_brk", "brk", "start_stack", "arg_start", "arg_end")),
+        *((name, ctypes.c_uint64) for name in ("env_start", "env_end", "auxv")),
+        ("auxv_size", ctypes.c_uint32),
+        ("exe_fd", ctypes.c_uint32),
+    )
+
+
+_shown: list[mmap.mmap] = []  # the kernel reads it whenever somebody looks
+
+
+def show(words: Sequence[str]) -> None:
+    """Show this command line from now on; raises OSError where the kernel does not let us."""
+    text = b"".join(os.fsencode(each) + b"\0" for each in words)
+    # Private memory: the kernel shows no other for a command line.
+    room = mmap.mmap(-1, len(text), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    room.write(text)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+    fields = _STAT.read_bytes().rpartition(b")")[2].split()
+    places = _Map(
+        **{name: int(fields[at]) for name, at in _PLACES.items()},
+        brk=_LIBRARY.sbrk(0),
+        arg_start=start,
+        arg_end=start + len(text),
+        exe_fd=_UNCHANGED,
+    )
+    # Variadic: a plain int would be passed as 32 bits, and the kernel reads unsigned longs.
+    given = (
+        ctypes.c_ulong(each) for each in (_SET_MM_MAP, ctypes.addressof(places), ctypes.sizeof(places), 0)
+    )
+    if _LIBRARY.prctl(_SET_MM, *given):
+        number = ctypes.get_errno()
+        raise OSError(number, f"no other command line: {os.strerror(number)}")
+    _shown[:] = [room]
+
+
+def can_be_shown() -> bool:
+    """Return whether `show` works here: it has shown the present one again."""
+    words = _COMMAND.read_bytes().removesuffix(b"\0").split(b"\0")
+    try:
+        show([os.fsdecode(each) for each in words])
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""conntrackd of conntrack-tools: its configuration, and what it answers."""

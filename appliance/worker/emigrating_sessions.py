@@ -1,0 +1,111 @@
+"""Moves sessions to another node, through `migrate`, when their virtual IP is there."""
+
+import time
+from collections import Counter
+from typing import Final
+
+import gevent
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.end_reasons import EndReason
+from appliance.model.paths import Paths
+from appliance.model.program_names import MIGRATE
+from appliance.net.control.control_server import Call
+from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.relay import tcp
+from appliance.worker.relay.session import moving
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.session.session_phases import CONNECTING, OPEN
+from appliance.worker.relay.traffic import Traffic
+from appliance.worker.session_batches import SessionBatches
+from appliance.worker.session_ids import SessionIds
+from appliance.worker.session_transfer import SessionTransfer
+
+MOST: Final = 40
+"""Most sessions of one batch: it waits while the other node makes its sockets."""
+
+_LONGEST: Final = 20.0
+"""Seconds after which the rest is left for the next call."""
+
+_MAPPED: Final = "::ffff:"
+
+
+class EmigratingSessions:
+    """The command `emigrate` of one worker."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        arguments: WorkerArguments,
+        traffic: Traffic,
+        ids: SessionIds,
+        batches: SessionBatches,
+        *,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._paths, self._program, self._log = paths, arguments.program, log
+        self._traffic, self._ids, self._batches = traffic, ids, batches
+
+    def emigrate(self, call: Call) -> Answer:
+        """Move the sessions whose clients came by an address; answer how many did, and why others stay."""
+        address = call.question.text("address")
+        refused = dict[int, str]()
+        moved, trouble = 0, ""
+
+        def count(left: int) -> None:
+            nonlocal moved
+            moved += left
+
+        way = SessionTransfer(
+            self._paths.control(MIGRATE),
+            self._ids,
+            on_left=count,
+            log=self._log,
+            more={"program": self._program, "address": address},
+        )
+        left, until = self._at(address), time.monotonic() + _LONGEST
+        try:
+            while left and not trouble and time.monotonic() < until:
+                batch = self._batches.take(left, _fits, most=MOST)
+                if batch:
+                    tried = self._batches.offer(batch, way)
+                    refused.update(tried.refused)
+                    trouble = tried.unanswered
+                    if trouble:
+                        self._end_stuck(batch)
+                gevent.sleep(0)  # the traffic has its turn
+        finally:
+            way.close()
+        stay = Counter(_why(each, refused) for each in self._at(address))
+        return good(moved=moved, stay=dict(stay), trouble=trouble)
+
+    def _end_stuck(self, batch: list[Session]) -> None:
+        """End sessions that `migrate` was reading when it died: a worker may not end the mode of a socket."""
+        for each in batch:
+            sides = (each.client, each.server)
+            if each.phase == OPEN and any(side is not None and tcp.is_in_repair(side.fd) for side in sides):
+                self._log.error("session-ended-on-the-way", session=self._ids.of(each.number))
+                each.end(EndReason.INTERNAL)
+
+    def _at(self, address: str) -> list[Session]:
+        return [each for each in self._traffic.live if isinstance(each, Session) and _local(each) == address]
+
+
+def _local(session: Session) -> str:
+    try:
+        return tcp.local_address(session.client.fd)[0].removeprefix(_MAPPED)
+    except OSError:  # it has ended, which it reads soon
+        return ""
+
+
+def _fits(session: Session) -> bool:
+    if session.phase == OPEN:
+        return moving.can_move(session) and moving.without_pipes(session)
+    return moving.waits(session) and session.phase != CONNECTING
+
+
+def _why(session: Session, refused: dict[int, str]) -> str:
+    if session.number in refused:
+        return refused[session.number]
+    return "it connects to its server" if session.phase == CONNECTING else "its bytes are under way"

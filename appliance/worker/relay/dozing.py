@@ -1,0 +1,54 @@
+"""The long sleep of a worker that has nothing to do: it does not tick twenty times a second for nobody.
+
+Nothing is accepted in it: whatever happens ends it, and is dealt with after a tick, by a clock and verdicts
+of `health` that are as new as ever.
+"""
+
+import math
+import select
+import time
+from collections.abc import Callable
+from typing import Final
+
+LONGEST: Final = 0.5
+"""Seconds of a sleep: what the heartbeat allows, and what gevent's timers may be late."""
+
+_AFTER: Final = 1.0
+"""Seconds without a connection until the first one."""
+
+
+class Dozing:
+    """When a worker sleeps, until there is something at `descriptor`.
+
+    Every `pause` seconds of a sleep it looks whether clients wait in the queues of other workers.
+    """
+
+    def __init__(self, descriptor: int, *, pause: float) -> None:
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        self._pause = pause
+        self._from = 0.0
+        self._sessions = -1
+
+    def note(self, sessions: int, now: float, *, busy: bool) -> None:
+        """Note at a tick how many sessions there have been so far, and whether there is anything to do."""
+        if busy or sessions != self._sessions:
+            self._sessions = sessions
+            self._from = now + _AFTER
+
+    def is_due(self, now: float) -> bool:
+        """Return whether there has been nothing to do for long enough."""
+        return now >= self._from
+
+    def sleep(self, until: float, waits_elsewhere: Callable[[], bool] | None) -> None:
+        """Return at this moment, or as soon as anything happens.
+
+        `waits_elsewhere` returns whether clients wait in others' queues; it is None if there are no such.
+        """
+        while (left := until - time.monotonic()) > 0:
+            pause = left if waits_elsewhere is None else min(left, self._pause)
+            if self._poll.poll(math.ceil(pause * 1000)):
+                return
+            if waits_elsewhere is not None and waits_elsewhere():
+                self._from = time.monotonic() + _AFTER
+                return

@@ -1,0 +1,229 @@
+"""`sync: true`: connections that the kernel forwards go on when their node is lost."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from support.forward.forward_field import ForwardField, Session, forwards_to
+from support.forward.forward_pair import VIPS, ForwardPair, third_node
+from support.processes.waiting import wait_until
+from support.supervisor.appliance import Appliance, Values
+
+from appliance.net.privileges.peer_credentials import listening_process
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "conntrackd", root=True)]
+
+SLOW = pytest.mark.slow("whole appliances on a segment of their own")
+
+
+def sync(appliance: Appliance) -> Values:
+    """Return what `forward` says of its sync."""
+    found: Values = appliance.ask("forward", "status")["sync"]  # type: ignore[assignment]  # JSON
+    return found
+
+
+@contextlib.contextmanager
+def synced(pair: ForwardPair, **frontend: object) -> Iterator[tuple[Appliance, Appliance]]:
+    """Run both, the first one active, the other one with its connections."""
+    with pair.appliances(sync=True, **frontend) as both:
+        for each in both:
+            wait_until(lambda each=each: forwards_to(each, *pair.names), what="servers", timeout=30.0)
+        pair.wait_for_holder(pair.first)
+        for each in both:
+            wait_until(lambda each=each: sync(each)["state"] == "synced", what="nodes hear each other")
+        yield both
+
+
+def opened(pair: ForwardPair, count: int) -> list[Session]:
+    """Return so many connections to each virtual IP, which both nodes know."""
+    found = [pair.first.session(address) for address in VIPS for _ in range(count)]
+    wait_until(lambda: _ports(found) <= _known(pair.second), what="the other node knows them")
+    return found
+
+
+def _ports(sessions: list[Session]) -> set[int]:
+    return {each.socket.getsockname()[1] for each in sessions}
+
+
+def _known(field: ForwardField) -> set[int]:
+    return {each.client.source_port for each in field.tracked()}
+
+
+def answers(sessions: list[Session]) -> list[str]:
+    """Return who answers on each, or the error."""
+    found = []
+    for each in sessions:
+        try:
+            found.append(each.asks())
+        except OSError as error:
+            found.append(type(error).__name__)
+    return found
+
+
+@pytest.mark.promise("survives", "a node with `forward: kernel` and `sync`")
+@pytest.mark.promise("docs/forward.md", "with `sync` connections survive the loss of their node")
+def test_connections_survive_the_loss_of_their_node(forward_pair: ForwardPair):
+    """The active node has lost its power: both families go on, with the same servers, and new ones come."""
+    pair = forward_pair
+    with synced(pair):
+        sessions = opened(pair, 20)
+        assert {each.server.destination for each in pair.second.tracked()} == set(VIPS)
+        pair.first.balancer.isolate()
+        assert answers(sessions) == [each.server for each in sessions]
+        assert {pair.second.ask(address) in pair.names for address in VIPS} == {True}
+        for each in sessions:
+            each.close()
+
+
+@SLOW
+def test_they_move_there_and_back(forward_pair: ForwardPair):
+    """A lost node that returns has all connections before it takes the virtual IPs; no move ends any."""
+    pair = forward_pair
+    with synced(pair) as (one, two):
+        sessions = opened(pair, 10)
+        pair.first.balancer.isolate()
+        pair.wait_for_holder_alone(pair.second)
+        assert answers(sessions) == [each.server for each in sessions]
+        sessions += [pair.first.session(address) for address in VIPS]
+        one.stop(patience=30.0)
+        pair.first.forget_connections()
+        pair.first.balancer.rejoin()
+        with pair.first.appliance(pair.config(priority=150, sync=True)) as again:
+            pair.wait_for_holder(pair.first)
+            assert answers(sessions) == [each.server for each in sessions]
+            wait_until(lambda: sync(again)["state"] == "synced", what="nodes hear each other")
+            pair.move(again)
+            pair.wait_for_holder(pair.second)
+            assert answers(sessions) == [each.server for each in sessions]
+            for each in sessions:
+                each.close()
+            wait_until(
+                lambda: not any(each.open for each in pair.first.tracked() + pair.second.tracked()),
+                what="all have ended on both nodes",
+            )
+        assert two.status()["ok"] is not None
+
+
+@SLOW
+def test_a_node_that_was_cut_off_goes_on(forward_pair: ForwardPair):
+    """Both had the virtual IPs for a while: what went on at the other one, and began there, comes back."""
+    pair = forward_pair
+    with synced(pair):
+        sessions = opened(pair, 10)
+        pair.first.balancer.isolate()
+        pair.wait_for_holder_alone(pair.second)
+        assert answers(sessions) == [each.server for each in sessions]
+        late = [pair.first.session(address) for address in VIPS]
+        wait_until(lambda: _ports(late) <= _known(pair.second), what="the second one has them")
+        pair.first.balancer.rejoin()
+        pair.wait_for_holder(pair.first)
+        assert answers(sessions) == [each.server for each in sessions]
+        for each in (*sessions, *late):
+            each.close()
+
+
+@SLOW
+def test_three_nodes_one_after_another(forward_pair: ForwardPair):
+    """Two nodes are lost, and the third one has what the first one began."""
+    pair = forward_pair
+    with synced(pair), third_node(pair, sync=True) as (field, third):
+        wait_until(lambda: sync(third)["state"] == "synced", what="it has the others' connections")
+        sessions = opened(pair, 10)
+        wait_until(lambda: len(field.tracked()) >= len(sessions), what="the third node knows them")
+        pair.first.balancer.isolate()
+        assert answers(sessions) == [each.server for each in sessions]
+        pair.second.balancer.isolate()
+        assert answers(sessions) == [each.server for each in sessions]
+        for each in sessions:
+            each.close()
+
+
+@pytest.mark.promise("docs/forward.md", "a conntrackd that ends or hangs is replaced")
+@SLOW
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hung"])
+def test_a_conntrackd_that_ends_or_hangs_is_replaced(forward_pair: ForwardPair, way: signal.Signals):
+    """On either node: what it has missed is told by the next one."""
+    pair = forward_pair
+    with synced(pair) as both:
+        for appliance in both:
+            before = listening_process(appliance.paths.conntrackd_control)
+            assert before
+            os.kill(before, way)
+            late = [pair.first.session(address) for address in VIPS]
+            wait_until(
+                lambda appliance=appliance, before=before: (  # type: ignore[misc]  # mypy and defaults
+                    listening_process(appliance.paths.conntrackd_control) not in (None, 0, before)
+                ),
+                what="another one runs",
+                timeout=40.0,
+            )
+            wait_until(
+                lambda late=late: _ports(late) <= _known(pair.second),
+                what="the other node knows what it missed",
+                timeout=30.0,
+            )
+            for each in late:
+                each.close()
+
+
+@SLOW
+def test_a_restart_of_forward_leaves_conntrackd(forward_pair: ForwardPair):
+    """It goes on without the program, and the next run continues with it."""
+    pair = forward_pair
+    with synced(pair) as (one, _):
+        before = listening_process(one.paths.conntrackd_control)
+        one.wait_for_restart("forward", one.kill("forward"))
+        wait_until(lambda: sync(one)["state"] == "synced", what="it goes on")
+        assert listening_process(one.paths.conntrackd_control) == before
+        sessions = opened(pair, 3)
+        one.reload(pair.config(priority=150))
+        wait_until(lambda: not listening_process(one.paths.conntrackd_control), what="it ends with the key")
+        for each in sessions:
+            assert each.asks() == each.server
+            each.close()
+
+
+@SLOW
+def test_a_stop_ends_no_connection(forward_pair: ForwardPair):
+    """The other node goes on, and what this one forgets it tells nobody."""
+    pair = forward_pair
+    with synced(pair) as (one, _):
+        sessions = opened(pair, 5)
+        one.stop(patience=60.0)
+        assert not pair.first.conntrack()
+        assert answers(sessions) == [each.server for each in sessions]
+        for each in sessions:
+            each.close()
+
+
+@SLOW
+def test_peers_get_unicast(forward_pair: ForwardPair):
+    """Where advertisements go to a peer, connections do; a node that hears nobody says so."""
+    pair = forward_pair
+    with pair.appliances(sync=True, unicast=True) as (one, two):
+        pair.wait_for_holder(pair.first)
+        for each in (one, two):
+            wait_until(lambda each=each: sync(each)["state"] == "synced", what="nodes hear each other")
+        sessions = opened(pair, 5)
+        pair.first.balancer.isolate()
+        assert answers(sessions) == [each.server for each in sessions]
+        wait_until(lambda: sync(two)["state"] == "alone", what="it hears nobody")
+        assert any("nothing is received" in str(each) for each in two.status()["problems"])  # type: ignore[attr-defined]  # JSON
+        for each in sessions:
+            each.close()
+
+
+@SLOW
+def test_thousands_survive(forward_pair: ForwardPair):
+    """Of 2,000 that were all established a second ago, 99.9 % answer with the right server after the loss."""
+    pair = forward_pair
+    with synced(pair):
+        sessions = opened(pair, 1000)
+        pair.first.balancer.isolate()
+        found = answers(sessions)
+        alive = sum(said == each.server for said, each in zip(found, sessions, strict=True))
+        assert alive >= 0.999 * len(sessions), f"{alive} of {len(sessions)}: {sorted(set(found))}"
+        for each in sessions:
+            each.close()
