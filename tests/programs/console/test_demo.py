@@ -83,9 +83,13 @@ class Demo:
         return Path(found[1])
 
     def is_well(self) -> bool:
-        """Return whether it has said that everything runs."""
+        """Return whether everything runs and every server is up.
+
+        All is well with a master that is still down: the checks begin before the masters listen.
+        """
         assert self.process.poll() is None, self.text()
-        return "appliance: all is well" in self.text()
+        states = dict(re.findall(r"^\S+ server (\S+): (\w+)", self.text(), re.MULTILINE))
+        return "appliance: all is well" in self.text() and {"up"} == set(states.values())
 
     def text(self) -> str:
         """Return what it has printed."""
