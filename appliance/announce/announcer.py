@@ -194,7 +194,7 @@ class Announcer:
         if snapshot.linger is None:
             self._unready, self.others = {}, {}
             return
-        if now < self._linger_due or self._ends or not self._takes_part:
+        if now < self._linger_due or self._ends:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         known = {each.address: each for each in status.shared} if status else {}

@@ -25,6 +25,13 @@ def _wait_for(router: OddRouter, node: Node, state: str) -> None:
         )
 
 
+def _sessions(node: SharedNode) -> list[tuple[object, object]]:
+    """Return state and error of each session, as the node reports them once a second."""
+    found = node.status()["neighbors"]
+    assert isinstance(found, list)
+    return [(each["state"], each["error"]) for each in found]
+
+
 @pytest.mark.parametrize(
     "kind",
     [
@@ -46,9 +53,7 @@ def test_an_odd_neighbour_learns_and_forgets(kind: type[GoBgpRouter] | type[ExaB
         made["shared_ips"]["ingress"]["drain"] = "4s"  # type: ignore[index]  # JSON
         node = stack.enter_context(SharedNode(place, place.name, made))
         _wait_for(router, place, "served")
-        told = node.status()["neighbors"]
-        assert isinstance(told, list)
-        assert [(each["state"], each["error"]) for each in told] == [("Established", "")] * 2
+        wait_until(lambda: _sessions(node) == [("Established", "")] * 2, what="the node reports both sessions")
         node.appliance.command("leave")
         _wait_for(router, place, "drained")
         _wait_for(router, place, "")
