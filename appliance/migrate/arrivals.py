@@ -123,7 +123,7 @@ class Arrivals:
                 elif isinstance(message, Ask):
                     link.send(Settled(taken=self._batches.ask(message.batch)))
                 else:
-                    raise MigrationError("a message that is not expected now")  # noqa: TRY301  # one way out
+                    raise MigrationError(f"{type(message).__name__} is not expected now")  # noqa: TRY301  # one way out
         except LinkError:
             pass  # it has gone, or has nothing more
         except MigrationError as error:

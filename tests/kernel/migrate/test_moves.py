@@ -13,7 +13,17 @@ from typing import Final
 
 import pytest
 from support.linger.linger_field import PORT
-from support.migrate.migrate_field import VIPS, MigratingNode, migrating_nodes, settle
+from support.migrate.migrate_field import (
+    VIPS,
+    MigratingNode,
+    fill,
+    is_empty,
+    leave,
+    migrating_nodes,
+    settle,
+    take_back,
+    wait_until_empty,
+)
 from support.network.checked_streams import CheckedStreams
 from support.processes.waiting import wait_until
 
@@ -27,34 +37,6 @@ _ROUNDS: Final = 20 if _FULL else 3
 _SLOW: Final = pytest.mark.slow("many moves of whole appliances")
 
 
-def _is_empty(node: MigratingNode) -> bool:
-    return not any(node.kept(vip) for vip in VIPS)
-
-
-def _wait_until_empty(node: MigratingNode) -> None:
-    wait_until(lambda: _is_empty(node), what=f"nothing is left on {node.name}", timeout=60.0)
-
-
-def _filled(streams: CheckedStreams) -> None:
-    for vip in VIPS:
-        streams.connect(vip, _COUNT - streams.report().to.get(vip, 0))
-
-
-def _left(source: MigratingNode, target: MigratingNode) -> None:
-    """Leave the node, and wait until it has nothing more."""
-    said = source.appliance.command("leave", "--wait")
-    sys.stderr.write(said.stderr)
-    settle(target, [target])
-    _wait_until_empty(source)
-
-
-def _back(source: MigratingNode, target: MigratingNode) -> None:
-    """Let the node of the higher priority take its addresses back, and wait until the other has nothing."""
-    target.appliance.command("reload")
-    settle(target, [source, target])
-    _wait_until_empty(source)
-
-
 @pytest.mark.promise("program", "migrate")
 @pytest.mark.promise(
     "docs/taking-a-node-away.md", "a node that was left may be switched off, and its sessions go on"
@@ -66,13 +48,13 @@ def test_a_node_may_go_at_once_and_its_sessions_go_on(tmp_path: Path):
         migrating_nodes(2, tmp_path) as (client, (one, two)),
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
-        _filled(streams)
-        _left(one, two)
+        fill(streams, _COUNT)
+        leave(one, two)
         one.node.unplug()
         streams.go_on()
         one.node.plug()
         settle(two, [one, two])
-        _back(two, one)
+        take_back(two, one)
         two.node.unplug()
         streams.go_on()
         sys.stderr.write(f"{streams.pauses()}\n")
@@ -90,12 +72,12 @@ def test_there_and_back_many_times(tmp_path: Path, count: int):
         migrating_nodes(count, tmp_path) as (client, nodes),
         CheckedStreams(client, port=PORT, period=0.2) as streams,
     ):
-        _filled(streams)
+        fill(streams, _COUNT)
         one, two = nodes[:2]
         for _ in range(_ROUNDS):
-            _left(one, two)
+            leave(one, two)
             streams.go_on()
-            _back(two, one)
+            take_back(two, one)
             streams.go_on()
             sys.stderr.write(f"{streams.pauses()}\n")
         assert streams.report().ended == {}
@@ -109,7 +91,7 @@ def test_a_node_that_is_stopped_gives_its_sessions_away(tmp_path: Path):
         migrating_nodes(2, tmp_path) as (client, (one, two)),
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
-        _filled(streams)
+        fill(streams, _COUNT)
         one.appliance.terminate()
         assert one.appliance.wait(patience=25.0) == 0  # `drain` is 30 s
         one.node.unplug()
@@ -144,22 +126,22 @@ def test_a_fault_in_the_middle_costs_one_batch_at_most(tmp_path: Path, fault: st
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
         for _ in range(_ROUNDS if _FULL else 1):
-            _filled(streams)
+            fill(streams, _COUNT)
             before = sum(streams.report().ended.values())
             given = int(str(one.migrated().get("given", 0)))
             one.appliance.command("leave")
             share = drawn.randrange(1, _COUNT)
             wait_until(
-                lambda: int(str(one.migrated().get("given", 0))) >= given + share or _is_empty(one),  # noqa: B023  # called at once
+                lambda: int(str(one.migrated().get("given", 0))) >= given + share or is_empty(one),  # noqa: B023  # called at once
                 what="some have moved",
                 pause=0.002,
             )
             _FAULTS[fault](one, two)
             settle(two, [two])
-            _wait_until_empty(one)
+            wait_until_empty(one)
             streams.go_on()
             assert sum(streams.report().ended.values()) - before <= MOST
-            _back(two, one)
+            take_back(two, one)
             streams.go_on()
         assert "wrong bytes" not in streams.report().ended
         sys.stderr.write(f"{streams.report().ended}\n")
@@ -172,11 +154,11 @@ def test_a_signal_is_no_fault(tmp_path: Path):
         migrating_nodes(2, tmp_path) as (client, (one, two)),
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
-        _filled(streams)
+        fill(streams, _COUNT)
         one.appliance.command("leave")
         wait_until(lambda: int(str(one.migrated().get("given", 0))) > 0, what="some have moved")
         os.kill(one.appliance.program_pid("migrate") or 0, signal.SIGTERM)
-        _wait_until_empty(one)
+        wait_until_empty(one)
         streams.go_on()
         assert streams.report().ended == {}
         settle(two, [two])

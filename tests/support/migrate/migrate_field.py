@@ -3,12 +3,15 @@
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from support.linger.linger_field import KEY, PORT, SERVER_PORT, VIP, VIP6, LingerNode, config
 from support.network import echoer
+from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import Node, Segment
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Values
@@ -16,12 +19,13 @@ from support.supervisor.appliance import Values
 NAMES: Final = ("one", "two", "three")
 VIPS: Final = (VIP, VIP6)
 FRONTEND: Final = "kube-api"
+MIGRATE_PORT: Final = 29447
 _PORTS: Final = {"one": "16384-31999", "two": "32000-46999", "three": "47000-60999"}
 
 
-def certificate(directory: Path) -> Path:
-    """Return the file of a certificate and its key, made as docs/virtual-ips.md has it."""
-    path = directory / "nodes.pem"
+def certificate(directory: Path, name: str = "nodes") -> Path:
+    """Return the file of a certificate and its key, made as docs/taking-a-node-away.md has it."""
+    path = directory / f"{name}.pem"
     subprocess.run(  # the command of the page
         [  # as above
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
@@ -34,8 +38,13 @@ def certificate(directory: Path) -> Path:
     return path
 
 
-def node_config(name: str, server: Node, pem: Path, **changes: object) -> dict[str, object]:
-    """Return the configuration of a node; the server is on another machine."""
+def node_config(
+    name: str, server: Node, pem: Path, more: Mapping[int, Values] = MappingProxyType({}), **changes: object
+) -> dict[str, object]:
+    """Return the configuration of a node; the servers are on another machine.
+
+    `more` are further ports of the virtual IP that lead to the same port there, with keys of their pools.
+    """
     made = config(priority=150 - 10 * NAMES.index(name), defaults={"drain": "30s"})
     router = made["virtual_ips"]["api"]  # type: ignore[index]  # a section is a mapping
     servers = {
@@ -54,9 +63,16 @@ def node_config(name: str, server: Node, pem: Path, **changes: object) -> dict[s
             "frontends": {
                 FRONTEND: {"bind": [f"{VIP}:{PORT}"], "pool": "four"},
                 "kube-api6": {"bind": [f"[{VIP6}]:{PORT}"], "pool": "six"},
+                **{f"at{port}": {"bind": [f"{VIP}:{port}"], "pool": f"at{port}"} for port in more},
             },
         },
-        "pools": {family: {**pool, "servers": {family: at}} for family, at in servers.items()},
+        "pools": {
+            **{family: {**pool, "servers": {family: at}} for family, at in servers.items()},
+            **{
+                f"at{port}": {**pool, **keys, "servers": {"it": {"address": f"{server.address}:{port}"}}}
+                for port, keys in more.items()
+            },
+        },
         "linger": {"key": KEY, "sessions": {"certificate": str(pem)}},
         "virtual_ips": {
             "api": {**router, "addresses": [f"{VIP}/24"], "sync_group": "api"},
@@ -78,16 +94,26 @@ class MigratingNode(LingerNode):
 
 @contextlib.contextmanager
 def migrating_nodes(
-    count: int, directory: Path, **changes: object
+    count: int,
+    directory: Path,
+    *,
+    more: Mapping[int, Values] = MappingProxyType({}),
+    serve: Callable[[Node], AbstractContextManager[object]] | None = None,
+    **changes: object,
 ) -> Iterator[tuple[Node, list[MigratingNode]]]:
-    """Run so many nodes, the first of them active, and give a client and them."""
+    """Run so many nodes, the first of them active, and give a client and them.
+
+    `serve` starts the servers of the ports `more` on the servers' machine.
+    """
     pem = certificate(directory)
     with Segment() as segment, contextlib.ExitStack() as stack:
         client, server = segment.node("client"), segment.node("server")
         server.start([sys.executable, echoer.__file__, "server", str(SERVER_PORT)])
+        if serve is not None:
+            stack.enter_context(serve(server))
         nodes = [
             stack.enter_context(
-                MigratingNode(segment.node(name), name, node_config(name, server, pem, **changes))
+                MigratingNode(segment.node(name), name, node_config(name, server, pem, more, **changes))
             )
             for name in NAMES[:count]
         ]
@@ -105,3 +131,33 @@ def settle(active: MigratingNode, nodes: list[MigratingNode]) -> None:
         return all(any(said["active"] for said in each.others(vip).values()) for each in rest for vip in VIPS)
 
     wait_until(known, what=f"{active.name} serves", timeout=60.0)
+
+
+def is_empty(node: MigratingNode) -> bool:
+    """Return whether a node has no connection of an address that has left it."""
+    return not any(node.kept(vip) for vip in VIPS)
+
+
+def wait_until_empty(node: MigratingNode) -> None:
+    """Wait for that."""
+    wait_until(lambda: is_empty(node), what=f"nothing is left on {node.name}", timeout=60.0)
+
+
+def fill(streams: CheckedStreams, count: int) -> None:
+    """Have that many streams of each family."""
+    for vip in VIPS:
+        streams.connect(vip, count - streams.report().to.get(vip, 0))
+
+
+def leave(source: MigratingNode, target: MigratingNode) -> None:
+    """Leave the node, and wait until it has nothing more."""
+    sys.stderr.write(source.appliance.command("leave", "--wait").stderr)
+    settle(target, [target])
+    wait_until_empty(source)
+
+
+def take_back(source: MigratingNode, target: MigratingNode) -> None:
+    """Let the node of the higher priority take its addresses back, and wait until the other has nothing."""
+    target.appliance.command("reload")
+    settle(target, [source, target])
+    wait_until_empty(source)
