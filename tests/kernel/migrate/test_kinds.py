@@ -1,0 +1,156 @@
+"""Sessions of every kind move there and back, and nobody notices while new ones begin."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.linger.linger_field import PORT, VIP
+from support.migrate import sized_server
+from support.migrate.migrate_field import MigratingNode, leave, migrating_nodes, settle, take_back
+from support.network.greeted_clients import GreetedClients
+from support.network.namespaces import Node
+from support.network.ports import accepts
+from support.peers.nginx import nginx
+from support.processes.waiting import wait_until
+from support.run import tools
+from support.values.certificates import issue
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.needs("ip", "nft", "openssl", "nginx", "curl", root=True),
+    pytest.mark.slow("moves of whole appliances"),
+]
+
+_SIZED: Final = 7002
+_PROXIED: Final = 7003
+_HTTP2: Final = 7004
+_SECONDS: Final = 60.0
+_PART: Final = 100_000
+
+
+def _there_and_back(one: MigratingNode, two: MigratingNode, check: Iterator[None]) -> None:
+    """Move all sessions to two while one is off, and back while two is off; `check` after each."""
+    leave(one, two)
+    one.node.unplug()
+    next(check)
+    one.node.plug()
+    settle(two, [one, two])
+    take_back(two, one)
+    two.node.unplug()
+    next(check)
+    two.node.plug()
+
+
+@contextlib.contextmanager
+def _servers(server: Node, directory: Path) -> Iterator[None]:
+    """Start the servers of the kinds."""
+    for port, more in ((_SIZED, []), (_PROXIED, ["--proxied"])):
+        server.start([sys.executable, sized_server.__file__, str(port), *more])
+    with server.inside(), nginx(port=_HTTP2, certificates=issue(directory, VIP)) as web:
+        (web.www / "large").write_bytes(sized_server.content())
+        wait_until(lambda: accepts(_SIZED) and accepts(_PROXIED), what="the servers accept")
+        yield
+
+
+def _connected(client: Node, port: int) -> socket.socket:
+    """Return a connection that holds little in its queue."""
+    with client.inside():
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        made.settimeout(_SECONDS)
+        made.connect((VIP, port))
+    return made
+
+
+def _read(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size and (piece := connection.recv(min(65536, size - len(data)))):
+        data += piece
+    return bytes(data)
+
+
+@pytest.mark.promise("docs/taking-a-node-away.md", "sessions of every kind move")
+def test_every_kind_of_session(tmp_path: Path):
+    """Each moves twice, and each byte is checked; one is not read meanwhile, one is half-closed."""
+    content, received = sized_server.content(), dict[str, bytes]()
+    with (
+        migrating_nodes(
+            2,
+            tmp_path,
+            more={_SIZED: {}, _PROXIED: {"send_proxy": "v2", "check": {"type": "none"}}, _HTTP2: {}},
+            serve=lambda server: _servers(server, tmp_path),
+        ) as (client, (one, two)),
+        contextlib.ExitStack() as stack,
+    ):
+        idle = stack.enter_context(_connected(client, PORT))
+        assert _read(idle, 7) == b"server\n"
+        sized = {
+            "blocked": stack.enter_context(_connected(client, _SIZED)),
+            "half-closed": stack.enter_context(_connected(client, _SIZED)),
+            "PROXY": stack.enter_context(_connected(client, _PROXIED)),
+        }
+        sized["half-closed"].shutdown(socket.SHUT_WR)
+        for name, each in sized.items():
+            received[name] = _read(each, _PART)
+        curl, body = _curl(client, tmp_path)
+        stack.callback(curl.kill)
+        head = os.read(body, _PART)
+
+        def check() -> Iterator[None]:
+            for number in range(2):
+                idle.sendall(bytes([number]))
+                assert idle.recv(10) == bytes([number])
+                for name, each in sized.items():
+                    if name != "blocked":
+                        received[name] += _read(each, _PART)
+                yield
+
+        _there_and_back(one, two, check())
+        for name, each in sized.items():
+            received[name] += _read(each, len(content))
+        assert {name: data == content for name, data in received.items()} == dict.fromkeys(sized, True)
+        with os.fdopen(body, "rb") as rest:
+            assert head + rest.read() == content
+        assert curl.wait(_SECONDS) == 0
+        assert curl.stdout is not None
+        assert curl.stdout.read() == b"2"
+        assert one.migrated()["lost"] == two.migrated()["lost"] == 0
+        assert one.migrated()["given"] == two.migrated()["given"] == 5
+
+
+def _curl(client: Node, directory: Path) -> tuple[subprocess.Popen[bytes], int]:
+    """Start curl with HTTP/2, which goes on only while its body is read; return it and the body."""
+    fifo = directory / "body"
+    os.mkfifo(fifo)
+    with client.inside():
+        process = subprocess.Popen(
+            [
+                *(tools.path("curl") or "curl", "-sk", "--http2", "-o", str(fifo)),
+                *("-w", "%{http_version}", f"https://{VIP}:{_HTTP2}/large"),
+            ],
+            stdout=subprocess.PIPE,
+        )
+    return process, os.open(fifo, os.O_RDONLY)
+
+
+def test_no_new_connection_is_refused(tmp_path: Path):
+    """300 connections a second go on through two moves, after each of which the former node is cut off."""
+    with (
+        migrating_nodes(2, tmp_path) as (client, (one, two)),
+        GreetedClients(client, VIP, PORT, rate=300) as clients,
+    ):
+
+        def check() -> Iterator[None]:
+            for _ in range(2):
+                clients.wait_for_more(300)
+                yield
+
+        clients.wait_for_more(300)
+        _there_and_back(one, two, check())
+        assert clients.stop().errors == {}
