@@ -1,18 +1,23 @@
 """The two connections of a session: as sockets of this process, and as the kernel's rules name them."""
 
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from appliance.core.migration.ruleset import Ends
 from appliance.migrate import tcp_repair
-from appliance.migrate.tcp_repair import CannotMove
-from appliance.wire.lines.moving_sessions import MovingSession
+from appliance.migrate.tcp_repair import TOO_MUCH, CannotMove
+from appliance.wire.lines.moving_sessions import MOST_HELD, MovingSession, MovingSide
 from appliance.wire.session_migration import Migrating
+from appliance.wire.tcp_state import MOST_QUEUED, TcpState
 
 _MAPPED: Final = "::ffff:"
+_END_UNREAD: Final = "the end of its data is not read yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +34,23 @@ class Connections:
         return (self.client,) if self.server is None else (self.client, self.server)
 
     def ends(self) -> list[Ends]:
-        """Return its connections as rules name them; raises OSError if one has ended."""
+        """Return its connections as rules name them; raises CannotMove if one has ended, and OSError."""
         return [ends_of(each) for each in self.sockets]
 
     def state(self) -> Migrating:
         """Return what the other node must know. Packets are held back. Raises CannotMove and OSError."""
-        session = self.session
-        client = tcp_repair.state_of(self.client, end_read=session.client.eof)
-        server = None
-        if self.server is not None and session.server is not None:
-            server = tcp_repair.state_of(self.server, end_read=session.server.eof)
+        near, far = self.session.client, self.session.server
+        client, client_ended = tcp_repair.state_of(self.client)
+        if self.server is None or far is None:
+            if client_ended:
+                raise CannotMove(_END_UNREAD)
+            return Migrating(session=self.session, client=client, server=None)
+        server, server_ended = tcp_repair.state_of(self.server)
+        if server_ended and not far.eof:
+            far, server, client = _read_to_the_end(far, server, client)
+        if client_ended and not near.eof:
+            near, client, server = _read_to_the_end(near, client, server)
+        session = msgspec.structs.replace(self.session, client=near, server=far)
         return Migrating(session=session, client=client, server=server)
 
     def reset_if_lost(self, *, wanted: bool) -> None:
@@ -72,6 +84,27 @@ def received(sessions: Sequence[MovingSession], descriptors: Sequence[int]) -> l
     ]
 
 
+def _read_to_the_end(
+    side: MovingSide, state: TcpState, other: TcpState
+) -> tuple[MovingSide, TcpState, TcpState]:
+    """Have all that a peer has sent before its FIN wait for the other one.
+
+    A restored socket has no FIN to read.
+    """
+    rest = side.backlog + state.received
+    if not rest:
+        raise CannotMove(_END_UNREAD)
+    cut = max(0, len(rest) - MOST_HELD)
+    unsent = other.unsent + rest[:cut]
+    if len(unsent) > MOST_QUEUED:
+        raise CannotMove(TOO_MUCH)
+    return (
+        msgspec.structs.replace(side, backlog=rest[cut:], eof=True, count=side.count + len(state.received)),
+        msgspec.structs.replace(state, received=b""),
+        msgspec.structs.replace(other, unsent=unsent, sent_next=(other.sent_next + cut) % (1 << 32)),
+    )
+
+
 def restored(migrating: Migrating) -> Connections:
     """Return the connections of another node's session, which send nothing yet; raises OSError."""
     client = tcp_repair.restored(migrating.client)
@@ -95,7 +128,7 @@ def require_from(connections: Connections, address: str) -> None:
 
 
 def ends_of(connection: socket.socket) -> Ends:
-    """Return a connection as rules name it."""
+    """Return a connection as rules name it; raises CannotMove if it has ended."""
     here, port, there, peer_port = _ends_reversed(connection)
     return (there, peer_port, here, port)
 
@@ -108,7 +141,12 @@ def of_states(migrating: Migrating) -> Iterator[Ends]:
 
 
 def _ends_reversed(connection: socket.socket) -> Ends:
-    here, peer = connection.getsockname(), connection.getpeername()
+    try:
+        here, peer = connection.getsockname(), connection.getpeername()
+    except OSError as error:
+        if error.errno != errno.ENOTCONN:
+            raise
+        raise CannotMove("one of its connections has ended, whose last data is here") from None
     return (_plain(here[0]), here[1], _plain(peer[0]), peer[1])
 
 

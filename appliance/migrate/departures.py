@@ -207,6 +207,9 @@ class Departures:
         if not set(places) <= set(batch.offered):
             self._drop(way)
             return bad("take: not all of these were offered")
+        if not batch.offered:  # the other node was asked nothing
+            self._drop(way)
+            return good()
         way.batch = None
         going = [batch.sessions[each] for each in places]
         for each in going:

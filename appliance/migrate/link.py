@@ -15,7 +15,10 @@ CONNECT_SECONDS: Final = 2.0
 """Seconds for a connection and its handshake."""
 
 MESSAGE_SECONDS: Final = 2.0
-"""Seconds for a message, from its first byte on, or an answer."""
+"""Seconds for an answer, and for a message beside the time of its bytes."""
+
+_SLOWEST: Final = 20 << 20
+"""Bytes in a second that a network between two nodes carries at least."""
 
 _PIECE: Final = 1 << 16
 _RUN: Final = secrets.token_bytes(16)
@@ -60,7 +63,7 @@ class Link:
         """Send a message."""
         data = memoryview(session_migration.encode(message))
         try:
-            with gevent.Timeout(MESSAGE_SECONDS, TimeoutError):
+            with gevent.Timeout(_seconds(len(data)), TimeoutError):
                 for start in range(0, len(data), _PIECE):
                     self._socket.sendall(data[start : start + _PIECE])
         except OSError as error:
@@ -73,6 +76,7 @@ class Link:
                 first = self._read(1)
             with gevent.Timeout(MESSAGE_SECONDS, TimeoutError):
                 size = session_migration.length(first + self._read(PREFIX - 1))
+            with gevent.Timeout(_seconds(size), TimeoutError):
                 return session_migration.decode(self._read(size))
         except OSError as error:
             raise LinkError(_reason(error)) from error
@@ -144,6 +148,11 @@ def listener(port: int) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def _seconds(size: int) -> float:
+    """Return how long a message of that many bytes may take."""
+    return MESSAGE_SECONDS + size / _SLOWEST
 
 
 def _reason(error: OSError) -> str:

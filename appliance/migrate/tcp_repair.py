@@ -41,9 +41,11 @@ _PEER_SHUT: Final = frozenset({_CLOSE_WAIT, _LAST_ACK, _CLOSING})
 _FIN_UNACKNOWLEDGED: Final = frozenset({_FIN_WAIT1, _LAST_ACK, _CLOSING})
 _UNREAD, _UNACKNOWLEDGED, _UNSENT = 0x541B, 0x5411, 0x894B  # SIOCINQ, SIOCOUTQ, SIOCOUTQNSD
 _SEND_FORCE, _RECEIVE_FORCE, _BUFFER_LOCK = 32, 33, 72  # SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_BUF_LOCK
-_ROOM: Final = 2  # a buffer holds less data than its size: the kernel counts its own overhead too
+_ORDINARY: Final = 1 << 19
 _FREE_BIND, _FREE_BIND6 = 15, 78  # IP_FREEBIND, IPV6_FREEBIND
 _PIECE: Final = 1 << 15
+TOO_MUCH: Final = "too many bytes wait in its queues"
+_LEAST_MSS, _MOST_MSS = 88, 32767  # TCP_MIN_MSS, MAX_TCP_WINDOW
 
 
 class CannotMove(Exception):  # noqa: N818  # a state of the connection, not a mistake
@@ -64,22 +66,23 @@ def unsupported() -> str:
     return ""
 
 
-def state_of(connection: socket.socket, *, end_read: bool) -> TcpState:
-    """Return the state of a connection whose packets are held back; it continues to exist as it was.
+def state_of(connection: socket.socket) -> tuple[TcpState, bool]:
+    """Return the state of a connection whose packets are held back, and whether its peer has sent FIN.
 
-    `end_read` is whether its program has read the peer's FIN. Raises CannotMove and OSError.
+    The connection continues to exist as it was. Raises CannotMove and OSError.
     """
     with _repaired(connection):
         info = connection.getsockopt(_TCP, socket.TCP_INFO, _INFO)
         phase, negotiated, scales = info[0], info[5], info[6]
-        _require_movable(phase, end_read=end_read)
+        if phase not in (_ESTABLISHED, *_SHUT, *_PEER_SHUT):
+            raise CannotMove("it is not connected")
         shut, fin = phase in _SHUT, phase in _FIN_UNACKNOWLEDGED
         received, received_next = _queue(connection, _RECEIVED, _count(connection, _UNREAD))
         unsent = _count(connection, _UNSENT)
         waiting = _count(connection, _UNACKNOWLEDGED) - fin
         sent, sent_next = _queue(connection, _SENT, waiting)
         behind = max(0, unsent - fin)
-        return TcpState(
+        state = TcpState(
             local=_place(connection.getsockname()),
             peer=_place(connection.getpeername()),
             ipv6=connection.family == socket.AF_INET6,
@@ -96,6 +99,7 @@ def state_of(connection: socket.socket, *, end_read: bool) -> TcpState:
             window=connection.getsockopt(_TCP, _WINDOW, WINDOW),
             options=tuple(connection.getsockopt(*each) for each in OPTIONS),
         )
+        return state, phase in _PEER_SHUT
 
 
 def restored(state: TcpState) -> socket.socket:
@@ -120,6 +124,8 @@ def release(connection: socket.socket, state: TcpState) -> None:
         left = left[connection.send(left) :]
     if state.shut and state.unsent:
         connection.shutdown(socket.SHUT_WR)
+    connection.setsockopt(socket.SOL_SOCKET, _SEND_FORCE, _ORDINARY)
+    _unlock_buffers(connection)
 
 
 def reset_if_lost(connection: socket.socket, *, wanted: bool) -> None:
@@ -137,25 +143,21 @@ def close_silently(connection: socket.socket) -> None:
         connection.close()
 
 
-def _require_movable(phase: int, *, end_read: bool) -> None:
-    if phase not in (_ESTABLISHED, *_SHUT, *_PEER_SHUT):
-        raise CannotMove("it is not connected")
-    if phase in _PEER_SHUT and not end_read:
-        raise CannotMove("the end of its data is not read yet")
-
-
 def _restore(connection: socket.socket, state: TcpState) -> None:
     connection.setsockopt(_TCP, _REPAIR, _ON)
     # The address may be on its way to this node.
     connection.setsockopt(
         *((socket.IPPROTO_IPV6, _FREE_BIND6) if state.ipv6 else (socket.IPPROTO_IP, _FREE_BIND)), 1
     )
-    for force, size in (
-        (_RECEIVE_FORCE, len(state.received)),
-        (_SEND_FORCE, len(state.sent) + len(state.unsent)),
-    ):
-        if size > _PIECE:
-            connection.setsockopt(socket.SOL_SOCKET, force, _ROOM * size)
+    # The kernel doubles these sizes, and counts its own overhead. A larger buffer would grow with each move.
+    received, sent = len(state.received), len(state.sent) + len(state.unsent)
+    if received > _PIECE:
+        connection.setsockopt(socket.SOL_SOCKET, _RECEIVE_FORCE, received // 2 + received // 32 + _PIECE)
+    if sent > _PIECE:
+        connection.setsockopt(socket.SOL_SOCKET, _SEND_FORCE, sent // 2 + sent // 8 + _ORDINARY)
+    if _LEAST_MSS <= state.mss <= _MOST_MSS:
+        # The size of segments is computed in connect: from 536 bytes (RFC 9293, 3.7.1) without this.
+        connection.setsockopt(_TCP, socket.TCP_MAXSEG, state.mss)
     connection.bind((state.local.host, state.local.port))
     _begin(connection, _RECEIVED, state.received_next - len(state.received))
     _begin(connection, _SENT, state.sent_next - len(state.unsent) - len(state.sent))
@@ -194,7 +196,7 @@ def _share_port(connection: socket.socket) -> None:
 def _queue(connection: socket.socket, queue: int, size: int) -> tuple[bytes, int]:
     """Return the bytes of a queue, and the sequence number after it."""
     if size > MOST_QUEUED:
-        raise CannotMove("too many bytes wait in its queues")
+        raise CannotMove(TOO_MUCH)
     connection.setsockopt(_TCP, _QUEUE, queue)
     after = _word(connection.getsockopt(_TCP, _SEQUENCE))
     data = connection.recv(size, socket.MSG_PEEK | socket.MSG_DONTWAIT) if size > 0 else b""

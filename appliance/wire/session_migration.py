@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import msgspec
 
 from appliance.wire.lines.moving_sessions import MOST_SESSIONS, MovingSession
-from appliance.wire.tcp_state import TcpState
+from appliance.wire.tcp_state import MOST_QUEUED, TcpState
 
 VERSION: Final = 1
 """Of these messages: the first one of a connection has it."""
@@ -21,11 +21,11 @@ VERSION: Final = 1
 PREFIX: Final = 4
 """Bytes of a length."""
 
-MESSAGE_LIMIT: Final = 32 << 20
-"""Most bytes of a message."""
-
 BATCH_BYTES: Final = 16 << 20
 """Bytes in the queues of a batch after which no further session joins it."""
+
+MESSAGE_LIMIT: Final = BATCH_BYTES + 2 * 2 * MOST_QUEUED + (4 << 20)
+"""Most bytes of a message: such a batch, a session whose queues are full, and all else."""
 
 _Name = Annotated[str, msgspec.Meta(max_length=256)]
 _Batch = Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]

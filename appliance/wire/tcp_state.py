@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-MOST_QUEUED: Final = 8 << 20
-"""Most bytes of one queue."""
+MOST_QUEUED: Final = 32 << 20
+"""Most bytes of one queue: a receive buffer of the largest default size (net.ipv4.tcp_rmem)."""
 
 WINDOW: Final = 20
 """Size of struct tcp_repair_window of linux/tcp.h."""

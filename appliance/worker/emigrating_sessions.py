@@ -100,8 +100,9 @@ def _local(session: Session) -> str:
 
 
 def _fits(session: Session) -> bool:
-    if session.phase == OPEN:
-        return moving.can_move(session) and moving.without_pipes(session)
+    if moving.can_move(session):
+        moving.without_pipes(session)
+        return True
     return moving.waits(session) and session.phase != CONNECTING
 
 

@@ -25,8 +25,8 @@ MOST_SESSIONS: Final = 100
 NO_ROOM: Final = "no descriptors left"
 """A reason to refuse a session that soon passes: the session may be offered again."""
 
-MOST_HELD: Final = 1 << 17
-"""Most bytes that one side of a session holds in memory."""
+MOST_HELD: Final = 1 << 18
+"""Most bytes that one side of a session holds in memory: all that a pipe can have held."""
 
 _MOST_TRIED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]

@@ -11,7 +11,7 @@ import os
 from typing import Final, Self
 
 PIPE_SIZE: Final = 1 << 18
-"""Bytes that a pipe should hold, four times the kernel's default: fewer system calls per byte."""
+"""Most bytes that a pipe gets, four times the kernel's default: fewer system calls per byte."""
 
 
 class Pipe:

@@ -301,7 +301,9 @@ class Side(Pollable):
         if left == 0:
             # The time in which it was not read does not count as this peer's silence.
             self.active_at = self.traffic.now
-            if self.readable and not self.eof:
+            if self.eof:
+                self.finish()  # on the node that it came from, all was read
+            elif self.readable:
                 self.on_readable()
         elif left == before:
             # If TCP is out of memory a write fails though the socket is writable, and no event may follow.

@@ -30,6 +30,13 @@ pytestmark = [
 _SIZED: Final = 7002
 _PROXIED: Final = 7003
 _HTTP2: Final = 7004
+_ENDED: Final = 7005
+_LARGE: Final = 64 << 20
+"""More bytes than all buffers on the way hold: the server is still sending when the session moves."""
+
+_SMALL: Final = 6 << 20
+"""So few that the server has sent its FIN by then."""
+
 _SECONDS: Final = 60.0
 _PART: Final = 100_000
 
@@ -50,11 +57,13 @@ def _there_and_back(one: MigratingNode, two: MigratingNode, check: Iterator[None
 @contextlib.contextmanager
 def _servers(server: Node, directory: Path) -> Iterator[None]:
     """Start the servers of the kinds."""
-    for port, more in ((_SIZED, []), (_PROXIED, ["--proxied"])):
-        server.start([sys.executable, sized_server.__file__, str(port), *more])
-    with server.inside(), nginx(port=_HTTP2, certificates=issue(directory, VIP)) as web:
-        (web.www / "large").write_bytes(sized_server.content())
-        wait_until(lambda: accepts(_SIZED) and accepts(_PROXIED), what="the servers accept")
+    for port, size, *more in ((_SIZED, _LARGE), (_ENDED, _SMALL), (_PROXIED, _LARGE, "--proxied")):
+        server.start([sys.executable, sized_server.__file__, str(port), str(size), *map(str, more)])
+    with contextlib.ExitStack() as stack:
+        with server.inside():
+            web = stack.enter_context(nginx(port=_HTTP2, certificates=issue(directory, VIP)))
+            wait_until(lambda: all(map(accepts, (_SIZED, _ENDED, _PROXIED))), what="the servers accept")
+        (web.www / "large").write_bytes(sized_server.content(_LARGE))
         yield
 
 
@@ -78,12 +87,17 @@ def _read(connection: socket.socket, size: int) -> bytes:
 @pytest.mark.promise("docs/taking-a-node-away.md", "sessions of every kind move")
 def test_every_kind_of_session(tmp_path: Path):
     """Each moves twice, and each byte is checked; one is not read meanwhile, one is half-closed."""
-    content, received = sized_server.content(), dict[str, bytes]()
+    content, received = sized_server.content(_LARGE), dict[str, bytes]()
     with (
         migrating_nodes(
             2,
             tmp_path,
-            more={_SIZED: {}, _PROXIED: {"send_proxy": "v2", "check": {"type": "none"}}, _HTTP2: {}},
+            more={
+                _SIZED: {},
+                _ENDED: {},
+                _PROXIED: {"send_proxy": "v2", "check": {"type": "none"}},
+                _HTTP2: {},
+            },
             serve=lambda server: _servers(server, tmp_path),
         ) as (client, (one, two)),
         contextlib.ExitStack() as stack,
@@ -92,6 +106,7 @@ def test_every_kind_of_session(tmp_path: Path):
         assert _read(idle, 7) == b"server\n"
         sized = {
             "blocked": stack.enter_context(_connected(client, _SIZED)),
+            "blocked at the end": stack.enter_context(_connected(client, _ENDED)),
             "half-closed": stack.enter_context(_connected(client, _SIZED)),
             "PROXY": stack.enter_context(_connected(client, _PROXIED)),
         }
@@ -107,21 +122,22 @@ def test_every_kind_of_session(tmp_path: Path):
                 idle.sendall(bytes([number]))
                 assert idle.recv(10) == bytes([number])
                 for name, each in sized.items():
-                    if name != "blocked":
+                    if not name.startswith("blocked"):
                         received[name] += _read(each, _PART)
                 yield
 
         _there_and_back(one, two, check())
         for name, each in sized.items():
             received[name] += _read(each, len(content))
-        assert {name: data == content for name, data in received.items()} == dict.fromkeys(sized, True)
+        assert received.pop("blocked at the end") == sized_server.content(_SMALL)
+        assert {name: data == content for name, data in received.items()} == dict.fromkeys(received, True)
         with os.fdopen(body, "rb") as rest:
             assert head + rest.read() == content
         assert curl.wait(_SECONDS) == 0
         assert curl.stdout is not None
         assert curl.stdout.read() == b"2"
         assert one.migrated()["lost"] == two.migrated()["lost"] == 0
-        assert one.migrated()["given"] == two.migrated()["given"] == 5
+        assert one.migrated()["given"] == two.migrated()["given"] == 6
 
 
 def _curl(client: Node, directory: Path) -> tuple[subprocess.Popen[bytes], int]:

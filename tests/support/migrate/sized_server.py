@@ -1,6 +1,6 @@
-"""A server of much data: `python sized_server.py PORT [--proxied]`.
+"""A server of much data: `python sized_server.py PORT SIZE [--proxied]`.
 
-It sends `content()` at once, ends its direction, and waits until the client has ended the other one. With
+It sends `content(SIZE)` at once, ends its direction, and waits until the client has ended the other one. With
 `--proxied` each connection has to begin with a PROXY v2 header.
 """
 
@@ -9,13 +9,12 @@ import socketserver
 import sys
 from typing import Final
 
-_SIZE: Final = 24 << 20  # more than all buffers on the way hold
 _BLOCK: Final = random.Random(23).randbytes(65521)  # noqa: S311  # no secret
 
 
-def content() -> bytes:
+def content(size: int) -> bytes:
     """Return what each connection is sent."""
-    return (_BLOCK * (_SIZE // len(_BLOCK) + 1))[:_SIZE]
+    return (_BLOCK * (size // len(_BLOCK) + 1))[:size]
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -31,7 +30,7 @@ class _Handler(socketserver.StreamRequestHandler):
             head = self.rfile.read(16)
             assert head.startswith(b"\r\n\r\n\0\r\nQUIT\n")
             self.rfile.read(int.from_bytes(head[14:16], "big"))
-        self.wfile.write(content())
+        self.wfile.write(content(int(sys.argv[2])))
         self.request.shutdown(1)
         self.rfile.read()
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
-from appliance.wire.lines.moving_sessions import MOST_HELD, MovingSession, MovingSide, Waiting
+from appliance.wire.lines.moving_sessions import MovingSession, MovingSide, Waiting
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.pipes import Pipe
 from appliance.worker.relay.session.session import Session
@@ -51,17 +51,12 @@ def stage(session: Session) -> Stage:
     return session.phase, session.server, session.member
 
 
-def without_pipes(session: Session) -> bool:
-    """Make the session hold in memory what its pipes hold; return False if that is too much for a message.
-
-    A pipe cannot go to another node.
-    """
+def without_pipes(session: Session) -> None:
+    """Make the session hold in memory what its pipes hold: a pipe cannot go to another node."""
     for side in _sides(session):
         pipe = side.pipe
         if pipe is None:
             continue
-        if pipe.held > MOST_HELD:
-            return False
         if pipe.held:
             rest = os.read(pipe.reader, pipe.held)
             pipe.held -= len(rest)
@@ -69,7 +64,6 @@ def without_pipes(session: Session) -> bool:
             side.hold(memoryview(rest))
         else:
             side.return_pipe(pipe)
-    return True
 
 
 def hold_still(session: Session) -> None:

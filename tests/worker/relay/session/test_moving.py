@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from support.worker.moved_sessions import move, told
 from support.worker.trace import is_reset
 
 from appliance.model.end_reasons import EndReason
+from appliance.wire.lines.moving_sessions import MOST_HELD
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CLOSED, OPEN
@@ -218,6 +220,44 @@ def test_what_is_held_in_a_pipe_moves_with_it(two: tuple[LoneSessions, LoneSessi
     session = move(session, two[1])
     assert [each.traffic.pipes.lent for each in two] == [0, 1]
     two[1].until(lambda: ends.receive(1, 1 << 16) or ends.read[1] == ends.sent[0])
+
+
+def test_the_end_follows_what_another_node_has_read(two: tuple[LoneSessions, LoneSessions]):
+    """A session may arrive with the end of a direction read, and bytes before it that are not written yet."""
+    client, session = two[0].session()
+    two[0].until(lambda: session.phase == OPEN)
+    ends = _Ends(client, two[0].server())
+
+    def stuck() -> bool:
+        ends.send(0, 100_000)
+        return session.client.held() > 0
+
+    two[0].until(stuck)
+    ends.end(0)
+    moving.without_pipes(session)
+    moving.hold_still(session)
+    assert session.client.pipe is None
+    description = told(session)
+    copies = [os.dup(each) for each in moving.descriptors(session)]
+    with open(copies[0], "rb", buffering=0, closefd=False) as queue:
+        rest = queue.readall()
+    backlog = description.client.backlog + rest
+    assert len(backlog) <= MOST_HELD
+    held = msgspec.structs.replace(description.client, backlog=backlog, eof=True)
+    moving.leave(session)
+    moving.arrive(
+        two[1].traffic,
+        two[1].frontend,
+        two[1].backend,
+        msgspec.structs.replace(description, client=held),
+        copies,
+    )
+
+    def over() -> bool:
+        return ends.receive(1, 1 << 16)
+
+    two[1].until(over)
+    assert ends.read[1] == ends.sent[0]
 
 
 def test_what_ends_while_it_is_held_still_has_ended(two: tuple[LoneSessions, LoneSessions]):
