@@ -34,6 +34,13 @@ _STATES: Final[Mapping[EventKind, str]] = {
 """The states of some kinds of events; others have theirs in `after`."""
 
 
+_OF_SESSIONS: Final[Mapping[EventKind, str]] = {
+    EventKind.SESSIONS_MOVED: "Its sessions moved to another node",
+    EventKind.SESSIONS_LEFT: "Sessions of it stayed on this node",
+    EventKind.SESSIONS_LOST: "Sessions of it ended as they moved",
+}
+"""What happened to sessions of a virtual IP."""
+
 _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.SERVER: ("server-",),
     Kind.POOL: ("pool-", "last-server"),
@@ -110,6 +117,7 @@ def _sentences(
             live = evidence.observations.answer(VrrpStatus) is not None
             yield from _of_states(explanation, about, evidence, live=live)
             yield from _times(about, EventKind.SPLIT_BRAIN, "Two were active", evidence, _cause_and_detail)
+            yield from _of_sessions(subject, events, evidence)
         case Kind.SHARED_IP:
             live = evidence.observations.answer(AnnounceStatus) is not None
             yield from _of_states(explanation, about, evidence, live=live)
@@ -133,6 +141,19 @@ def _of_server(about: Sequence[OperatorEvent], evidence: Evidence) -> Iterator[s
     said = [each for each in about if each.kind in words]
     for each in said[-1:]:
         yield f"An operator {words[each.kind]} at {evidence.moment(each.when)}."
+
+
+def _of_sessions(subject: Subject, events: Sequence[OperatorEvent], evidence: Evidence) -> Iterator[str]:
+    """Yield what became of the sessions of a virtual IP's addresses when these left this node."""
+    addresses = {
+        each.partition("/")[0]
+        for router in evidence.snapshot.virtual_routers
+        if router.name == subject.name
+        for each in router.addresses
+    }
+    about = [each for each in events if each.subject in addresses]
+    for kind, what in _OF_SESSIONS.items():
+        yield from _times(about, kind, what, evidence, _detail)
 
 
 def _of_states(

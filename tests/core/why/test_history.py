@@ -155,6 +155,25 @@ def test_a_virtual_ip_that_moved():
     )
 
 
+def test_sessions_that_moved_with_a_virtual_ip():
+    """Those of its own addresses count, and what stayed or was lost."""
+    [address] = virtual_router(name="api").addresses
+    about = {"subject": address.partition("/")[0]}
+    found = history(
+        "api",
+        Kind.VIRTUAL_IP,
+        event(EventKind.SESSIONS_MOVED, 90, detail="40 in 0.3 s to 10.0.0.2", **about),
+        event(EventKind.SESSIONS_MOVED, 80, detail="3 in 0.1 s to 10.0.0.2", subject="10.9.9.9"),
+        event(EventKind.SESSIONS_LEFT, 70, detail="2: its server is on this node", **about),
+        event(EventKind.SESSIONS_LOST, 60, detail="40: no answer", **about),
+    )
+    assert found.history == (
+        "Its sessions moved to another node once in the last 1h: <90 s ago> (40 in 0.3 s to 10.0.0.2).",
+        "Sessions of it stayed on this node once in the last 1h: <70 s ago> (2: its server is on this node).",
+        "Sessions of it ended as they moved once in the last 1h: <60 s ago> (40: no answer).",
+    )
+
+
 def test_a_virtual_ip_of_which_nobody_tells():
     """While vrrp is gone the events are all there is; a cause that we do not know is told as it is."""
     strange = vip(EventKind.VIP_FAULT, 10, "fault", "moon-phase", before="active")
