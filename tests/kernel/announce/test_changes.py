@@ -89,6 +89,7 @@ def _restart(field: BgpField, streams: CheckedStreams, name: str) -> None:
     streams.go_on()
     with node.node.inside():
         node.appliance.start()
+    assert node.appliance.reload(field.config(name))["ok"]  # until then it has left
     field.wait_for(*field.machines)
     field.wait_until_ready()
     streams.go_on()
