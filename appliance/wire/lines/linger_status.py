@@ -1,7 +1,4 @@
-"""The answer of the program `linger` to `status`, read by `appliance vip status` and `leave`.
-
-Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
-"""
+"""The answer of the program `linger` to `status`, read by `appliance vip status` and `leave`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
