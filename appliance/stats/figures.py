@@ -3,7 +3,7 @@
 However many clients ask, everything is collected at most twice a second; pages made from the figures are
 cached with them. In addition, boards alone are read once a second for rates and peaks, or more rarely if that
 is much work, and `forward` is asked if the kernel counts connections. For 40,000 servers each of these is
-seconds of work: it is done in a thread, one piece at a time, so the loop goes on and the watchdog sees it.
+seconds of work: it is done in a thread, one piece at a time, so the loop continues and the watchdog sees it.
 """
 
 import hashlib
@@ -197,7 +197,7 @@ class LatestFigures:
             try:
                 with self._lock:
                     computed(partial(self._look_at_boards, self._counted()))
-            except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
+            except Exception as error:  # noqa: BLE001  # the boundary: the next look comes nevertheless
                 self._on_fault(error)
             pause = (time.process_time() - begun) / _LOOK_COST
             gevent.sleep(min(max(pause, _LOOK), _LOOK_AT_MOST))

@@ -1,4 +1,4 @@
-"""docs/moving-from-haproxy.md: what it shows is right. Its commands: tests/kernel/console/test_replaced_pair.py."""
+"""docs/moving-from-haproxy.md shows what is right; its commands: kernel/console/test_replaced_pair.py."""
 
 import re
 from pathlib import Path

@@ -208,7 +208,7 @@ _AGETTY_SECONDS: Final = 10.0
 def write_issue(screen: str, issue: Path) -> None:
     """Write the screen to the file and notify agetty, unless the file has this text already.
 
-    Every `agetty --reload` redraws the console, even while somebody types.
+    Every `agetty --reload` redraws the console, even while an operator types.
     """
     issue = issue.resolve()  # a rename would replace a symbolic link instead of its target
     with contextlib.suppress(OSError):

@@ -107,7 +107,7 @@ class LingerStatus(StatusAnswer):
         if self.trouble:
             return self.trouble
         alone = [each.address for each in moving if not each.followers]
-        return f"no other node is heard that would lead packets of {', '.join(alone)} here" if alone else ""
+        return f"no other known node would forward packets of {', '.join(alone)} here" if alone else ""
 
     @property
     def connections(self) -> int:

@@ -1,4 +1,4 @@
-"""A pair of HAProxy and keepalived under load, replaced node by node as docs/moving-from-haproxy.md says, and back.
+"""A pair of HAProxy and keepalived under load, replaced node by node: docs/moving-from-haproxy.md.
 
 Each command of the document's section is run, in its order, on the machine that its prompt names; one that
 this test does not know fails it. `E2E_FULL=1` has the load of a real site.
@@ -241,7 +241,9 @@ _PARTS: Final = (*_NOTHING_MOVES, "The one with the virtual IP", "Back")
 
 
 @pytest.mark.slow("whole appliances on a segment of their own")
-@pytest.mark.promise("docs/moving-from-haproxy.md", "a pair of HAProxy and keepalived is replaced, and comes back")
+@pytest.mark.promise(
+    "docs/moving-from-haproxy.md", "a pair of HAProxy and keepalived is replaced, and comes back"
+)
 def test_a_pair_is_replaced_and_comes_back():
     """No new connection is refused, whoever serves, and the virtual IP is where it was at the end."""
     with ExitStack() as stack:
