@@ -1,9 +1,6 @@
 """What `announce` answers on its control socket: the commands of `reload`, and queries."""
 
-import os
-import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.announce.announcer import Announcer
 from appliance.model.paths import Paths
@@ -15,21 +12,18 @@ from appliance.wire.lines import status_answer
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Answer, good
 
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
-
 
 class AnnounceCommands:
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, announcer: Announcer) -> None:
         self._announcer = announcer
-        self._started_at = time.time()
         self._reload = ReloadCommands(
+            ANNOUNCE,
             paths,
             applied=lambda: announcer.snapshot,
             apply=announcer.apply,
-            differs=lambda proposed: _used(proposed) != _used(announcer.snapshot),
+            differs=lambda proposed, applied: _used(proposed) != _used(applied),
             objections=announcer.objections,
         )
 
@@ -45,11 +39,7 @@ class AnnounceCommands:
         announcer = self._announcer
         bgp = announcer.snapshot.bgp if announcer.snapshot else None
         status = AnnounceStatus(
-            program=ANNOUNCE,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             trouble=announcer.trouble,
             engine=bgp.engine.value if bgp else "",
             addresses=announcer.shared_statuses(),
@@ -63,6 +53,6 @@ class AnnounceCommands:
         return good()
 
 
-def _used(snapshot: Snapshot | None) -> object:
+def _used(snapshot: Snapshot) -> object:
     """Return the part of a snapshot that this program uses."""
-    return None if snapshot is None else (snapshot.shared_ips, snapshot.bgp)
+    return snapshot.shared_ips, snapshot.bgp

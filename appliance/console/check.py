@@ -22,7 +22,7 @@ from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import changes, together
 
 _STANDARD_INPUT: Final = "-"
-_NEXT: Final = "Next: put it right where it says; `man appliance.yaml` has every key."
+_NEXT: Final = "Next: correct it at the place shown; `man appliance.yaml` has every key."
 _NAME: Final = "<stdin>"
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 

@@ -34,7 +34,7 @@ def installed(file: Path, checksum: str | None, folders: ReleaseFolders) -> str:
         raise Refused(f"{error.filename}: {error.strerror}", step=_NOTHING) from error
     compared = "its SHA-256 is as expected" if given else "no SHA-256 was there to compare"
     with contextlib.suppress(BrokenPipeError):  # whose connection is lost has the upgrade done nevertheless
-        click.echo(f"Installed {folders.place / name}: {compared}, and each part is what the archive says.")
+        click.echo(f"Installed {folders.place / name}: {compared}, and each part is as the archive lists it.")
     return name
 
 

@@ -47,7 +47,7 @@ def print_preview(answer: Answer, paths: Paths, obeyed: str) -> None:
 
 def _verdict(answer: Answer, obeyed: str, *, changed: bool) -> str:
     if not answer.ok:
-        return "A reload would be refused, and change nothing: put right what is said above, and look again."
+        return "A reload would be refused, and change nothing: fix the problems above, and try again."
     if not changed:
         return f"Nothing would change: the appliance already uses {obeyed}."
     return "Nothing was changed. To do it: appliance reload"

@@ -67,7 +67,7 @@ def _ask(paths: Paths, question: Question) -> Answer:
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
         said = "; ".join(problem.message for problem in answer.errors)
-        raise Refused(said, step=f"name what is there, and a value that is known: {LOOK}")
+        raise Refused(said, step=f"name an existing server and a known value: {LOOK}")
     if not_kept := answer.values.get("not_kept"):
         click.echo(f"warning: this is forgotten when the program health restarts: {not_kept}", err=True)
     return answer

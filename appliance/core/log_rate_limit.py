@@ -64,7 +64,7 @@ class _Interval:
 class LogRateLimit:
     """Decides for each line whether it is written; `now` is in seconds of one monotonic clock.
 
-    `burst` is how many lines of a kind are written in `interval` seconds, `kinds` how many kinds are told
+    `burst` is how many lines of a kind are written in `interval` seconds, `kinds` how many kinds are kept
     apart.
     """
 

@@ -138,7 +138,7 @@ PROGRAMS: Final = (
         status="appliance.wire.lines.redirect_status:RedirectStatus",
         stop_priority=25,
         why_then="After the proxies: they have it withdraw its rules before they stop to accept, and what was"
-        " redirected goes on until they have drained.",
+        " redirected continues until they have drained.",
     ),
     Program(
         name=FORWARD,

@@ -1,9 +1,6 @@
 """The commands of `discover` on its control socket: for `reload`, and for its status."""
 
-import os
-import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.discovery.program import DiscoverProgram
 from appliance.discovery.watched_source import WatchedSource
@@ -16,18 +13,14 @@ from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
-
 
 class DiscoverCommands:
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
         self._program = program
-        self._started_at = time.time()
         # No snapshot can fail here, whatever the API's state.
-        self._reload = ReloadCommands(paths, applied=lambda: program.snapshot, apply=program.apply)
+        self._reload = ReloadCommands(DISCOVER, paths, applied=lambda: program.snapshot, apply=program.apply)
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -39,11 +32,7 @@ class DiscoverCommands:
     def _status(self, _: Call) -> Answer:
         program = self._program
         status = DiscoveryStatus(
-            program=DISCOVER,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             installed=program.found.installed,
             sources=tuple(_source(each, program.snapshot) for each in program.sources),
             problems=program.problems(),

@@ -1,7 +1,5 @@
 """What `forward` answers on its control socket: the commands of `reload`, and queries."""
 
-import os
-import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -33,12 +31,12 @@ class ForwardCommands:
         self._forwarder = forwarder
         self._counting = Counting(forwarder)
         self._sessions = ForwardedSessions(forwarder)
-        self._started_at = time.time()
         self._reload = ReloadCommands(
+            FORWARD,
             paths,
             applied=lambda: forwarder.snapshot,
             apply=self._apply,
-            differs=lambda proposed: _used(proposed) != _used(forwarder.snapshot),
+            differs=lambda proposed, applied: _used(proposed) != _used(applied),
             objections=lambda proposed: (*_without_flowtable(proposed), *_without_conntrackd(proposed)),
         )
 
@@ -55,11 +53,7 @@ class ForwardCommands:
         forwarder = self._forwarder
         groups, servers = self._counting.counts()
         status = ForwardStatus(
-            program=FORWARD,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             trouble=forwarder.trouble,
             groups=groups,
             servers=servers,
@@ -89,9 +83,7 @@ def _without_conntrackd(snapshot: Snapshot) -> Iterator[AnswerProblem]:
                 yield AnswerProblem(message=MISSING, path=path)
 
 
-def _used(snapshot: Snapshot | None) -> object:
+def _used(snapshot: Snapshot) -> object:
     """Return the part of a snapshot that the rules are made of."""
-    if snapshot is None:
-        return None
     frontends, routers = forwarded(snapshot), synced_routers(snapshot)
     return frontends, routers, [snapshot.pool(each.config.pool or "") for each in frontends]

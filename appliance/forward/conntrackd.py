@@ -1,4 +1,4 @@
-"""The process conntrackd, which tells other nodes what connections this kernel forwards, and hears of theirs.
+"""The process conntrackd, which sends other nodes what connections this kernel forwards, and receives theirs.
 
 It outlives this program, as the rules do, and the next run continues with it. It cannot change its
 configuration, so another one is another process: the others' connections are in the kernel's table, and what

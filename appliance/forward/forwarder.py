@@ -266,7 +266,7 @@ class Forwarder:
     def drain(self, seconds: float, *, cut: Callable[[], bool]) -> None:
         """Send new connections to no server, and return when the last one has ended, or the time is over.
 
-        Connections that another node goes on with are not waited for.
+        It does not wait for connections with which another node continues.
         """
         self.frontends = ()
         self.settle()
@@ -289,7 +289,7 @@ class Forwarder:
 
     def remove(self) -> None:
         """Remove the rules, and make conntrack forget the remaining connections."""
-        self.syncing.end()  # first: what is forgotten here goes on elsewhere
+        self.syncing.end()  # first: what is forgotten here continues elsewhere
         conntrack = Conntrack()
         try:
             self.tables.remove()

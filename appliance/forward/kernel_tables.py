@@ -166,7 +166,7 @@ class KernelTables:
         return any(not each.text for each in self._known.values())
 
     def forget(self) -> None:
-        """Forget the state of the tables, so that all of it is written anew."""
+        """Forget the state of the tables, so that all of it is written again."""
         self._known = {family: _Known() for family in self._known}
         self._standing.forget()
 

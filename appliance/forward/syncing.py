@@ -104,7 +104,7 @@ class Syncing:
         self._conntrackd.stop()
 
     def close(self) -> None:
-        """Stop looking; conntrackd goes on."""
+        """Stop looking; conntrackd continues."""
         self._looks.kill()
         self._conntrackd.close()
 

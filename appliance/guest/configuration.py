@@ -63,7 +63,7 @@ def _why_nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
         )
     elif not wrong:
         yield (
-            "nothing was said about the cluster: shut the machine down, fill in the properties of section 2 "
+            "no property describes the cluster: shut the machine down, fill in the properties of section 2 "
             f"or `config`, power it on; or write {path}, then `sudo systemctl restart appliance`"
         )
 

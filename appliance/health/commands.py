@@ -1,9 +1,6 @@
 """The commands of `health` on its control socket: for `reload`, for operators, and for its status."""
 
-import os
-import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.core.checks.checked_servers import UnknownServerError
 from appliance.health.checks import HealthChecks
@@ -19,9 +16,6 @@ from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
-
 
 class HealthCommands:
     """The commands by their names; those of a reload are in `ReloadCommands`."""
@@ -32,12 +26,12 @@ class HealthCommands:
         self._checks = checks
         self._states, self._weights = kept.states, kept.weights
         self._reports = reports
-        self._started_at = time.time()
         self._reload = ReloadCommands(
+            HEALTH,
             paths,
             applied=lambda: checks.servers.snapshot,
             apply=self._apply,
-            differs=checks.servers.differs,
+            differs=lambda proposed, _: checks.servers.differs(proposed),
             objections=lambda proposed: _authority_problems(proposed, checks.contexts),
         )
 
@@ -54,11 +48,7 @@ class HealthCommands:
         servers = self._checks.servers
         states = [checked.health.state for checked in servers.servers.values()]
         return good(
-            program=HEALTH,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             servers={state.value: states.count(state) for state in ServerState},
             unresolved=self._checks.resolver.unresolved(),
             not_kept=self._reports.not_kept,

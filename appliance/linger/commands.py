@@ -1,9 +1,7 @@
 """What `linger` answers on its control socket: the commands of `reload`, and queries."""
 
-import os
 import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.linger.address_sets import address_sets, shared_sets
 from appliance.linger.lingerer import Lingerer
@@ -18,21 +16,18 @@ from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
 from appliance.wire.linger_node import Condition
 
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
-
 
 class LingerCommands:
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, lingerer: Lingerer) -> None:
         self._lingerer = lingerer
-        self._started_at = time.time()
         self._reload = ReloadCommands(
+            LINGER,
             paths,
             applied=lambda: lingerer.snapshot,
             apply=lingerer.apply,
-            differs=lambda proposed: _used(proposed) != _used(lingerer.snapshot),
+            differs=lambda proposed, applied: _used(proposed) != _used(applied),
             objections=lambda proposed: (
                 *lingerer.segments.objections(lingerer.snapshot, proposed),
                 *lingerer.shared.objections(lingerer.snapshot, proposed),
@@ -71,11 +66,7 @@ class LingerCommands:
         wall = time.time() - time.monotonic()
         drops = lingerer.reports.drops if lingerer.reports else {}
         status = LingerStatus(
-            program=LINGER,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             trouble=lingerer.trouble,
             addresses=tuple(
                 KeptStatus(
@@ -107,14 +98,6 @@ class LingerCommands:
         return good(**status_answer.encode(status))
 
 
-def _used(snapshot: Snapshot | None) -> object:
+def _used(snapshot: Snapshot) -> object:
     """Return the part of a snapshot that this program uses."""
-    return (
-        None
-        if snapshot is None
-        else (
-            snapshot.linger,
-            tuple(address_sets(snapshot)),
-            tuple(shared_sets(snapshot)),
-        )
-    )
+    return snapshot.linger, tuple(address_sets(snapshot)), tuple(shared_sets(snapshot))

@@ -1,6 +1,6 @@
 """Tells the other nodes what this one runs and which servers it finds up, and compares that with theirs.
 
-The reports carry it: `send` is called with what is told, and `hear` is called with what others tell.
+The reports carry it: `send` sends what this node reports, and `hear` receives what others report.
 """
 
 import time

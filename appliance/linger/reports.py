@@ -120,7 +120,7 @@ class Reports:
                 self._talking.pop((place.interface, place.family), None)
 
     def tell(self, facts: NodeFacts) -> None:
-        """Tell the other nodes that are heard what this one says of itself."""
+        """Report the facts of this node to the other nodes from which it receives."""
         for place in self._sets:
             with contextlib.suppress(OSError):  # an interface that is gone: `send` logs it
                 index = socket.if_nametoindex(place.interface)

@@ -207,7 +207,7 @@ class SharedHolder:
         return found.settled and not found.doubtful and not found.alone and not self._strays[family].pending
 
     def restart(self) -> None:
-        """Have the kernel learn anew: its elements are gone."""
+        """Have the kernel learn again: its elements are gone."""
         for each in self._strays.values():
             each.restart()
 

@@ -139,7 +139,7 @@ class SharedReports:
             self._send(shared, peer, encoded)
 
     def tell_nodes(self, facts: NodeFacts) -> None:
-        """Tell the other nodes that are heard what this one says of itself."""
+        """Report the facts of this node to the other nodes from which it receives."""
         for shared in self.sets:
             heard = {each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
             for peer in self.peers(shared):

@@ -200,12 +200,12 @@ class Paths:
 
     @property
     def conntrackd_lock(self) -> Path:
-        """Lock file of conntrackd, which no longer starts where there is one."""
+        """Lock file of conntrackd, which does not start while the file exists."""
         return self.runtime / "conntrackd.lock"
 
     @property
     def conntrackd_log(self) -> Path:
-        """Log of the conntrackd that runs; the next one begins it anew."""
+        """Log of the conntrackd that runs; the next one overwrites it."""
         return self.runtime / "conntrackd.log"
 
     @property

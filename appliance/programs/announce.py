@@ -9,10 +9,9 @@ import sys
 
 from appliance.announce import announce_leftovers
 from appliance.announce.announcer import Announcer
-from appliance.announce.commands import FOR_READERS, AnnounceCommands
+from appliance.announce.commands import AnnounceCommands
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
-from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
@@ -24,40 +23,29 @@ def main() -> int:
     begun = hub_start.begin(ANNOUNCE)
     if begun is None:
         return 1
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    faults: list[BaseException | None] = []
-
-    def end(fault: BaseException | None) -> None:
-        announcer.log.error("announce-crashed", exc_info=fault)
-        faults.append(fault)
-        stop.set()
-
+    paths, log = begun.paths, begun.log
+    end = begun.ends_after(lambda fault: log.error("announce-crashed", exc_info=fault))
     tell = EventBoard(paths.event_board(ANNOUNCE), ANNOUNCE)
     announcer = Announcer(paths, log, on_fault=end, tell=tell)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        announcer.apply(accepted)
-    control = begun.answer(AnnounceCommands(paths, announcer).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    begun.apply_accepted(announcer)
+    control = begun.answer(AnnounceCommands(paths, announcer))
+    begun.stop.wait()
     # Without a supervisord, another `run` continues with what is in the kernel, or its watchdog ends BIRD.
-    ends = not faults and everything_ends(paths, without_supervisord=False)
+    ends = not begun.faults and everything_ends(paths, without_supervisord=False)
     if ends:
         announcer.leave()
     control.close()
     announcer.close(ends=ends)
     tell.close()
-    begun.heartbeat.close()
-    if not ends and not faults and not _is_wanted(paths):
+    status = begun.end()
+    if not ends and not begun.faults and not _is_wanted(paths):
         announce_leftovers.remove_all(paths, log)
-    return 1 if faults else 0
+    return status
 
 
 def _is_wanted(paths: Paths) -> bool:
     """Return whether there are still shared addresses in the accepted snapshot."""
-    try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError:
-        return True
+    accepted = snapshots.readable(paths.accepted)
     return accepted is None or bool(accepted.shared_ips)
 
 

@@ -6,10 +6,9 @@ is watched by a thread that blocks in the standard library's HTTP and TLS; green
 
 import os
 
-from appliance.discovery.commands import FOR_READERS, DiscoverCommands
+from appliance.discovery.commands import DiscoverCommands
 from appliance.discovery.program import DiscoverProgram
 from appliance.model.program_names import DISCOVER
-from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
 
 
@@ -18,17 +17,13 @@ def main() -> int:
     begun = hub_start.begin(DISCOVER)
     if begun is None:
         return 1
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    program = DiscoverProgram(paths, log)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        program.apply(accepted)
-    control = begun.answer(DiscoverCommands(paths, program).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    program = DiscoverProgram(begun.paths, begun.log)
+    begun.apply_accepted(program)
+    control = begun.answer(DiscoverCommands(begun.paths, program))
+    begun.stop.wait()
     control.close()
     program.close()
-    begun.heartbeat.close()
-    return 0
+    return begun.end()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
-from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.starting import hub_start
@@ -26,53 +25,37 @@ def main() -> int:
     if begun is None:
         return 1
     claim = NamespaceClaim(CLAIM)  # so that no program that starts meanwhile takes our rules for leftovers
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    faults: list[BaseException | None] = []
-
-    def end(fault: BaseException | None) -> None:
-        forwarder.log.error("forward-crashed", exc_info=fault)
-        faults.append(fault)
-        stop.set()
-
+    paths, log = begun.paths, begun.log
+    end = begun.ends_after(lambda fault: log.error("forward-crashed", exc_info=fault))
     forwarder = Forwarder(paths, log, KernelTables(), on_fault=end)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        forwarder.apply(accepted)
-    control = begun.answer(ForwardCommands(paths, forwarder).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    begun.apply_accepted(forwarder)
+    control = begun.answer(ForwardCommands(paths, forwarder), for_readers=FOR_READERS)
+    begun.stop.wait()
     control.close()
     forwarder.close()
-    if not faults and (everything_ends(paths) or _has_nothing_to_do(paths, forwarder)):
-        stop.clear()  # a second signal ends the drain
+    if not begun.faults and (everything_ends(paths) or _has_nothing_to_do(paths, forwarder)):
+        begun.stop.clear()  # a second signal ends the drain
         forwarder.drain(
             forwarder.snapshot.drain if forwarder.snapshot else 0.0,
-            cut=lambda: stop.is_set() or _is_wanted_again(paths),
+            cut=lambda: begun.stop.is_set() or _is_wanted_again(paths),
         )
         if not _is_wanted_again(paths):
             forwarder.remove()
     forwarder.log.info("stopped")
-    begun.heartbeat.close()
     claim.close()
-    return 1 if faults else 0
+    return begun.end()
 
 
 def _has_nothing_to_do(paths: Paths, forwarder: Forwarder) -> bool:
     """Return whether the accepted snapshot, which may be newer than ours, forwards nothing."""
-    wanted = _accepted(paths) or forwarder.snapshot
+    wanted = snapshots.readable(paths.accepted) or forwarder.snapshot
     return wanted is not None and not wanted.forwarded
 
 
 def _is_wanted_again(paths: Paths) -> bool:
     """Return whether a reload while we drain forwards frontends again: then our successor continues."""
-    accepted = _accepted(paths)
+    accepted = snapshots.readable(paths.accepted)
     return accepted is not None and bool(accepted.forwarded) and not everything_ends(paths)
-
-
-def _accepted(paths: Paths) -> Snapshot | None:
-    try:
-        return snapshots.read(paths.accepted)
-    except SnapshotError:
-        return None
 
 
 if __name__ == "__main__":

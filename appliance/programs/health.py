@@ -13,7 +13,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.health.checks import HealthChecks
-from appliance.health.commands import FOR_READERS, HealthCommands
+from appliance.health.commands import HealthCommands
 from appliance.health.kept_by_operator import KeptByOperator
 from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
@@ -65,7 +65,7 @@ class HealthProgram:
             paths.control(HEALTH),
             commands.handlers(),
             on_error=reports.command_failed,
-            for_readers=FOR_READERS,
+            for_readers=("status",),
         )
         socket = paths.health_connect_failures
         self._connect_failures = ConnectFailureSocket(

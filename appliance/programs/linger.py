@@ -7,11 +7,10 @@ proxies: until they have drained, their connections need the address.
 
 import sys
 
-from appliance.linger.commands import FOR_READERS, LingerCommands
+from appliance.linger.commands import LingerCommands
 from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
-from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
@@ -23,35 +22,23 @@ def main() -> int:
     begun = hub_start.begin(LINGER)
     if begun is None:
         return 1
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    faults: list[BaseException | None] = []
-
-    def end(fault: BaseException | None) -> None:
-        lingerer.log.error("linger-crashed", exc_info=fault)
-        faults.append(fault)
-        stop.set()
-
+    paths, log = begun.paths, begun.log
+    end = begun.ends_after(lambda fault: log.error("linger-crashed", exc_info=fault))
     tell = EventBoard(paths.event_board(LINGER), LINGER)
     lingerer = Lingerer(paths, log, tell=tell, on_fault=end)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        lingerer.apply(accepted)
-    control = begun.answer(LingerCommands(paths, lingerer).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    begun.apply_accepted(lingerer)
+    control = begun.answer(LingerCommands(paths, lingerer))
+    begun.stop.wait()
     control.close()
     # Without a supervisord, another `run` ends us and continues with the kernel's state; else it times out.
-    ends = not faults and (everything_ends(paths, without_supervisord=False) or not _is_wanted(paths))
+    ends = not begun.faults and (everything_ends(paths, without_supervisord=False) or not _is_wanted(paths))
     lingerer.close(ends=ends)
-    begun.heartbeat.close()
-    return 1 if faults else 0
+    return begun.end()
 
 
 def _is_wanted(paths: Paths) -> bool:
     """Return whether virtual IPs still move with their connections in the accepted snapshot."""
-    try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError:
-        return True
+    accepted = snapshots.readable(paths.accepted)
     return accepted is None or accepted.linger is not None
 
 

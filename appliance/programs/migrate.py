@@ -7,10 +7,9 @@ other one. It stops after the proxies, whose sessions move while they drain.
 
 import sys
 
-from appliance.migrate.commands import FOR_READERS, MigrateCommands
+from appliance.migrate.commands import MigrateCommands
 from appliance.migrate.migrator import Migrator
 from appliance.model.program_names import MIGRATE
-from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
 
 
@@ -19,24 +18,15 @@ def main() -> int:
     begun = hub_start.begin(MIGRATE)
     if begun is None:
         return 1
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    faults: list[BaseException | None] = []
-
-    def end(fault: BaseException | None) -> None:
-        migrator.log.error("migrate-crashed", exc_info=fault)
-        faults.append(fault)
-        stop.set()
-
+    paths, log = begun.paths, begun.log
+    end = begun.ends_after(lambda fault: log.error("migrate-crashed", exc_info=fault))
     migrator = Migrator(paths, log, on_fault=end)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        migrator.apply(accepted)
-    control = begun.answer(MigrateCommands(paths, migrator).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    begun.apply_accepted(migrator)
+    control = begun.answer(MigrateCommands(paths, migrator))
+    begun.stop.wait()
     control.close()
     migrator.close()
-    begun.heartbeat.close()
-    return 1 if faults else 0
+    return begun.end()
 
 
 if __name__ == "__main__":

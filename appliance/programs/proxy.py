@@ -55,7 +55,7 @@ class Proxy:
         self._started_at = time.time()
 
     def run(self) -> int:
-        """Serve until told to end, and return the exit status."""
+        """Serve until asked to end, and return the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, self._note_signal)
         gevent.signal_handler(signal.SIGUSR1, self._note_soft_stop)
@@ -194,7 +194,7 @@ class Proxy:
 
 
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:
-    """Run as the master of a group until told to end, and return the exit status."""
+    """Run as the master of a group until asked to end, and return the exit status."""
     # Workers inherit it. They outlive us, and must also outlive a terminal from which we were started: its
     # end is SIGHUP for every process of the session.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

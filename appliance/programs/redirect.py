@@ -9,10 +9,9 @@ the proxies, which make it withdraw their rules before they stop accepting.
 import sys
 
 from appliance.model.program_names import REDIRECT
-from appliance.net.files import snapshots
 from appliance.net.starting import hub_start
 from appliance.net.supervision.appliance_end import everything_ends
-from appliance.redirect.commands import FOR_READERS, RedirectCommands
+from appliance.redirect.commands import RedirectCommands
 from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector
 
@@ -22,24 +21,15 @@ def main() -> int:
     begun = hub_start.begin(REDIRECT)
     if begun is None:
         return 1
-    paths, log, stop = begun.paths, begun.log, begun.stop
-    faults: list[BaseException | None] = []
-
-    def end(fault: BaseException | None) -> None:
-        redirector.log.error("redirect-crashed", exc_info=fault)
-        faults.append(fault)
-        stop.set()
-
+    paths, log = begun.paths, begun.log
+    end = begun.ends_after(lambda fault: log.error("redirect-crashed", exc_info=fault))
     redirector = Redirector(paths, log, KernelRules(log), on_fault=end)
-    accepted = snapshots.accepted(paths, log)
-    if accepted is not None:
-        redirector.apply(accepted)
-    control = begun.answer(RedirectCommands(paths, redirector).handlers(), for_readers=FOR_READERS)
-    stop.wait()
+    begun.apply_accepted(redirector)
+    control = begun.answer(RedirectCommands(paths, redirector))
+    begun.stop.wait()
     control.close()
-    redirector.close(keep_flows=bool(faults) or not everything_ends(paths))
-    begun.heartbeat.close()
-    return 1 if faults else 0
+    redirector.close(keep_flows=bool(begun.faults) or not everything_ends(paths))
+    return begun.end()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from appliance.model.program_names import STATS
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.starting import hub_start
-from appliance.stats.commands import FOR_READERS, StatsCommands
+from appliance.stats.commands import StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
 
 _COLLECT: Final = (50_000, 20, 20)  # reading a thousand servers creates thousands of values, no cycles
@@ -31,7 +31,7 @@ def main() -> int:
     service = StatsService(paths, log)
     if not _serve_accepted(paths, service, log):
         return 1
-    control = begun.answer(StatsCommands(paths, service).handlers(), for_readers=FOR_READERS)
+    control = begun.answer(StatsCommands(paths, service))
     # Present objects stay: frozen, they are not scanned again for each thousand samples of a scrape.
     gc.collect()
     gc.freeze()
@@ -39,8 +39,7 @@ def main() -> int:
     stop.wait()
     control.close()
     service.close()
-    begun.heartbeat.close()
-    return 0
+    return begun.end()
 
 
 def _serve_accepted(paths: Paths, service: StatsService, log: FilteringBoundLogger) -> bool:

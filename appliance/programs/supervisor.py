@@ -15,8 +15,8 @@ Differences from the original (supervisor):
 - a program that hangs is killed, and then restarted like any other (supervisor/watchdog);
 - systemd is notified of the end of the start, of turns of the loop, and of the beginning of the stop;
 - orphans (workers whose master died) become its children, and are terminated when everything ends;
-- programs that an earlier supervisord left running in our runtime directory end with us, whenever we are told
-  to end: signals are held from the first line on until they can be handled;
+- programs that an earlier supervisord left running in our runtime directory end with this one, whenever it is
+  asked to end: signals are held from the first line on until they can be handled;
 - another one can take its place while it runs, and vice versa (supervisor/succession).
 """
 

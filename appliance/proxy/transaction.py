@@ -249,7 +249,7 @@ class Transaction:
     def _problem_of(self, worker: TrackedWorker) -> AnswerProblem:
         reason = worker.refusal or "it does not answer"
         place = f"worker {worker.id.generation}.{worker.id.index}"
-        message = f"{self._state.program}: {place} goes on with snapshot {worker.applied}: {reason}"
+        message = f"{self._state.program}: {place} continues with snapshot {worker.applied}: {reason}"
         return AnswerProblem(message=message)
 
     def _follow_log(self, snapshot: Snapshot) -> None:

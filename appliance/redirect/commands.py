@@ -1,9 +1,6 @@
 """What `redirect` answers on its control socket: `reload`, proxies that stop, and queries."""
 
-import os
-import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.model.program_names import REDIRECT
@@ -15,21 +12,18 @@ from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus
 
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that members of `group:` may also use."""
-
 
 class RedirectCommands:
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, redirector: Redirector) -> None:
         self._redirector = redirector
-        self._started_at = time.time()
         self._reload = ReloadCommands(
+            REDIRECT,
             paths,
             applied=lambda: redirector.snapshot,
             apply=redirector.apply,
-            differs=lambda proposed: _redirects(proposed) != _redirects(redirector.snapshot),
+            differs=lambda proposed, applied: _used(proposed) != _used(applied),
         )
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -43,11 +37,7 @@ class RedirectCommands:
     def _status(self, _: Call) -> Answer:
         redirector = self._redirector
         status = RedirectStatus(
-            program=REDIRECT,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            snapshot=self._reload.number,
-            pending=self._reload.pending,
+            **self._reload.head(),
             trouble=redirector.trouble,
             owned=redirector.rules.owned,
             guarded=redirector.rules.guarded,
@@ -61,9 +51,8 @@ class RedirectCommands:
         return good()
 
 
-def _redirects(snapshot: Snapshot | None) -> object:
-    if snapshot is None:
-        return None
+def _used(snapshot: Snapshot) -> object:
+    """Return the part of a snapshot that this program uses."""
     return [
         (group.name, each.name, each.redirect, each.binds, each.pool, each.needs)
         for group in snapshot.groups

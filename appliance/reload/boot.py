@@ -26,7 +26,7 @@ from appliance.wire.lines.control import AnswerProblem
 # ".worker-proxy-ingress-100000-100.control.4194304" needs this many.
 _LONGEST_RUNTIME: Final = 107 - 50
 _ELSEWHERE: Final = "make room there and give this user the right to write, or name another --runtime-dir"
-_MEND: Final = "put it right; `appliance check` looks at the file without starting anything"
+_MEND: Final = "fix it; `appliance check` looks at the file without starting anything"
 _SUPERVISOR: Final = "appliance.programs.supervisor"
 _TAKE_OVER: Final = "take its place (--take-over), or give this one another --runtime-dir and --state-dir"
 

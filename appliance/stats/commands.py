@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Mapping
-from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.model.program_names import STATS
@@ -11,9 +10,6 @@ from appliance.net.control.control_server import Call, Handler
 from appliance.net.files import snapshots
 from appliance.stats.service import Prepared, StatsRefused, StatsService
 from appliance.wire.lines.control import Answer, bad, good
-
-FOR_READERS: Final = frozenset({"status"})
-"""Commands that the members of `group:` may use, too."""
 
 
 class StatsCommands:

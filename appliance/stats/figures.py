@@ -3,7 +3,7 @@
 However many clients ask, everything is collected at most twice a second; pages made from the figures are
 cached with them. In addition, boards alone are read once a second for rates and peaks, or more rarely if that
 is much work, and `forward` is asked if the kernel counts connections. For 40,000 servers each of these is
-seconds of work: it is done in a thread, one piece at a time, so the loop goes on and the watchdog sees it.
+seconds of work: it is done in a thread, one piece at a time, so the loop continues and the watchdog sees it.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import gevent
@@ -38,10 +39,25 @@ from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
 from appliance.net.loop.thread_pool import computed
 from appliance.net.observing.observation import observe, observe_boards
-from appliance.net.process import descriptors
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.history_ring import Minute
 from appliance.wire.lines.forward_status import ForwardStatus
+
+_LIMIT: Final = "Max open files"
+
+
+def open_descriptors(pid: int, *, proc: Path = Path("/proc")) -> tuple[int, int] | None:
+    """Return the number of open descriptors and the limit (proc(5)); None if gone, or another user's."""
+    directory = proc / str(pid) / "fd"
+    try:
+        # Since Linux 6.2 the size of the directory is their number; before it is 0, and they are counted.
+        count = directory.stat().st_size or sum(1 for _ in directory.iterdir())
+        lines = (proc / str(pid) / "limits").read_text().splitlines()
+    except OSError:
+        return None
+    soft = [line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)]
+    return (count, int(soft[0])) if soft and soft[0].isdecimal() else None
+
 
 FRESH: Final = 0.5
 """Seconds for which collected figures answer further requests."""
@@ -181,7 +197,7 @@ class LatestFigures:
             try:
                 with self._lock:
                     computed(partial(self._look_at_boards, self._counted()))
-            except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
+            except Exception as error:  # noqa: BLE001  # the boundary: the next look comes nevertheless
                 self._on_fault(error)
             pause = (time.process_time() - begun) / _LOOK_COST
             gevent.sleep(min(max(pause, _LOOK), _LOOK_AT_MOST))
@@ -189,7 +205,7 @@ class LatestFigures:
 
 def _descriptors(observations: Observations) -> Iterator[WorkerDescriptors]:
     for each in observations.workers:
-        found = descriptors.open_of(each.pid)
+        found = open_descriptors(each.pid)
         if found is not None:
             opened, limit = found
             yield WorkerDescriptors(

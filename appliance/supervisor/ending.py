@@ -2,7 +2,7 @@
 
 The first TERM, INT or QUIT stops in order, the second kills. USR1 is HAProxy's soft stop: without deadlines,
 until a TERM sets them. Processes that an earlier supervisord left running in our runtime directory end with
-us.
+this one.
 """
 
 import contextlib

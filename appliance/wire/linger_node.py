@@ -4,7 +4,7 @@ A datagram of the program `linger`, to that node alone: 4 bytes magic, 8 bytes s
 in the sender's reports; 16 bytes digest of the configuration, 1 byte condition; 1 byte number of virtual
 addresses, 1 byte number of servers; 1 byte length and the text of name, release and page each; 4 bytes for
 each address; 6 bytes and 1 byte verdict for each server; last 32 bytes of digest. Addresses and servers are
-hashes: both nodes know the names. An older release drops it, and hears the reports as before.
+hashes: both nodes know the names. An older release drops it, and receives the reports as before.
 """
 
 import re
@@ -32,7 +32,7 @@ UNKNOWN: Final = bytes(CONFIGURATION)
 """The digest of a configuration that is not known."""
 
 MOST_MARKS: Final = 16
-"""Most virtual addresses of which hashes are told."""
+"""Most virtual addresses whose hashes are sent."""
 
 _MAGIC: Final = NAME + b"N"
 _HEAD: Final = struct.Struct(f"!4s8sQ{CONFIGURATION}sBBB")
@@ -46,7 +46,7 @@ _TEXTS: Final = (_NODE_NAME, _RELEASE, _PAGE)
 _TEXT_BYTES: Final = 3 + 64 + 32 + 64
 
 MOST_SERVERS: Final = (MOST_BYTES - DIGEST - _HEAD.size - _TEXT_BYTES - MOST_MARKS * _MARK) // (_KEY + 1)
-"""Most servers of which the verdict is told, so that all fits into one packet."""
+"""Most servers whose verdict is sent, so that all fits into one packet."""
 
 
 class Condition(IntEnum):
@@ -94,7 +94,7 @@ def is_one(datagram: bytes) -> bool:
 
 
 def server_key(pool: str, server: str) -> bytes:
-    """Return the hash by which a server is told."""
+    """Return the hash that stands for a server."""
     return blake2b(f"{pool}\0{server}".encode(), digest_size=_KEY).digest()
 
 

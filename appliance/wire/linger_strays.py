@@ -74,7 +74,7 @@ def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldStr
 def shares(
     found: Sequence[Ends], denied: Sequence[Ends], *, family: int
 ) -> Iterable[tuple[Sequence[Ends], Sequence[Ends]]]:
-    """Yield what is told as what fits into a datagram each: found ones, and denied ones."""
+    """Yield connections in parts that fit into one datagram: found ones, and denied ones."""
     most = MOST_ENDS[family]
     for start in range(0, len(found), most):
         yield found[start : start + most], ()

@@ -2,7 +2,7 @@
 
 A greenlet per target worker offers the batches, so that no worker waits while another one answers: on a busy
 machine waiting for answers takes most of the time. Sessions that a worker refuses, or that were offered to
-one that does not answer, continue here until the drain ends.
+a worker that does not answer, continue here until the drain ends.
 
 Open sessions go first. So their servers are as busy there as here when the sessions that wait for a server
 follow, in their order; by then most of these are open.

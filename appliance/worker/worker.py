@@ -236,7 +236,7 @@ class Worker:
             self._leave_without_master()
             if self.phase is WorkerPhase.DRAINING:
                 self._end_when_drained()
-        except Exception as error:  # noqa: BLE001  # the boundary: the next tick comes all the same
+        except Exception as error:  # noqa: BLE001  # the boundary: the next tick comes nevertheless
             self._fault(error)
 
     def _log_full_frontends(self) -> None:

@@ -1,5 +1,6 @@
-"""Phrases of translated English that were replaced once, and are not to come back to what operators read."""
+"""Phrases of translated English that were replaced once, and are not to come back to what people read."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Final
@@ -31,9 +32,17 @@ _BETTER: Final = {
     r"the answer is no": "failure or refusal",
     r"cannot be said|what can be said": "cannot be expressed",
     r"with us": "here",
+    r"put (it|that|this) right": "fix, correct",
+    r"nobody (said|says)|(the )?said above": "unknown; name what it is",
+    r"must say": "needs",
+    r"else it were": "otherwise it would be",
+    r"where that is said": "if its description says so",
+    r"told apart|told from": "distinguished from",
+    r"whose connections there are": "which node has which connections",
 }
 """What one does not write, and what one writes."""
 
+_SOURCES: Final = sorted((ROOT / "appliance").rglob("*.py"))
 _CODE: Final = re.compile(r"```.*?```|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 _PAGES: Final = (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
 _MESSAGES: Final = (
@@ -46,10 +55,27 @@ _MESSAGES: Final = (
 @pytest.mark.parametrize("path", [*_PAGES, *_MESSAGES], ids=name_of)
 def test_phrases_stay_away(path: Path):
     """In running text, not in code. Pages of commands, keys, events and metrics are made of the sources."""
-    text = re.sub(r"\s+", " ", _CODE.sub(" ", path.read_text()))
+    assert _found(path.read_text()) == {}
+
+
+@pytest.mark.parametrize("folder", sorted({each.relative_to(ROOT).parts[1] for each in _SOURCES}))
+def test_phrases_stay_away_from_docstrings_and_messages(folder: str):
+    """In all texts of our sources with two words or more: docstrings, messages, help and more."""
     found = {
-        match[0]: better
-        for phrase, better in _BETTER.items()
-        for match in re.finditer(rf"\b({phrase})\b", text)
+        f"{path.relative_to(ROOT)}:{node.lineno}: {phrase}": better
+        for path in _SOURCES
+        if path.relative_to(ROOT).parts[1] == folder
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+        for phrase, better in _found(node.value).items()
     }
     assert found == {}
+
+
+def _found(text: str) -> dict[str, str]:
+    plain = re.sub(r"\s+", " ", _CODE.sub(" ", text))
+    return {
+        match[0]: better
+        for phrase, better in _BETTER.items()
+        for match in re.finditer(rf"\b({phrase})\b", plain)
+    }

@@ -6,7 +6,7 @@ import pytest
 from support.documents import events_page
 from support.documents.pages import page
 
-from appliance.core.log_events import of_programs, of_servers, of_take_over, of_traffic, of_virtual_ips
+from appliance.core.log_events import of_programs, of_servers, of_traffic, of_virtual_ips
 from appliance.core.log_events.all_events import LOG_EVENTS, log_step
 
 pytestmark = pytest.mark.pure
@@ -38,7 +38,7 @@ def test_the_calls_are_found(loud: set[str]):
 def test_no_call_is_hidden():
     """A name that the sources do not show would be an event that nobody can look up."""
     assert {call.module for call in events_page.calls() if call.name == events_page.UNKNOWN} == set()
-    of_tables = {"health/reports", "supervisor/program_events"}
+    of_tables = {"health/reports", "supervisor/program_changes"}
     assert events_page.unseen() == of_tables
 
 
@@ -56,7 +56,7 @@ def test_none_is_without_a_next_step(loud: set[str]):
 def test_none_is_explained_that_there_is_not(loud: set[str]):
     """What the code says no more is removed from the table, and no name is in two parts of it."""
     assert sorted(LOG_EVENTS.keys() - loud) == []
-    parts = (of_programs, of_servers, of_take_over, of_traffic, of_virtual_ips)
+    parts = (of_programs, of_servers, of_traffic, of_virtual_ips)
     assert sum(len(each.EVENTS) for each in parts) == len(LOG_EVENTS)
 
 

@@ -16,6 +16,8 @@ from support.supervisor import releases
 from support.values import snapshots as given
 
 from appliance.guest.record import Record
+from appliance.health import kept_by_operator
+from appliance.health.kept_by_operator import STATES, WEIGHTS, OperatorOverridesError
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.operator_events import EventKind, OperatorEvent
@@ -30,9 +32,8 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import told
-from appliance.net.files import operator_overrides, report_file, snapshots, take_over_note
+from appliance.net.files import report_file, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.files.operator_overrides import STATES, WEIGHTS, OperatorOverridesError
 from appliance.net.releases.archive import ArchiveRefused, unpack
 from appliance.proxy.generation_numbers import GenerationNumbers
 from appliance.wire.checksummed_json import checksummed
@@ -160,9 +161,9 @@ def targets(root: Path) -> dict[str, Target]:
         ),
         Target(
             name="operator-states",
-            run=feed(root / "states.json", lambda path: operator_overrides.load(path, STATES)),
+            run=feed(root / "states.json", lambda path: kept_by_operator.load(path, STATES)),
             seeds=(
-                content(root / "states.json", lambda path: operator_overrides.save(path, STATES, states)),
+                content(root / "states.json", lambda path: kept_by_operator.save(path, STATES, states)),
                 b"{}",
             ),
             errors=(OperatorOverridesError,),
@@ -171,9 +172,9 @@ def targets(root: Path) -> dict[str, Target]:
         ),
         Target(
             name="operator-weights",
-            run=feed(root / "weights.json", lambda path: operator_overrides.load(path, WEIGHTS)),
+            run=feed(root / "weights.json", lambda path: kept_by_operator.load(path, WEIGHTS)),
             seeds=(
-                content(root / "weights.json", lambda path: operator_overrides.save(path, WEIGHTS, weights)),
+                content(root / "weights.json", lambda path: kept_by_operator.save(path, WEIGHTS, weights)),
             ),
             errors=(OperatorOverridesError,),
             words=(*WORDS, b'"50%"', b'"256"', b'"-1"', b'"%"'),

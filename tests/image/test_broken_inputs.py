@@ -41,7 +41,7 @@ def test_broken_configuration(around: Site):
     with around.container(around.one, config=around.write(_BROKEN)) as container:
         assert container.exit_code() == 1
         *lines, step = container.log().splitlines()
-        assert step.startswith("Next: put it right; `appliance check`")
+        assert step.startswith("Next: fix it; `appliance check`")
         assert len(lines) >= 3
         assert all(line.startswith("/etc/appliance/appliance.yaml:") for line in lines)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from support.values.annotated import EXAMPLE, annotated, keys, undocumented
 
-from appliance.model.config.json_schema import editor_schema, json_schema
-from appliance.model.config.key_descriptions import key_descriptions
+from appliance.model.config.json_schema import editor_schema, json_schema, key_descriptions
 from appliance.model.config.section import Section
 from appliance.model.document.document import read
 from appliance.model.loading.loading import load

@@ -60,7 +60,7 @@ def demo(*, port_offset: int, pair: bool) -> None:
             console.print(advice(made), markup=False, soft_wrap=True)
             ended_well = _watch(made, child, stop, console)
     except DemoError as error:
-        raise Refused(str(error), step="put that right, then `appliance demo`") from error
+        raise Refused(str(error), step="fix that, then `appliance demo`") from error
     if not ended_well:
         raise SystemExit(1)
 

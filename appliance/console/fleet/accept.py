@@ -28,7 +28,7 @@ from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
-_AGAIN: Final = "see that this node has what it says, then: appliance fleet push"
+_AGAIN: Final = "give this node what it lacks, then: appliance fleet push"
 _TOGETHER: Final = " with "
 """What is between the names of files in the source of a configuration."""
 
@@ -75,7 +75,7 @@ class _Said:
 
 
 class _Node:
-    """This node: does what it is told, and goes back where it is not told to keep it."""
+    """This node: follows orders, and goes back unless the order to keep comes."""
 
     def __init__(self, way: Way, file: ReplacedFile, content: bytes) -> None:
         self._paths = way.paths

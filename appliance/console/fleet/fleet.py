@@ -69,7 +69,7 @@ def fleet(
     ssh. A node that cannot be reached, or does not answer in --timeout, is named, and the others are asked.
 
     What happens is reported on standard error while it happens. Exit codes: 0 if all is well on all nodes, 1
-    if a node refused, failed, or could not be reached, 2 for misuse, 130 after Ctrl-C.
+    if a node refused, failed, or could not be reached, 2 for usage errors, 130 after Ctrl-C.
     """
     paths: Paths = ctx.obj
     transport = Transport(options=ssh_options, via=via)

@@ -32,7 +32,7 @@ _DOING: Final = {
 
 
 class Talk:
-    """What is said to one node and heard of it."""
+    """The orders for one node, and its answers."""
 
     def __init__(self, command: RemoteCommand) -> None:
         self.command = command

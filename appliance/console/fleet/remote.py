@@ -21,7 +21,7 @@ _SSH_FAILED: Final = 255
 """The exit status of OpenSSH's client without a connection, or after one that was lost."""
 
 _MOST_WAIT: Final = 1.0
-_END: Final = 2.0  # seconds for a process that was told to end
+_END: Final = 2.0  # seconds for a process that was asked to end
 
 
 class RemoteCommand:

@@ -37,7 +37,7 @@ def _conntrack() -> Iterator[Finding]:
     """Yield a finding if the kernel rejects connections whose start it has not seen (nf_conntrack-sysctl)."""
     if _LOOSE.exists() and _LOOSE.read_text().strip() == "0":
         message = (
-            "connections of another node cannot be told from damaged packets here:"
+            "connections of another node cannot be distinguished from damaged packets here:"
             " set `net.netfilter.nf_conntrack_tcp_loose = 1` (sysctl.d)"
         )
         yield Finding(path=("linger",), message=message)
@@ -54,7 +54,7 @@ def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Find
                 nftables.try_script(ruleset.trial(_FAMILIES[version], shared=version in shared))
         except NftablesError as error:
             message = (
-                f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"
+                f"the kernel does not forward IPv{version} packets to other nodes: {error}: is its module"
                 f" nft_dup_ipv{version} there (CONFIG_NFT_DUP_IPV{version}), and conntrack (nft_ct)?"
             )
             yield Finding(path=("linger",), message=message)

@@ -9,10 +9,10 @@ from appliance.console.here.address_holders import held_addresses
 from appliance.console.here.announcing import announce_lacks
 from appliance.console.here.files import unusable_files
 from appliance.console.here.lingering import linger_lacks
-from appliance.console.here.syncing import sync_lacks
 from appliance.core.balancing.worker_shares import shortage
 from appliance.core.forwarding.plan import families
 from appliance.core.status.connection_room import ADVICE
+from appliance.forward.conntrackd import MISSING, executable
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding, Path, Severity
 from appliance.model.paths import Paths
@@ -29,6 +29,14 @@ from appliance.net.nftables.nftables import kernel_objection, unusable
 from appliance.net.privileges import needed_capabilities
 from appliance.net.process import limits
 from appliance.net.scripts.machine_needs import objection
+
+
+def sync_lacks(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield each `sync` that lacks conntrackd, at its frontend."""
+    if executable() is None:
+        for group, each in snapshot.forwarded:
+            if each.sync:
+                yield Finding(path=(group.name, "frontends", each.name, "sync"), message=MISSING)
 
 
 def refused_binds(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:

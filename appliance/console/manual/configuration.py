@@ -9,16 +9,16 @@ from appliance.model.config.key_reference import KeyRow, KeySection, key_section
 NAME: Final = "appliance.yaml"
 
 _ABOUT: Final = """
-The file that appliance(1) obeys: YAML, by default /etc/appliance/appliance.yaml. It is read at the start, by
-`appliance reload`, and by itself when it has changed and rested (key `reload.watch`).
+The file that configures appliance(1): YAML, by default /etc/appliance/appliance.yaml. It is read at start,
+by `appliance reload`, and without a request once it has changed and rested (key `reload.watch`).
 
-`appliance check` says whether it would be accepted, with file, line and column of each problem, and changes
-nothing; `appliance check --here` looks at this machine too. A file with errors is never obeyed: the one that
-was accepted last stays in force.
+`appliance check` shows whether it would be accepted, with file, line and column of each problem, and changes
+nothing; `appliance check --here` checks this machine too. A file with errors is never used: the one that was
+accepted last stays in force.
 
 A duration is a number and its unit: 300ms, 5s, 2m, 24h, 1d. A percentage is a number and %. NAME stands for
 a name that you choose: 1 to 63 letters, digits, full stops, underscores and dashes. A key is needed only
-where that is said.
+if its description says so.
 """
 EXAMPLE: Final = """
 api:

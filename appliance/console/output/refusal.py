@@ -9,7 +9,7 @@ LOOK: Final = "`appliance status` shows what runs"
 
 
 class Refused(click.ClickException):
-    """Ends a command with status 1, a reason and the next step; misuse is click's UsageError."""
+    """Ends a command with status 1, a reason and the next step; a usage error is click's UsageError."""
 
     def __init__(self, message: str, *, step: str) -> None:
         super().__init__(message)

@@ -9,16 +9,18 @@ import os
 import shutil
 import socket
 import subprocess
+import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import appliance
-from appliance.console.screen.facts import ScreenFacts, current_facts, interface_addresses
-from appliance.console.screen.hint import hint
+from appliance.console.status.status import current_status
 from appliance.core.status.problems import wrong_properties
-from appliance.guest.host_keys import SSH
+from appliance.core.status.status import Status
+from appliance.guest.host_keys import SSH, HostKey, host_keys
 from appliance.model.guest.report import GuestReport
 from appliance.model.messages.quoting import masked
 from appliance.model.paths import Paths
@@ -27,6 +29,56 @@ from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.netlink.links import Links
 from appliance.wire.boards import vrrp_board
+
+_LOOPBACK: Final = "lo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenFacts:
+    """The data of the screen.
+
+    `configured`: the operator's file exists. `addresses` are those of each interface but `lo`, with their
+    prefix lengths. Operators compare `host_keys` with those that ssh shows at the first login.
+    """
+
+    host: str
+    config: Path
+    configured: bool
+    addresses: tuple[tuple[str, tuple[str, ...]], ...]
+    host_keys: tuple[HostKey, ...]
+    status: Status
+
+
+def current_facts(paths: Paths, links: Links | None = None) -> ScreenFacts:
+    """Return the facts; `links` None reads the interfaces once."""
+    if links is None:
+        with Links() as own:
+            return current_facts(paths, own)
+    return ScreenFacts(
+        host=socket.gethostname(),
+        config=paths.config,
+        configured=any(each.exists() for each in paths.operators_files),
+        addresses=interface_addresses(links),
+        host_keys=host_keys(SSH),
+        status=current_status(paths),
+    )
+
+
+def interface_addresses(links: Links) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the addresses of each interface but `lo`, sorted by its name."""
+    with contextlib.suppress(OSError):  # the kernel did not answer: the addresses known before are shown
+        links.read()
+    names = sorted(name for _, name in socket.if_nameindex() if name != _LOOPBACK)
+    found = ((name, link.addresses) for name in names if (link := links.state(name)))
+    return tuple((name, addresses) for name, addresses in found if addresses)
+
+
+_WIDTH: Final = 78
+
+
+def hint(message: str) -> list[str]:
+    """Return the message as lines of at most 78 characters, the first one with `!`."""
+    return textwrap.wrap(message, _WIDTH, initial_indent="  ! ", subsequent_indent="    ")
 
 
 def log_in(facts: ScreenFacts) -> Iterator[str]:
@@ -156,7 +208,7 @@ _AGETTY_SECONDS: Final = 10.0
 def write_issue(screen: str, issue: Path) -> None:
     """Write the screen to the file and notify agetty, unless the file has this text already.
 
-    Every `agetty --reload` redraws the console, even while somebody types.
+    Every `agetty --reload` redraws the console, even while an operator types.
     """
     issue = issue.resolve()  # a rename would replace a symbolic link instead of its target
     with contextlib.suppress(OSError):

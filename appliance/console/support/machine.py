@@ -96,7 +96,7 @@ def _listening() -> str:
         for line in _proc(name).splitlines()[1:]
         if line.split()[3] == "0A"
     }
-    return "".join(f"{port}: {port_owner(port) or 'somebody'}\n" for port in islice(sorted(ports), _MOST))
+    return "".join(f"{port}: {port_owner(port) or 'unknown'}\n" for port in islice(sorted(ports), _MOST))
 
 
 def _settings() -> str:

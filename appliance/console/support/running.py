@@ -20,8 +20,10 @@ from appliance.console.support.parts import Part, PartMissing, as_json
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.worker_boards import worker_board_paths
 from appliance.net.control.control_client import ask
 from appliance.net.files import snapshots
+from appliance.net.observing.observation import program_sockets
 from appliance.net.supervision.supervisor_rpc import SupervisorClient
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.lines.control import Question
@@ -38,12 +40,11 @@ def running_parts(paths: Paths) -> Iterator[Part]:
     yield Part(name="status.json", made=lambda: as_json(msgspec.Raw(current_status(paths).json())))
     yield Part(name="status.txt", made=partial(_status_text, paths))
     yield Part(name="supervisor.json", made=partial(_supervised, paths))
-    for path in sorted(paths.runtime.glob("[!.]*.control")):
-        if not path.name.startswith("worker-"):
-            yield Part(name=f"programs/{path.stem}.json", made=partial(_answer, path))
+    for path in sorted(program_sockets(paths)):
+        yield Part(name=f"programs/{path.stem}.json", made=partial(_answer, path))
     yield Part(name="boards/health.json", made=partial(_board, paths.health_board, health_board.decode))
     yield Part(name="boards/vrrp.json", made=partial(_board, paths.vrrp_board, vrrp_board.decode))
-    for path in islice(sorted(paths.runtime.glob("worker-*.board")), _MOST_WORKERS):
+    for path in worker_board_paths(paths.runtime)[:_MOST_WORKERS]:
         yield Part(name=f"boards/{path.stem}.json", made=partial(_board, path, worker_board.decode))
     if paths.bird_config.exists():
         yield Part(name="bird/bird.conf", made=partial(_bird_config, paths))

@@ -58,7 +58,7 @@ class Looker:
         """Return the lines that explain a row of a view."""
         kind, evidence = _KINDS.get(view), self._evidence
         if kind is None or evidence is None:
-            return (f"There is no more to say of {key}. See: appliance status",)
+            return (f"There are no more details of {key}. See: appliance status",)
         name = key.partition("/")[2] if kind is Kind.FRONTEND else key
         subjects = meant(name, evidence.snapshot, kind=kind)
         if not subjects:

@@ -26,7 +26,7 @@ from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _TIMEOUT: Final = 10.0
-_WHY: Final = "`appliance vip status` shows who is active, `appliance why NAME` says why"
+_WHY: Final = "`appliance vip status` shows who is active, `appliance why NAME` shows why"
 _MARGIN: Final = 10.0
 """Seconds beyond the longest hand-over for which `move` waits for its answer."""
 
@@ -98,7 +98,7 @@ def move(paths: Paths, *, name: str, forced: bool, as_json: bool) -> None:
         if as_json:
             print_json({"name": name, "ok": False, "successor": None, "errors": [message]})
             raise SystemExit(1)
-        raise Refused(message, step="put that right, or `appliance vip move --force NAME`")
+        raise Refused(message, step="fix that, or `appliance vip move --force NAME`")
     answer = _told(paths, "move", name, timeout=patience)
     successor = answer.values.get("successor")
     if as_json:

@@ -89,7 +89,10 @@ def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
         )
     if router.uninformed_for:
         left = duration(router.uninformed_for)
-        yield "waits", f"takes over from nobody before it knows whose connections there are, {left} at most"
+        yield (
+            "waits",
+            f"takes over from nobody before it knows which node has which connections, {left} at most",
+        )
     for conflict in router.conflicts:
         ago = f", {duration(now - conflict.last_heard)} ago" if conflict.last_heard else ""
         yield "conflict", f"{conflict.kind} with {conflict.peer or '-'}{ago}: {conflict.detail}"

@@ -13,7 +13,7 @@ WITHDRAWN  yes               no          as STARTING
 
 The address stays in every state: connections that routers have moved to other nodes are forwarded here. A
 node without verdicts yet keeps what an earlier run announced. Each change of the announcing nodes makes
-routers distribute connections anew, so an address that failed returns after a pause that doubles each time.
+routers redistribute connections, so an address that failed returns after a pause that doubles each time.
 """
 
 from dataclasses import dataclass, replace

@@ -115,7 +115,7 @@ class PoolMember:
     def count_error(self) -> bool:
         """Count an error of the server; return whether `error_limit` is reached: `health` is then notified.
 
-        As with HAProxy's `error-limit`, the count then starts anew.
+        As with HAProxy's `error-limit`, the count then starts again.
         """
         self.errors += 1
         limit = self.config.check.error_limit if self.config.check else 0

@@ -264,7 +264,7 @@ class PoolState:
         )
 
     def _start_balancer(self, chosen: Balancer) -> None:
-        """Switch to another algorithm: its time begins anew, and so do the turns, which use the old time."""
+        """Switch to another algorithm: its time starts again, and so do the turns, which use the old time."""
         self._balancer = chosen
         for position, member in enumerate(self.members):
             member.turn = self._first_turn(position)

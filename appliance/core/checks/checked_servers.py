@@ -185,7 +185,7 @@ class CheckedServers:
     def set_host(self, key: Key, host: str, *, now: float) -> bool:
         """Store the present address of a server's name, "" if it has none any more; True for a change.
 
-        The health of a server that had an address then begins anew: it is another machine.
+        The health of a server that had an address then starts again: it is another machine.
         """
         checked = self.servers[key]
         if host == checked.host:

@@ -26,7 +26,7 @@ class Retries:
         self._failures = 0
 
     def succeeded(self) -> None:
-        """Start anew with short waits."""
+        """Start again with short waits."""
         self._failures = 0
 
     def failed(self, *, servers: int) -> float:

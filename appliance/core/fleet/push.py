@@ -1,9 +1,9 @@
 """One configuration for all nodes: accepted on all that can be reached, or on none.
 
-Both sides are here. Each node checks the file, applies it when it is told to, and keeps it when it is told
-to: anything else, the end of the connection too, makes it go back to the file before. So what is lost between
-two steps leaves all nodes as they were. Only after the word to keep it may a node be lost that has gone back:
-it is named, as one that was down, and gets the file with the next push.
+Both sides are here. Each node checks the file, and applies and keeps it on order: anything else, also the
+end of the connection, makes it go back to the file before. So what is lost between two steps leaves all nodes
+as they were. Only after the order to keep it may a node be lost that has gone back: it is named, like a node
+that was down, and gets the file with the next push.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ class Step(StrEnum):
 
 
 class Order(StrEnum):
-    """What a node is told to do."""
+    """What a node is ordered to do."""
 
     APPLY = "apply"
     KEEP = "keep"
@@ -54,11 +54,11 @@ class Push:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the nodes that were reached were told to keep it."""
+        """Whether the nodes that were reached were ordered to keep it."""
         return Fate.ACCEPTED in self.fates.values()
 
     def decide(self, outcomes: Mapping[str, Outcome]) -> Order | None:
-        """Return what all nodes that take part are told now; None is the end of what they are told.
+        """Return the order for all nodes that take part now; None is the end of the orders.
 
         `outcomes` are those of the awaited step, of every node that takes part.
         """

@@ -1,14 +1,14 @@
-"""When a node has the connections of the others: it asks for all of them once it hears another node.
+"""When a node has the connections of the others: it requests all of them once it receives from another node.
 
 There is no word for "that was all". So the node has them when no new ones have come for a while, or after a
 bound. Most of what happens meanwhile comes as a change, which is not counted among the new ones.
 
-A node that hears nobody for a while is alone, and asks as soon as it hears another one: what happened
+A node that receives nothing for a while is alone, and asks at the first sign of another one: what happened
 meanwhile it has missed.
 
-A node that has virtual IPs asks nobody, as its own table is right. It tells all when it has taken them, and
-again and again: entries of other nodes see no packets, and would expire. It also tells all when it gives
-them to a node that it has not heard for a while: both may have had them, and this one has what is new.
+A node that has virtual IPs asks nobody, as its own table is right. It sends all when it has taken them, and
+repeatedly: entries of other nodes see no packets, and would expire. It also sends all when it gives them to a
+node that was silent for a while: both may have had them, and this one has what is new.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ QUIET: Final = 1.0
 """Seconds without a new connection after which a node has all of them."""
 
 SILENT: Final = 5.0
-"""Seconds after which a node that hears nobody is alone: conntrackd sends something every second."""
+"""Seconds after which a node that receives nothing is alone: conntrackd sends something every second."""
 
 MISSED: Final = 2.0
 """Seconds of silence in which another node has missed something."""
 
 LONGEST: Final = 15.0
-"""Seconds after which a node goes on with what it has."""
+"""Seconds after which a node continues with what it has."""
 
 TOLD_AGAIN: Final = 1800.0
 """Most seconds after which a node that has virtual IPs tells all again."""

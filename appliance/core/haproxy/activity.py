@@ -1,6 +1,6 @@
 """What requires repeated looks: rates, peaks, and the means of the last connections.
 
-HAProxy keeps these in its process and starts anew with each reload. Here they belong to the process that
+HAProxy keeps these in its process and starts again with each reload. Here they belong to the process that
 reads, once a second, the counters, which reloads leave alone.
 """
 

@@ -117,5 +117,5 @@ def _counted(before: FrontendMinute, after: FrontendMinute, extremes: FrontendMi
 
 
 def _came(before: int, after: int) -> int:
-    """Return the growth of a counter; one that started anew has grown to its present value."""
+    """Return the growth of a counter; one that started again has grown to its present value."""
     return after - before if after >= before else after

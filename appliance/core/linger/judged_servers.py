@@ -12,7 +12,7 @@ from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.linger_node import MOST_SERVERS, server_key
 
 _TOLD: Final = 10.0
-"""Seconds that it may take until another node hears of a new verdict."""
+"""Seconds that it may take until another node learns a new verdict."""
 
 _TOLD_PER_SERVER: Final = 0.002
 """The same for each server besides, because very many are read more rarely."""

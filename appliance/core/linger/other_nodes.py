@@ -17,7 +17,7 @@ SETTLED: Final = 30.0
 """Seconds for which configurations differ before that counts: a push to all nodes takes less."""
 
 MOST: Final = 16
-"""Other nodes that are remembered; who was told last replaces who was silent longest."""
+"""Other nodes that are remembered; the last one replaces the one that was silent longest."""
 
 SILENT: Final = 10.0
 """Seconds after which a node that has told nothing is silent."""

@@ -120,7 +120,7 @@ def guard(
     shared: bool = False,
     tunnel: Tunnel | None = None,
 ) -> str:
-    """Return the script that makes the guard anew, without elements: the process that makes it owns it."""
+    """Return the script that replaces the guard, without elements: the process that makes it owns it."""
     name = f"{family.value} {GUARD}"
     owned = f"add table {name} {{ flags owner; }}"
     lines = _leading(family, entrances, table=GUARD, longest=longest, shared=shared, tunnel=tunnel)

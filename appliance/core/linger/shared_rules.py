@@ -1,6 +1,6 @@
 """The rules for shared addresses, which all nodes serve at a time, in the language of nft(8).
 
-Routers choose the node for each packet, and any change of nodes makes them choose anew. A packet of no local
+Routers choose the node for each packet, and any change of nodes makes them choose again. A packet of no local
 connection is sent to all nodes that may have it, or to the one known to have it, and dropped. What a node got
 from another one it never sends on, and never resets; it notes whether it has the connection (`found`) or not
 (`denied`; `closing` where that is unknown). They are part of the tables of `core.linger.ruleset`, and read
@@ -136,7 +136,7 @@ def learned(family: Family, changes: StrayChanges, *, table: str) -> str:
 
 
 def told(family: Family, found: Iterable[tuple[Ends, bytes]], *, table: str) -> str:
-    """Return the script that notes which nodes were told of connections here, "" for none."""
+    """Return the script that notes which nodes know of connections here, "" for none."""
     listed = ", ".join(f"{_text(ends)} . {mac.hex(':')} timeout {TOLD}s" for ends, mac in found)
     return f"add element {family.value} {table} told {{ {listed} }}" if listed else ""
 

@@ -3,7 +3,7 @@
 A packet from outside that claims to come from a node is led nowhere further, and gets to its owner: so only
 packets of the configured nodes may come in. What clients send must fit into the VXLAN, for which the nodes
 ask clients to send smaller segments (the MSS of their SYN-ACK, RFC 9293 section 3.7.1). The kernel answers
-packets that are larger all the same with an ICMP error, as every router does (RFC 1191, RFC 8201).
+packets that are larger nevertheless with an ICMP error, as every router does (RFC 1191, RFC 8201).
 """
 
 from collections.abc import Collection

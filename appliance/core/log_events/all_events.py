@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from appliance.core.log_events import of_programs, of_servers, of_take_over, of_traffic, of_virtual_ips
+from appliance.core.log_events import of_programs, of_servers, of_traffic, of_virtual_ips
 from appliance.core.log_events.log_event import LogEvent
 
 LOG_EVENTS: Final[Mapping[str, LogEvent]] = {
     **of_programs.EVENTS,
     **of_servers.EVENTS,
-    **of_take_over.EVENTS,
     **of_traffic.EVENTS,
     **of_virtual_ips.EVENTS,
 }

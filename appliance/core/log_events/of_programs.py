@@ -1,4 +1,4 @@
-"""Events of any program: its start and end, the log itself, and `reload`."""
+"""Events of any program: its start and end, the log itself, `reload`, take-overs of the whole appliance."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,6 +11,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         f"{NOTHING}, if that process is gone at the next start; else stop it: `fuser` on the file in"
         " `lock` shows it",
     ),
+    "appliance-taken-over": LogEvent(
+        "this appliance has taken over from the one with `version` and `pid`, with all that was open",
+        f"{NOTHING}: a second `appliance run` requested it",
+    ),
     "board-not-written": LogEvent(
         "a program cannot publish its state for the others: they see the last values",
         "make room in the runtime directory (a tmpfs: `df /run`)",
@@ -18,6 +22,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "board-unreadable": LogEvent(
         "the state that an earlier run published was damaged: this run starts without it",
         f"{NOTHING}: checks and elections establish it again",
+    ),
+    "cannot-be-taken-over": LogEvent(
+        "this appliance cannot listen for a second `appliance run`, which will not find it",
+        "make room in the runtime directory (a tmpfs: `df /run`)",
     ),
     "cannot-start": LogEvent(
         "a program cannot use its runtime directory, and exits",
@@ -87,6 +95,9 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "`appliance status` shows whether all programs use the configuration; `{supervisorctl}"
         " restart reload`",
     ),
+    "predecessor-unknown": LogEvent(
+        "supervisord cannot read what `run` passed to it about the previous appliance", REPORT
+    ),
     "program-exited": LogEvent(
         "a program exited unexpectedly, and is restarted; traffic continues",
         f"read `reason`, and the program's lines before it; {SEE_SUPPORT}",
@@ -102,6 +113,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "program-hung": LogEvent(
         "a program without a heartbeat for longer than `watchdog` is killed and restarted",
         f"check whether the machine has processor time left; {SEE_SUPPORT}",
+    ),
+    "relieved": LogEvent(
+        "the appliance with `version` and `pid` is in charge: this one exits with its last session",
+        f"{NOTHING}: a second `appliance run` requested it",
     ),
     "reload-failed": LogEvent("a reload hit a bug: nothing has changed", REPORT),
     "reload-given-up": LogEvent(
@@ -140,6 +155,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "our lock was removed, and another appliance took the runtime directory",
         "stop one of the two, or give it another --runtime-dir",
     ),
+    "snapshot-not-restored": LogEvent(
+        "the configuration from before a failed take-over cannot be written again",
+        "make room in the runtime directory, then `appliance reload`",
+    ),
     "snapshot-unreadable": LogEvent(
         "the accepted configuration on disk is damaged: the last good one is used",
         "`appliance reload` writes it again; check the disk",
@@ -147,6 +166,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "socket-gone": LogEvent(
         "supervisord's socket was removed; it has been created again",
         "check that nothing cleans the runtime directory (tmpfiles.d, a cron job)",
+    ),
+    "standing-by": LogEvent(
+        "the appliance with `version` and `pid` takes over: this one continues if that fails",
+        f"{NOTHING}: a second `appliance run` requested it",
     ),
     "start-failed": LogEvent(
         "a program cannot serve as configured; it is restarted, and then given up",
@@ -167,5 +190,21 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "supervisor": LogEvent(
         "a message of supervisord that has no event of its own",
         "read `message`; `{supervisorctl} status` shows the programs",
+    ),
+    "take-over-failed": LogEvent(
+        "an appliance failed to start, and the one that ran before continues",
+        "read `reason`, and the log of the one that failed; then start it again",
+    ),
+    "take-over-not-noted": LogEvent(
+        "`appliance status` will not show the result of a take-over; `appliance events` does",
+        "make room in the runtime directory (a tmpfs: `df /run`)",
+    ),
+    "upgrade-failed": LogEvent(
+        "the new release did not request the take-over; this one continues",
+        "read `reason`, fix the cause, then `appliance upgrade` again",
+    ),
+    "upgrading": LogEvent(
+        "another release was started by `command`, and will take over",
+        f"{NOTHING}: `appliance upgrade` or SIGUSR2 requested it",
     ),
 }

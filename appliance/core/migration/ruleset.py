@@ -19,7 +19,7 @@ Ends = tuple[str, int, str, int]
 
 
 def make(family: Family) -> str:
-    """Return the script that makes the table anew."""
+    """Return the script that replaces the table."""
     word, kind = family.value, _TYPES[family]
     name = f"{word} {TABLE}"
     arriving = f"{word} saddr . tcp sport . {word} daddr . tcp dport @held drop"

@@ -18,7 +18,7 @@ packet carries the socket of the client that sends it, so this condition is not 
 
 A NAT chain sees only the first packet of a connection, and connections keep its decision as long as the
 kernel tracks them. It does so only while some rule requires it, and on a machine without other NAT these are
-the only ones. So a second table, which does not vanish with us, holds a rule that only requires tracking. The
+the only ones. So a second table, which outlives this process, holds a rule that only requires tracking. The
 comments of its other rules show the next run which redirects were on.
 """
 

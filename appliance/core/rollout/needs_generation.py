@@ -11,7 +11,7 @@ _FIXED: Final = ("name", "binds", "pool", "sni", "respond", "needs")
 
 
 def needs_generation(*, before: Snapshot, after: Snapshot, group: str) -> bool:
-    """Return whether the workers of `group` must be started anew.
+    """Return whether the workers of `group` must be replaced.
 
     A worker's listening addresses, and what it does there, are fixed when it starts. All else is not: pools,
     allowed clients, limits, timeouts, logging.

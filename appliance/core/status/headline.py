@@ -87,7 +87,7 @@ def _is_lost(virtual_ip: VirtualIpStatus) -> bool:
 
 
 def _lost(virtual_ip: VirtualIpStatus) -> str:
-    return f"Virtual IP {virtual_ip.name} is held by no router that is heard here."
+    return f"Virtual IP {virtual_ip.name} is held by no router that this node receives from."
 
 
 def _servers(status: Status, moment: Moment) -> Iterator[str]:

@@ -27,7 +27,7 @@ def differences(nodes: Iterable[OtherNode]) -> Iterator[StatusProblem]:
 
 
 def holds(status: Status, node: OtherNode) -> tuple[str, ...]:
-    """Return the virtual IPs and shared IPs that another node serves, as far as this one hears."""
+    """Return the virtual IPs and shared IPs that another node serves, as far as this one knows."""
     virtual = (each.name for each in status.virtual_ips if each.active_peer in node.addresses)
     shared = (each.name for each in status.shared_ips if not set(each.others).isdisjoint(node.addresses))
     return (*virtual, *shared)

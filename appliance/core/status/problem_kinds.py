@@ -33,7 +33,7 @@ class ProblemKind(Enum):
     )
     REFUSED_FOR_NOW = (
         "the last reload was refused for now, and is tried again: {detail}",
-        "nothing, if it comes through; else put that right: `appliance reload` tries at once",
+        "nothing, if it comes through; else fix that: `appliance reload` tries at once",
     )
     SOCKET = (
         "{subject} socket {detail}",
@@ -91,7 +91,7 @@ class ProblemKind(Enum):
     )
     NOT_ANNOUNCED = (
         "shared IPs cannot be announced as they should be: {detail}",
-        "put that right; `appliance bgp status` shows the sessions",
+        "fix that; `appliance bgp status` shows the sessions",
     )
     CONNECTION_ROOM = ("{detail}", connection_room.ADVICE)
     CHECKS_OUTDATED = (
@@ -99,7 +99,7 @@ class ProblemKind(Enum):
         "see the program health: its log, and `{supervisorctl} restart health`",
     )
     DISCOVERY = ("{detail}", "`appliance discover`; its log has the API's answers")
-    PROPERTY = ("{detail}", "put it right in the machine's properties: `appliance guest show`")
+    PROPERTY = ("{detail}", "correct it in the machine's properties: `appliance guest show`")
     PROGRAM = (
         "{subject} is {detail}",
         "its log says why; `{supervisorctl} restart {subject}` starts it again",

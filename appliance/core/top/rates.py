@@ -2,7 +2,7 @@
 
 A counter that is lower than before was not read whole: a worker was killed, or a file was just being
 replaced. Its highest count is remembered, so that its return is no rate. A counter that stays lower has
-started anew, and counts from there.
+started again, and counts from there.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ Counter = tuple[str, ...]
 """A counter by what it counts: ("server", "masters", "master-0", "total")."""
 
 PATIENCE: Final = 3
-"""Looks in a row at a lower count after which the counter counts as started anew."""
+"""Looks in a row at a lower count after which the counter counts as restarted."""
 
 _OF_FRONTEND: Final = ("total", "denied", "failed", "bytes_in", "bytes_out")
 _OF_SERVER: Final = ("total", "failed", "retried", "redispatched", "bytes_in", "bytes_out", "downs")

@@ -36,7 +36,7 @@ _TABLES: Final[Mapping[View, tuple[tuple[Column, ...], _Rows]]] = {
 }
 
 
-# Each key draws the screen anew, mostly for the same look.
+# Each key draws the screen again, mostly for the same look.
 @lru_cache(maxsize=4)
 def table(view: View, sample: Sample, *, pool: str | None = None) -> Table:
     """Return the table of a view; `pool` limits the rows of pools to that one."""

@@ -83,7 +83,7 @@ class PreemptOffer:
             del self._others[next(iter(self._others))]
 
     def begin(self, priority: int) -> None:
-        """Start anew: this router has become active with this priority."""
+        """Start again: this router has become active with this priority."""
         self._at = None
         self._best = priority
 

@@ -2,7 +2,7 @@
 
 For example the IPv4 and the IPv6 address of one service. When one member enters a state, all others follow. A
 virtual router without a group is a group of one. VRRP has no groups: two machines could each win with one
-member, and both groups would follow in both directions without end. Three rules prevent that:
+member, and both groups would follow in both directions for ever. Three rules prevent that:
 
 - The members claim together, when the last Active_Down_Timer expires: a member that receives an active's
   advertisements keeps the others from claiming. keepalived does the same.

@@ -164,7 +164,7 @@ def _of_states(
     yield from _often(moves, "It changed its state", evidence)
     earlier = moves[:-1] if live and moves and _is_present(moves[-1], explanation) else moves
     for each in reversed(earlier[-_TOLD:]):
-        cause = CAUSES.get(each.cause, each.cause) or "nobody said why"
+        cause = CAUSES.get(each.cause, each.cause) or "the cause is unknown"
         yield f"It became {each.after} at {evidence.moment(each.when)}: {cause}{_in_brackets(each.detail)}."
 
 

@@ -165,7 +165,7 @@ def _sessions_when_down(about: ServerCase) -> Iterator[str]:
     else:
         yield "It still answers, so sessions on it go on (on_down: auto)."
     if panics(about.pool, about.pool_status, about.evidence):
-        yield f"It gets connections all the same: too few servers of {about.pool.name} are up (panic)."
+        yield f"It gets connections nevertheless: too few servers of {about.pool.name} are up (panic)."
 
 
 def takes_new(server: ServerStatus) -> bool:

@@ -19,7 +19,7 @@ _CAUSES: Final[Mapping[str, str]] = {
     " node is no neighbour of the router.",
     "Bad peer AS": "The router and the configuration disagree about an ASN: here this node is {own} and the"
     " router {asn}.",
-    "Hold timer expired": "Nothing was heard from it for {hold} s: the router or the path to it is down.",
+    "Hold timer expired": "Nothing was received from it for {hold} s: the router or the path to it is down.",
     "BFD": "BFD detected that the router, or the path to it, is dead.",
     "oute to host": "There is no path to {address}: a router that is not on the segment needs `multihop`.",
     "unreachable": "There is no path to {address}: a router that is not on the segment needs `multihop`.",

@@ -14,7 +14,7 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _AWAITED: Final = {
-    LINGER: "linger has heard from the active node whose connections there are",
+    LINGER: "linger has learnt from the active node which node has which connections",
     FORWARD: "forward has received the connections of the other nodes (`sync`)",
 }
 
@@ -53,7 +53,7 @@ def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
         return _Found(
             state="left",
             decided_by=Decider.OPERATOR,
-            answer=f"{router.name} is left to other routers: this node was told to stop (the line `stop`).",
+            answer=f"{router.name} is left to other routers: this node takes no part since the line `stop`.",
             changes=(Change(text="Take part again", command="appliance reload"),),
         )
     program = next((each for each in evidence.status.programs if each.name == "vrrp"), None)
@@ -266,13 +266,13 @@ def _tracks(router: VirtualRouter, running: RouterStatus) -> Iterator[str]:
 
 def _others(running: RouterStatus) -> Iterator[str]:
     for each in running.heard:
-        yield f"{each.peer} was heard as {each.state or 'router'} with priority {each.priority}."
+        yield f"{each.peer} was last seen as {each.state or 'router'} with priority {each.priority}."
 
 
 def _conflicts(running: RouterStatus) -> Iterator[str]:
     for each in running.conflicts:
         about = f": {printable(each.detail)}" if each.detail else ""
-        yield f"Conflict with {each.peer or 'somebody'} ({each.kind}){about}."
+        yield f"Conflict with {each.peer or 'another machine'} ({each.kind}){about}."
 
 
 def _last_cause(running: RouterStatus) -> str:

@@ -103,7 +103,7 @@ def _servers(
     own: Iterable[str],
     peers: Iterable[str],
 ) -> Iterator[str]:
-    """Yield the servers, without our own addresses; warn of one that is a VRRP peer: a load balancer."""
+    """Yield the servers, without our own addresses; warn of each that is a VRRP peer: a load balancer."""
     ours = dict.fromkeys(own, "this machine's own address")
     ours |= {each.number: f"the {each.label}" for each in addresses}
     usable = False

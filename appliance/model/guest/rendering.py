@@ -60,7 +60,7 @@ def _machine_config(given: GuestCluster) -> Iterator[str]:
         allowed = _list(given.networks)
         yield f'    machine-config: {{ bind: ["[::]:22623"], pool: machine-config, allow: {allowed} }}'
         return
-    yield "    # Left out, because with DHCP nobody said which networks nodes start in; it serves secrets:"
+    yield "    # Left out, because with DHCP it is unknown which networks nodes start in; it serves secrets:"
     yield '    # machine-config: { bind: ["[::]:22623"], pool: machine-config, allow: [10.0.0.0/24] }'
 
 

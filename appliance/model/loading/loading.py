@@ -5,18 +5,19 @@ keys (`model.rules`), fill in defaults (`model.loading.defaults`). A file with e
 many steps as possible, so that the operator sees every problem in one round.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
 from pydantic import ValidationError
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.loading.by_node import ByNode
-from appliance.model.loading.common import common
 from appliance.model.loading.defaults import fill
 from appliance.model.messages.problems import (
     FaultyPaths,
@@ -28,11 +29,53 @@ from appliance.model.messages.problems import (
     shortened,
 )
 from appliance.model.messages.quoting import printable, shown
+from appliance.model.messages.secrets import is_secret
 from appliance.model.rules import cross_references, node_rules, shared_ip_rules
 from appliance.model.rules.node_rules import at_node
 from appliance.model.rules.source_rules import common_ports
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.validation import pydantic_errors, unknown_keys
+
+NODES: Final = "nodes"
+"""The section that says that the file is for several nodes."""
+
+_SHARED: Final = ("cluster", "api", "ingress", "pools", "defaults")
+"""Sections that are the same at all nodes even where each has a file of its own."""
+
+_OWN: Final = ("bind", "redirect", "workers")
+"""Keys in these sections that may then differ: they may name addresses of a node, or fit its processors."""
+
+_BYTES: Final = 16
+
+
+def common(document: Document) -> str:
+    """Return the digest, in hexadecimal digits, of what the configurations of all nodes have in common.
+
+    It differs where nodes drift apart. Keys and values count as written: it is the same in two releases whose
+    defaults differ. Values that may be secrets do not count, as nodes send it to each other. A file with
+    `nodes` is the same at all of them, with its values by node; of other files only the sections that concern
+    servers and frontends count.
+    """
+    value = document.value
+    if NODES not in value:
+        value = {key: _without_own(value[key]) for key in _SHARED if key in value}
+    said = msgspec.json.encode(_without_secrets(value, ()), order="deterministic")
+    return hashlib.blake2b(said, digest_size=_BYTES).hexdigest()
+
+
+def _without_own(value: Plain) -> Plain:
+    if not isinstance(value, dict):
+        return value
+    return {key: _without_own(each) for key, each in value.items() if key not in _OWN}
+
+
+def _without_secrets(value: Plain, at: Path) -> Plain:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_secrets(each, (*at, key)) for key, each in value.items() if not is_secret((*at, key))
+    }
+
 
 NODE_VARIABLE: Final = "APPLIANCE_NODE"
 """Name of this node if it differs from the host's: the name in `nodes` of the configuration."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from appliance.model.config.configuration import Config
 from appliance.model.config.frontends import FrontendSection
-from appliance.model.config.values.addresses import Endpoint, literal
+from appliance.model.config.values.addresses import Endpoint, is_loopback
 from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.rules.findings import error, warning
 from appliance.model.rules.references import frontends, groups, servers_of
@@ -114,10 +114,5 @@ def _takes(bind: Endpoint, address: Endpoint) -> bool:
     """Return whether a bind takes connections to an address that is surely this machine's."""
     if bind.port != address.port:
         return False
-    ours = _is_loopback(address.host) or address.host == bind.host
+    ours = is_loopback(address.host) or address.host == bind.host
     return ours and _overlap(bind, address)
-
-
-def _is_loopback(host: str) -> bool:
-    address = literal(host)
-    return host == "localhost" if address is None else address.is_loopback

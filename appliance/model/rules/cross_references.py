@@ -20,8 +20,6 @@ from appliance.model.rules import (
     shared_ip_rules,
     source_rules,
     stats_rules,
-    sync_rules,
-    virtual_router_conflicts,
     virtual_router_rules,
 )
 
@@ -37,10 +35,10 @@ def findings(config: Config) -> Iterator[Finding]:
         source_rules.findings(config),
         discovery_rules.findings(config),
         virtual_router_rules.findings(config),
-        virtual_router_conflicts.findings(config),
+        virtual_router_rules.conflicts(config),
         shared_ip_rules.findings(config),
         linger_rules.findings(config),
-        sync_rules.findings(config),
+        linger_rules.sync_findings(config),
         stats_rules.findings(config),
         notify_rules.findings(config),
     )

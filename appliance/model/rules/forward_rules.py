@@ -93,7 +93,7 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
         message = f"needs `forward: proxy`, and {because}: the kernel adds nothing before a client's bytes"
         yield key_error((*path, "send_proxy"), message, forward)
     if pool.source is not SourceAddress.NODE:
-        message = f"needs `forward: proxy`, and {because}: `masquerade` says what servers see"
+        message = f"needs `forward: proxy`, and {because}: `masquerade` sets what servers see"
         yield key_error((*path, "source"), message, forward)
     found = pool.servers.discover
     if found and found.routers is not None and "send_proxy" not in pool.model_fields_set:

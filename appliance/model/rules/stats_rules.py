@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from appliance.model.config.configuration import Config
 from appliance.model.config.stats import StatsSection
-from appliance.model.config.values.addresses import Endpoint, literal
+from appliance.model.config.values.addresses import Endpoint, is_loopback
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import error, warning
 from appliance.model.rules.references import unknown_pool
@@ -20,7 +20,7 @@ def findings(config: Config) -> Iterator[Finding]:
     if stats.admin == "on" and stats.auth is None:
         yield error(("stats", "admin"), "needs `auth`: anybody could put servers out of service")
     yield from _monitor(stats, config)
-    seen = [(path, each) for path, each in _binds(stats) if not _is_of_this_machine(each.host)]
+    seen = [(path, each) for path, each in _binds(stats) if not is_loopback(each.host)]
     for path, bind in seen if stats.auth is None and not stats.allow else ():
         yield warning(
             path, f"everybody who reaches `{bind}` sees servers and addresses: set `auth` or `allow`"
@@ -45,8 +45,3 @@ def _monitor(stats: StatsSection, config: Config) -> Iterator[Finding]:
         )
     if stats.needs not in config.pools:
         yield unknown_pool(("stats", "needs"), stats.needs, config)
-
-
-def _is_of_this_machine(host: str) -> bool:
-    address = literal(host)
-    return host == "localhost" if address is None else address.is_loopback

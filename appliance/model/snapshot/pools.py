@@ -49,7 +49,7 @@ class CheckInit(StrEnum):
 class OnDown(StrEnum):
     """What happens to the sessions of a server that goes down (HAProxy's `on-marked-down`).
 
-    AUTO closes those of a server that is unreachable, and keeps those of one that answers its check badly.
+    AUTO closes those of a server that is unreachable, and keeps those of one whose check fails otherwise.
     """
 
     AUTO = "auto"

@@ -5,7 +5,7 @@ import mmap
 import os
 import sys
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from appliance.net.boards.board_layout import (
     HALF,
@@ -18,13 +18,14 @@ from appliance.net.boards.board_layout import (
     Published,
     checksum_of,
 )
+from appliance.net.closable import Closable
 from appliance.net.files import state_files
 
 _TRIES: Final = 100
 """Reads of a half with the same pointer before it counts as damaged. A store is visible at once."""
 
 
-class BoardReader:
+class BoardReader(Closable):
     """A reader of a board.
 
     It opens the path again when the writer has marked it as replaced by a larger file.
@@ -34,12 +35,6 @@ class BoardReader:
         self.path = path
         self._map: mmap.mmap | None = None
         self._open()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def sequence(self) -> int:

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
 
 import gevent
 from gevent import socket
@@ -11,6 +10,7 @@ from gevent.event import Event
 from gevent.lock import RLock
 from gevent.queue import Empty, Queue
 
+from appliance.net.closable import Closable
 from appliance.net.control import descriptor_passing
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question
@@ -22,7 +22,7 @@ class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side,
     """The program does not answer: it is not running, it exited, or it exceeded the time-out."""
 
 
-class ControlClient:
+class ControlClient(Closable):
     """A persistent connection to a control server. Questions from several greenlets take turns.
 
     `closed` is set as soon as the other side is gone: the kernel closes the sockets of a dead process, so
@@ -47,12 +47,6 @@ class ControlClient:
             raise ControlUnavailable(f"{path}: {error.strerror or error}") from error
         self._socket.settimeout(None)
         self._reader = gevent.spawn(self._read)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def ask(
         self,

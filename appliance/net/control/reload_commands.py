@@ -3,47 +3,97 @@
 Each may be repeated: `reload` does so after a time-out or its own crash.
 """
 
+import os
+import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypedDict
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files.proposed_snapshot import ProposedSnapshot
+from appliance.net.files import snapshots
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+
+class ProposedSnapshot:
+    """At most one prepared snapshot.
+
+    `commit` may come without it, if the process started after the `prepare`.
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._held: Snapshot | None = None
+
+    @property
+    def number(self) -> int | None:
+        """The number of the prepared snapshot, None without one."""
+        return self._held.number if self._held else None
+
+    def read(self, number: int) -> Snapshot:
+        """Return the snapshot of that number, without keeping it; raises ControlError."""
+        return snapshots.proposed(self._paths, number)
+
+    def hold(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot that can be applied, in place of any other."""
+        self._held = snapshot
+
+    def take(self, number: int) -> Snapshot:
+        """Return the snapshot to commit: the kept one, else read again; raises ControlError."""
+        held, self._held = self._held, None
+        return held if held is not None and held.number == number else self.read(number)
+
+    def forget(self, number: int) -> None:
+        """Drop the kept snapshot if it is this one."""
+        if self.number == number:
+            self._held = None
+
+
+class StatusHead(TypedDict):
+    """The first fields of every program's answer to `status` (wire.lines.status_answer)."""
+
+    program: str
+    pid: int
+    started_at: float
+    snapshot: int
+    pending: int | None
 
 
 class ReloadCommands:
     """The commands of a program that applies its configuration at once.
 
-    `applied` returns the snapshot applied last, `apply` applies another. `differs` returns whether one
-    changes anything here, `objections` why it cannot be applied.
+    `applied` returns the snapshot applied last, `apply` applies another. `differs` returns whether
+    the first of two changes anything here after the second, `objections` why one cannot be applied.
     """
 
     def __init__(
         self,
+        program: str,
         paths: Paths,
         *,
         applied: Callable[[], Snapshot | None],
         apply: Callable[[Snapshot], None],
-        differs: Callable[[Snapshot], bool] = lambda _: True,
+        differs: Callable[[Snapshot, Snapshot], bool] = lambda *_: True,
         objections: Callable[[Snapshot], Iterable[AnswerProblem]] = lambda _: (),
     ) -> None:
+        self._program = program
+        self._started_at = time.time()
         self._proposed = ProposedSnapshot(paths)
         self._applied = applied
         self._apply = apply
         self._differs = differs
         self._objections = objections
 
-    @property
-    def pending(self) -> int | None:
-        """Number of the prepared snapshot, None if there is none."""
-        return self._proposed.number
-
-    @property
-    def number(self) -> int:
-        """Number of the snapshot applied last, 0 before the first."""
+    def head(self) -> StatusHead:
+        """Return the first fields of an answer to `status`; `snapshot` is 0 before the first is applied."""
         applied = self._applied()
-        return applied.number if applied else 0
+        return {
+            "program": self._program,
+            "pid": os.getpid(),
+            "started_at": self._started_at,
+            "snapshot": applied.number if applied else 0,
+            "pending": self._proposed.number,
+        }
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -55,7 +105,9 @@ class ReloadCommands:
         if objections := tuple(self._objections(snapshot)):
             return bad(*objections)
         self._proposed.hold(snapshot)
-        return good(changed=self._differs(snapshot), generation=None)
+        applied = self._applied()
+        changed = applied is None or self._differs(snapshot, applied)
+        return good(changed=changed, generation=None)
 
     def _commit(self, call: Call) -> Answer:
         """Apply a snapshot; one prepared by an earlier process is read again."""

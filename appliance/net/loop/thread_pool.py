@@ -25,9 +25,9 @@ def begin(work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.
 
 
 def computed(work: Callable[[], _Result]) -> _Result:
-    """Return the result of long work, or raise its error; done in a thread, so that the loop goes on.
+    """Return the result of long work, or raise its error; done in a thread, so that the loop continues.
 
-    Python's threads take turns of milliseconds, so the heartbeat goes on too. `work` must not wait for the
+    Python's threads take turns of milliseconds, so the heartbeat continues, too. `work` must not wait for the
     loop; callers see to it that no two of them touch the same.
     """
     errors: list[Exception] = []

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_interface
-from typing import Final, Self
+from typing import Final
 
+from appliance.net.closable import Closable
 from appliance.net.netlink import rtnetlink
 from appliance.net.netlink.address_messages import (
     AddressFacts,
@@ -66,7 +67,7 @@ def kernel_marks() -> bool:
     return release is not None and (int(release[1]), int(release[2])) >= _MARKS_SINCE
 
 
-class Addresses:
+class Addresses(Closable):
     """Adds and removes our addresses. Its methods raise OSError when the kernel does not answer at all."""
 
     def __init__(self, record: OwnedAddresses, *, marks: bool | None = None) -> None:
@@ -77,12 +78,6 @@ class Addresses:
         self._taken: set[HeldAddress] = set()
         self._promoting: set[int] = set()
         self._names: dict[int, str] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the netlink socket; the addresses stay as they are."""

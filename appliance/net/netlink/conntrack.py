@@ -15,13 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
+from appliance.net.netlink.netfilter import NetfilterRequests, fields, request
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, Message
 from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
 _SILENCE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established")
-_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
-_NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
 _GET: Final = 1 << 8 | 1  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET
 _DELETE: Final = 1 << 8 | 2  # IPCTNL_MSG_CT_DELETE: without a tuple, all that have the mark (Linux 4.0)
 _ORIGINAL, _REPLY, _STATUS, _PROTOCOL, _MARK, _MARK_MASK = 1, 2, 3, 4, 8, 21  # CTA_...
@@ -75,15 +73,8 @@ class TrackedConnection:
     offloaded: bool = False
 
 
-class Conntrack:
-    """The table. Methods raise OSError."""
-
-    def __init__(self) -> None:
-        self._requests = Requests(protocol=_NETLINK_NETFILTER)
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._requests.close()
+class Conntrack(NetfilterRequests):
+    """The table."""
 
     def open_by_mark(self, mark: int, mask: int, *, but: frozenset[str] = frozenset()) -> dict[int, int]:
         """Return how many connections are open for each mark that is `mark` in the bits of `mask`.
@@ -110,7 +101,7 @@ class Conntrack:
     def delete(self, mark: int, mask: int) -> None:
         """Delete the connections, if any, whose mark is `mark` in the bits of `mask`."""
         for family in (socket.AF_INET, socket.AF_INET6):
-            (status,) = self._requests.ask([_request(_DELETE, REQUEST | ACKNOWLEDGE, family, mark, mask)])
+            (status,) = self._requests.ask([_marked(_DELETE, ACKNOWLEDGE, family, mark, mask)])
             if status:
                 raise OSError(status, os.strerror(status))
 
@@ -134,7 +125,7 @@ class Conntrack:
         return [each for each, status in zip(clients, statuses, strict=True) if status == errno.ENOENT]
 
     def _dump(self, mark: int, mask: int) -> list[Message]:
-        return self._requests.dump(_request(_GET, REQUEST | DUMP, socket.AF_UNSPEC, mark, mask))
+        return self._requests.dump(_marked(_GET, DUMP, socket.AF_UNSPEC, mark, mask))
 
 
 def longest_silence() -> int | None:
@@ -147,7 +138,7 @@ def longest_silence() -> int | None:
 def decode(message: Message) -> TrackedConnection | None:
     """Return the connection of a message; raises DamagedMessage."""
     with one_decoding_error():
-        found = by_kind(_body(message))
+        found = fields(message)
         state = _state(found)
         return TrackedConnection(
             mark=_mark(found),
@@ -167,7 +158,7 @@ def decode(message: Message) -> TrackedConnection | None:
 
 def _mark_of_open(message: Message, *, but: frozenset[bytes]) -> int | None:
     with one_decoding_error():
-        found = by_kind(_body(message))
+        found = fields(message)
         if _state(found) not in _OPEN or (but and _destination(found) in but):
             return None
         return _mark(found)
@@ -180,10 +171,6 @@ def _destination(found: dict[int, bytes]) -> bytes:
 
 def _family(address: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in address else socket.AF_INET
-
-
-def _body(message: Message) -> bytes:
-    return message.data[_HEADER.size + _NETFILTER.size :]
 
 
 def _mark(found: dict[int, bytes]) -> int:
@@ -247,11 +234,9 @@ def _request_of(kind: int, flow: Flow, more: bytes = b"") -> bytes:
     ports += attribute(_SOURCE_PORT, _PORT.pack(flow.source_port))
     ports += attribute(_DESTINATION_PORT, _PORT.pack(flow.destination_port))
     original = attribute(_ADDRESSES | _NESTED, found) + attribute(_PORTS | _NESTED, ports)
-    body = _NETFILTER.pack(family, 0, 0) + attribute(_ORIGINAL | _NESTED, original) + more
-    return _HEADER.pack(_HEADER.size + len(body), kind, REQUEST | ACKNOWLEDGE, 0, 0) + body
+    return request(kind, ACKNOWLEDGE, family=family, body=attribute(_ORIGINAL | _NESTED, original) + more)
 
 
-def _request(kind: int, flags: int, family: int, mark: int, mask: int) -> bytes:
-    body = _NETFILTER.pack(family, 0, 0)
-    body += attribute(_MARK, _WORD.pack(mark)) + attribute(_MARK_MASK, _WORD.pack(mask))
-    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
+def _marked(kind: int, flags: int, family: int, mark: int, mask: int) -> bytes:
+    body = attribute(_MARK, _WORD.pack(mark)) + attribute(_MARK_MASK, _WORD.pack(mask))
+    return request(kind, flags, family=family, body=body)

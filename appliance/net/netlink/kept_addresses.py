@@ -22,7 +22,7 @@ from typing import Final
 from appliance.net.netlink.address_messages import all_addresses
 from appliance.net.netlink.addresses import kernel_marks
 from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
-from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, Message, Requests, request
 from appliance.net.netlink.rtnetlink import attribute, by_kind, one_decoding_error, readable
 
 LEFT: Final = 113
@@ -33,7 +33,6 @@ SHARED: Final = 114
 
 _NEW_ADDRESS: Final = 20  # RTM_NEWADDR of linux/rtnetlink.h
 _GONE_ADDRESS: Final = 21  # RTM_DELADDR
-_HEADER: Final = struct.Struct("=IHHII")
 _ADDRESS: Final = struct.Struct("=BBBBI")  # struct ifaddrmsg of linux/if_addr.h
 _CACHE: Final = struct.Struct("=IIII")  # struct ifa_cacheinfo
 _IFA_ADDRESS, _IFA_LOCAL, _IFA_CACHEINFO, _IFA_FLAGS, _IFA_PROTO = 1, 2, 6, 8, 11
@@ -96,13 +95,12 @@ def _add(index: int, address: str, mark: int) -> bytes:
     body += attribute(_IFA_FLAGS, _WORD.pack(flags)) + attribute(_IFA_PROTO, bytes([mark]))
     if family == socket.AF_INET6:  # deprecated: no source of new connections (RFC 6724 section 5 rule 3)
         body += attribute(_IFA_CACHEINFO, _CACHE.pack(0, _FOR_EVER, 0, 0))
-    asked = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE
-    return _HEADER.pack(_HEADER.size + len(body), _NEW_ADDRESS, asked, 0, 0) + body
+    return request(_NEW_ADDRESS, ACKNOWLEDGE | CREATE | EXCLUSIVE, body)
 
 
 def _remove(index: int, address: str, mark: int) -> bytes:
     body = _named(index, address, mark, 0)
-    return _HEADER.pack(_HEADER.size + len(body), _GONE_ADDRESS, REQUEST | ACKNOWLEDGE, 0, 0) + body
+    return request(_GONE_ADDRESS, ACKNOWLEDGE, body)
 
 
 def _named(index: int, address: str, mark: int, flags: int) -> bytes:
@@ -117,9 +115,9 @@ def _named(index: int, address: str, mark: int, flags: int) -> bytes:
 def _decode(message: Message, mark: int) -> tuple[int, str, bool] | None:
     """Return interface, address, and whether it has the mark; raises DamagedMessage."""
     with one_decoding_error():
-        family, _length, _flags, _scope, index = _ADDRESS.unpack_from(message.data, _HEADER.size)
+        family, _length, _flags, _scope, index = _ADDRESS.unpack_from(message.body)
         if family not in (socket.AF_INET, socket.AF_INET6):
             return None
-        found = by_kind(message.data[_HEADER.size + _ADDRESS.size :])
+        found = by_kind(message.body[_ADDRESS.size :])
         address = socket.inet_ntop(family, found.get(_IFA_LOCAL) or found[_IFA_ADDRESS])
         return index, address, found.get(_IFA_PROTO) == bytes([mark])

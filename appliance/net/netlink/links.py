@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv6Network, ip_interface
 from pathlib import Path
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
+from appliance.net.closable import Closable
 from appliance.net.netlink import netlink, rtnetlink
 from appliance.net.netlink.address_messages import (
     GONE_ADDRESS,
@@ -85,7 +86,7 @@ class Link:
         return None
 
 
-class Links:
+class Links(Closable):
     """The machine's interfaces, kept up to date by `read`. Raises OSError if no socket can be opened."""
 
     def __init__(self, *, buffer: int = _BUFFER) -> None:
@@ -105,12 +106,6 @@ class Links:
         # After the subscription: changes during the dump are notified after it.
         self._read_anew()
         self._reported = dict(self._links)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the sockets; another call is harmless."""

@@ -6,13 +6,12 @@ from socket import AF_INET, AF_INET6, AF_UNSPEC, inet_ntop
 from typing import Final
 
 from appliance.net.netlink import rtnetlink
-from appliance.net.netlink.netlink import DUMP, REQUEST, Message, Requests
+from appliance.net.netlink.netlink import DUMP, Message, Requests, request
 
 PAUSE: Final = 1.0
 """Seconds between two reads: a table may have thousands of entries, and adverts may be due every 10 ms."""
 
 _GET: Final = 30  # RTM_GETNEIGH of linux/rtnetlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
 _DESTINATION: Final = 1  # NDA_DST
 _HARDWARE: Final = 2  # NDA_LLADDR
@@ -41,13 +40,12 @@ class Neighbours:
 
 
 def _read(requests: Requests) -> Iterator[Known]:
-    asked = _HEADER.pack(_HEADER.size + _NEIGHBOUR.size, _GET, REQUEST | DUMP, 0, 0)
-    for message in requests.dump(asked + _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0)):
+    for message in requests.dump(request(_GET, DUMP, _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0))):
         yield from _neighbour(message)
 
 
 def _neighbour(message: Message) -> Iterator[Known]:
-    body = message.data[_HEADER.size :]
+    body = message.body
     if len(body) < _NEIGHBOUR.size:
         return
     family, interface, *_ = _NEIGHBOUR.unpack_from(body)

@@ -20,8 +20,9 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
+from appliance.net.closable import Closable
 from appliance.net.netlink import receive_buffer
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
@@ -31,7 +32,7 @@ EXCLUSIVE: Final = 0x200  # NLM_F_EXCL: EEXIST for an existing object
 CREATE: Final = 0x400  # NLM_F_CREATE
 DUMP: Final = 0x300  # NLM_F_DUMP: answer with all objects, then NLMSG_DONE
 
-_HEADER: Final = struct.Struct("=IHHII")
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _LENGTH: Final = struct.Struct("=I")
 _SEQUENCE: Final = struct.Struct("=I")
 _SEQUENCE_AT: Final = 8
@@ -60,6 +61,11 @@ class Message:
     data: bytes
 
     @property
+    def body(self) -> bytes:
+        """Its bytes without the header."""
+        return self.data[_HEADER.size :]
+
+    @property
     def status(self) -> int:
         """Return the errno of an acknowledgement or of the end of a dump, 0 for success."""
         if len(self.data) < _HEADER.size + _STATUS.size:
@@ -67,7 +73,7 @@ class Message:
         return -int(_STATUS.unpack_from(self.data, _HEADER.size)[0])
 
 
-class Requests:
+class Requests(Closable):
     """A socket for requests and their answers, of rtnetlink or another protocol of netlink.
 
     Raises OSError if the kernel cannot open one.
@@ -79,12 +85,6 @@ class Requests:
         with contextlib.suppress(OSError):  # older kernels dump more than requested
             self._socket.setsockopt(_SOL_NETLINK, _STRICT_CHECKING, 1)
         self._sequence = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the socket; another call is harmless."""
@@ -201,6 +201,11 @@ def open_socket(
         opened.close()
         raise
     return opened
+
+
+def request(kind: int, flags: int, body: bytes) -> bytes:
+    """Return a request of this type; it gets its number when it is sent."""
+    return _HEADER.pack(_HEADER.size + len(body), kind, REQUEST | flags, 0, 0) + body
 
 
 def split(datagram: bytes) -> Iterator[Message]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, REQUEST, Requests
+from appliance.net.netlink.netlink import ACKNOWLEDGE, Requests, request
 from appliance.net.netlink.rtnetlink import WORD, attribute, by_kind
 
 _GET_ROUTE: Final = 26  # RTM_GETROUTE of linux/rtnetlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _ROUTE: Final = struct.Struct("=BBBBBBBBI")  # struct rtmsg
 _DESTINATION, _INTERFACE, _GATEWAY, _VIA = 1, 4, 5, 18  # RTA_...
 _DISCARD: Final = 9  # a port, without which there is no connect(2)
@@ -37,13 +36,12 @@ def way(requests: Requests, address: str) -> Way | None:
     found = ip_address(address)
     body = _ROUTE.pack(_FAMILIES[found.version], found.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)
     body += attribute(_DESTINATION, found.packed)
-    head = _HEADER.pack(_HEADER.size + len(body), _GET_ROUTE, REQUEST | ACKNOWLEDGE, 0, 0)
     try:
-        answers = requests.dump(head + body)
+        answers = requests.dump(request(_GET_ROUTE, ACKNOWLEDGE, body))
     except OSError:  # unreachable, or this kernel has no IPv6
         return None
     for message in answers:
-        facts = by_kind(message.data[_HEADER.size + _ROUTE.size :])
+        facts = by_kind(message.body[_ROUTE.size :])
         if _INTERFACE in facts:
             (index,) = WORD.unpack(facts[_INTERFACE])
             return Way(interface=index, routed=_GATEWAY in facts or _VIA in facts)

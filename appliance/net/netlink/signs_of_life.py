@@ -10,11 +10,10 @@ import struct
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, REPLACE, REQUEST, Requests
+from appliance.net.netlink.netlink import ACKNOWLEDGE, REPLACE, Requests, request
 from appliance.net.netlink.rtnetlink import attribute, by_kind
 
 _NEW, _GET = 28, 30  # RTM_NEWNEIGH, RTM_GETNEIGH of linux/rtnetlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
 _ADDRESS, _TIMES = 1, 3  # NDA_DST, NDA_CACHEINFO
 _FIRST: Final = struct.Struct("=I")  # ndm_confirmed: ticks since the last answer
@@ -29,13 +28,13 @@ def age(requests: Requests, address: str, *, interface: int) -> float | None:
     found = ip_address(address)
     family, wanted = _FAMILIES[found.version], attribute(_ADDRESS, found.packed)
     with contextlib.suppress(OSError):  # it is no neighbour
-        for message in requests.dump(_request(_GET, REQUEST | ACKNOWLEDGE, family, interface, 0, wanted)):
-            body = message.data[_HEADER.size :]
+        for message in requests.dump(_request(_GET, ACKNOWLEDGE, family, interface, 0, wanted)):
+            body = message.body
             state = _NEIGHBOUR.unpack_from(body)[2]
             times = by_kind(body[_NEIGHBOUR.size :]).get(_TIMES)
             if not state & _ASKED or times is None:
                 return None
-            asked = _request(_NEW, REQUEST | ACKNOWLEDGE | REPLACE, family, interface, _PROBE, wanted)
+            asked = _request(_NEW, ACKNOWLEDGE | REPLACE, family, interface, _PROBE, wanted)
             requests.ask([asked])
             return float(_FIRST.unpack_from(times)[0] / _TICKS)
     return None
@@ -43,4 +42,4 @@ def age(requests: Requests, address: str, *, interface: int) -> float | None:
 
 def _request(kind: int, flags: int, family: int, interface: int, state: int, wanted: bytes) -> bytes:
     body = _NEIGHBOUR.pack(family, interface, state, 0, 0) + wanted
-    return _HEADER.pack(_HEADER.size + len(body), kind, flags, 0, 0) + body
+    return request(kind, flags, body)

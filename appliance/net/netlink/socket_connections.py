@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
+from appliance.net.netlink import netlink
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, Message, Requests
 from appliance.net.netlink.rtnetlink import attribute, one_decoding_error, readable
 
 _SOCK_DIAG: Final = 4  # NETLINK_SOCK_DIAG of linux/netlink.h
 _BY_FAMILY: Final = 20  # SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
 _DESTROY: Final = 21  # SOCK_DESTROY; kernels with CONFIG_INET_DIAG_DESTROY
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST: Final = struct.Struct("=BBBBI48s")  # struct inet_diag_req_v2 with an empty struct inet_diag_sockid
 _SOCKET: Final = struct.Struct("=BBBB2s2s16s16s12x")  # the start of struct inet_diag_msg
 _NAME: Final = slice(4, 52)  # struct inet_diag_sockid in it: ports, addresses, interface, cookie
@@ -91,7 +91,7 @@ def decode(message: Message) -> SocketConnection | None:
     """Return the connection of a message; raises DamagedMessage."""
     with one_decoding_error():
         family, _state, _timer, _retransmits, port, client_port, ours, theirs = _SOCKET.unpack_from(
-            message.data, _HEADER.size
+            message.body
         )
         return SocketConnection(
             client=_address(family, theirs),
@@ -99,7 +99,7 @@ def decode(message: Message) -> SocketConnection | None:
             address=_address(family, ours),
             port=int.from_bytes(port),
             family=family,
-            name=message.data[_HEADER.size :][_NAME],
+            name=message.body[_NAME],
         )
 
 
@@ -107,13 +107,13 @@ def request(family: int, address: str) -> bytes:
     """Return the request for the connections at an address; `family` is that of the sockets."""
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, _OPEN, bytes(48))
     body += attribute(_BYTECODE, _program(address))
-    return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, REQUEST | DUMP, 0, 0) + body
+    return netlink.request(_BY_FAMILY, DUMP, body)
 
 
 def destruction(connection: SocketConnection) -> bytes:
     """Return the request to close one connection, and no later one with the same ports."""
     body = _REQUEST.pack(connection.family, socket.IPPROTO_TCP, 0, 0, _OPEN, connection.name)
-    return _HEADER.pack(_HEADER.size + len(body), _DESTROY, REQUEST | ACKNOWLEDGE, 0, 0) + body
+    return netlink.request(_DESTROY, ACKNOWLEDGE, body)
 
 
 def _families(address: str) -> tuple[int, ...]:

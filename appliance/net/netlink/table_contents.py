@@ -7,43 +7,30 @@ do not.
 
 import errno
 import hashlib
-import socket
 import struct
 from collections.abc import Iterator
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
-from appliance.net.netlink.rtnetlink import attribute, attributes, by_kind
+from appliance.net.netlink.netfilter import NFTABLES, NUMBERS, NetfilterRequests, content, fields, request
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, Message
+from appliance.net.netlink.rtnetlink import attribute, attributes
 from appliance.wire.nftables.nftables_commands import Family
 
-_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
-_NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
-_BODY: Final = _HEADER.size + _NETFILTER.size  # the bytes before it differ between answers
-_SUBSYSTEM: Final = 10 << 8  # NFNL_SUBSYS_NFTABLES
 _GET_TABLE, _GET_CHAIN, _GET_RULE, _GET_SET = 1, 4, 7, 10  # NFT_MSG_GET...
 _GET_ELEMENTS, _GET_GENERATION, _GET_OBJECT = 13, 16, 19
 _NUMBER: Final = 1  # NFTA_GEN_ID
 _TABLE, _NAME = 1, 2  # NFTA_CHAIN_TABLE and the like: all are 1; NFTA_SET_NAME, NFTA_OBJ_NAME
 _ELEMENTS: Final = 3  # NFTA_SET_ELEM_LIST_ELEMENTS
-_NUMBERS: Final = {Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}  # NFPROTO_IPV4, NFPROTO_IPV6
 _WORD: Final = struct.Struct("!I")
 
 
-class TableContents:
-    """Sends one request at a time. The constructor and methods raise OSError; needs CAP_NET_ADMIN."""
-
-    def __init__(self) -> None:
-        self._requests = Requests(protocol=_NETLINK_NETFILTER)
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._requests.close()
+class TableContents(NetfilterRequests):
+    """The contents of tables."""
 
     def generation(self) -> int:
         """Return the generation: every transaction of any process in this network namespace increments it."""
-        for message in self._requests.dump(_request(_GET_GENERATION, ACKNOWLEDGE, socket.AF_UNSPEC)):
-            return int.from_bytes(_fields(message).get(_NUMBER, b""))
+        for message in self._requests.dump(request(NFTABLES | _GET_GENERATION, ACKNOWLEDGE)):
+            return int.from_bytes(fields(message).get(_NUMBER, b""))
         raise OSError(errno.ENODATA, "the kernel tells no generation of nftables")
 
     def digest(self, family: Family, table: str) -> bytes:
@@ -57,34 +44,24 @@ class TableContents:
         name = table.encode() + b"\0"
         for kind in (_GET_TABLE, _GET_CHAIN, _GET_RULE):
             for message in self._dump(kind, family, name):
-                yield message.data[_BODY:]
+                yield content(message)
         for message in self._dump(_GET_OBJECT, family, name):
-            yield _fields(message).get(_NAME, b"")
+            yield fields(message).get(_NAME, b"")
         for message in self._dump(_GET_SET, family, name):
-            yield message.data[_BODY:]
-            yield from sorted(self._elements(family, name, _fields(message).get(_NAME, b"")))
+            yield content(message)
+            yield from sorted(self._elements(family, name, fields(message).get(_NAME, b"")))
 
     def _elements(self, family: Family, table: bytes, name: bytes) -> Iterator[bytes]:
         """Yield the elements of a set, in the kernel's order."""
         for message in self._dump(_GET_ELEMENTS, family, table, attribute(_NAME, name)):
-            for _, element in attributes(_fields(message).get(_ELEMENTS, b"")):
+            for _, element in attributes(fields(message).get(_ELEMENTS, b"")):
                 yield element
 
     def _dump(self, kind: int, family: Family, table: bytes, more: bytes = b"") -> Iterator[Message]:
         """Yield the objects of a kind in a table: for some kinds the kernel also returns other tables'."""
         wanted = b"" if kind in (_GET_TABLE, _GET_CHAIN) else attribute(_TABLE, table) + more
         try:
-            found = self._requests.dump(_request(kind, DUMP, _NUMBERS[family], wanted))
+            found = self._requests.dump(request(NFTABLES | kind, DUMP, family=NUMBERS[family], body=wanted))
         except FileNotFoundError:  # neither the table nor the set
             return
-        yield from (each for each in found if _fields(each).get(_TABLE) == table)
-
-
-def _fields(message: Message) -> dict[int, bytes]:
-    return by_kind(message.data[_BODY:])
-
-
-def _request(kind: int, flags: int, family: int, body: bytes = b"") -> bytes:
-    length = _BODY + len(body)
-    header = _HEADER.pack(length, _SUBSYSTEM | kind, REQUEST | flags, 0, 0)
-    return header + _NETFILTER.pack(family, 0, 0) + body
+        yield from (each for each in found if fields(each).get(_TABLE) == table)

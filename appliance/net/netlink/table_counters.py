@@ -9,40 +9,28 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Requests
+from appliance.net.netlink.netfilter import NFTABLES, NetfilterRequests, fields, request
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP
 from appliance.net.netlink.rtnetlink import attribute, by_kind
 
-_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
-_NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
-_BODY: Final = _HEADER.size + _NETFILTER.size
-_GET_OBJECTS: Final = 10 << 8 | 19  # NFNL_SUBSYS_NFTABLES, NFT_MSG_GETOBJ
+_GET_OBJECTS: Final = NFTABLES | 19  # NFT_MSG_GETOBJ
 _TABLE, _NAME, _TYPE, _DATA = 1, 2, 3, 4  # NFTA_OBJ_...
 _COUNTER: Final = struct.pack("!I", 1)  # NFT_OBJECT_COUNTER
 _PACKETS: Final = 2  # NFTA_COUNTER_PACKETS
-_ANY: Final = 0  # NFPROTO_UNSPEC
 _FAMILIES: Final = {4: int(socket.AF_INET), 6: int(socket.AF_INET6)}  # NFPROTO_IPV4, NFPROTO_IPV6
 _VERSIONS: Final = {family: version for version, family in _FAMILIES.items()}
 
 
-class TableCounters:
-    """Sends one request at a time. The constructor and methods raise OSError; needs CAP_NET_ADMIN."""
-
-    def __init__(self) -> None:
-        self._requests = Requests(protocol=_NETLINK_NETFILTER)
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._requests.close()
+class TableCounters(NetfilterRequests):
+    """The counters of all tables."""
 
     def packets(self, table: str) -> Mapping[tuple[int, str], int]:
         """Return the packets of each counter of the tables of that name, by version of IP and name."""
         wanted = attribute(_TABLE, table.encode() + b"\0") + attribute(_TYPE, _COUNTER)
-        head = _HEADER.pack(_BODY + len(wanted), _GET_OBJECTS, REQUEST | DUMP, 0, 0)
         found: dict[tuple[int, str], int] = {}
-        for message in self._requests.dump(head + _NETFILTER.pack(_ANY, 0, 0) + wanted):
-            version = _VERSIONS.get(message.data[_HEADER.size])
-            facts = by_kind(message.data[_BODY:])
+        for message in self._requests.dump(request(_GET_OBJECTS, DUMP, body=wanted)):
+            version = _VERSIONS.get(message.body[0])
+            facts = fields(message)
             if version is not None:
                 name = facts.get(_NAME, b"").rstrip(b"\0").decode(errors="replace")
                 found[version, name] = _count(facts)
@@ -54,15 +42,14 @@ class TableCounters:
             (message, *_) = self._requests.dump(_request(version, table, name))
         except FileNotFoundError:
             return None
-        return _count(by_kind(message.data[_BODY:]))
+        return _count(fields(message))
 
 
 @lru_cache
 def _request(version: int, table: str, name: str) -> bytes:
     wanted = attribute(_TABLE, table.encode() + b"\0") + attribute(_NAME, name.encode() + b"\0")
     wanted += attribute(_TYPE, _COUNTER)
-    head = _HEADER.pack(_BODY + len(wanted), _GET_OBJECTS, REQUEST | ACKNOWLEDGE, 0, 0)
-    return head + _NETFILTER.pack(_FAMILIES[version], 0, 0) + wanted
+    return request(_GET_OBJECTS, ACKNOWLEDGE, family=_FAMILIES[version], body=wanted)
 
 
 def _count(facts: Mapping[int, bytes]) -> int:

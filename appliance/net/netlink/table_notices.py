@@ -16,15 +16,14 @@ import gevent
 from gevent import Greenlet
 from gevent import socket as gevent_socket
 
+from appliance.net.netlink.netfilter import NETLINK_NETFILTER, NFTABLES
 from appliance.net.netlink.netlink import heads, open_socket
 from appliance.net.netlink.rtnetlink import attributes
 
-_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
 _GROUP: Final = 1 << 7 - 1  # NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h
 _LENGTH: Final = struct.Struct("=I")
 _BODY: Final = 20  # struct nlmsghdr and struct nfgenmsg
-_SUBSYSTEM: Final = 10 << 8  # NFNL_SUBSYS_NFTABLES
-_REMOVALS: Final = frozenset(_SUBSYSTEM | each for each in (2, 5, 8))  # NFT_MSG_DELTABLE, _DELCHAIN, _DELRULE
+_REMOVALS: Final = frozenset(NFTABLES | each for each in (2, 5, 8))  # NFT_MSG_DELTABLE, _DELCHAIN, _DELRULE
 _TABLE: Final = 1  # NFTA_TABLE_NAME, NFTA_CHAIN_TABLE, NFTA_RULE_TABLE
 _RECEIVED: Final = 1 << 17
 _AT_ONCE: Final = 16
@@ -49,7 +48,7 @@ class TableNotices:
         self._socket: socket.socket | None = None
         self._turns: Greenlet | None = None
         with contextlib.suppress(OSError):
-            self._socket = open_socket(_GROUP, protocol=_NETLINK_NETFILTER)
+            self._socket = open_socket(_GROUP, protocol=NETLINK_NETFILTER)
         if self._socket is not None:
             self._turns = gevent.spawn(self._follow, self._socket)
             self._turns.link_exception(lambda ended: on_fault(ended.exception))

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 from appliance.model.snapshot.virtual_routes import VirtualRoute
 from appliance.net.netlink.link_messages import Ipv4Option, all_links, remove_link, set_ipv4_options, set_up
-from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests, request
 from appliance.net.netlink.netlink_messages import (
     RTM_NEWADDR,
     RTM_NEWLINK,
@@ -34,7 +34,6 @@ OURS: Final = 115
 _MARK: Final = bytes.fromhex("0a6c")  # locally administered (IEEE 802, U/L bit), and `l`
 _NAME: Final = "lb-strays"
 _NEW_NEIGHBOUR: Final = 28  # RTM_NEWNEIGH of linux/rtnetlink.h
-_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
 _DESTINATION, _HARDWARE = 1, 2  # NDA_DST, NDA_LLADDR
 _APPEND: Final = 0x800  # NLM_F_APPEND
@@ -196,8 +195,7 @@ def _node(index: int, outside: bytes) -> bytes:
     """Return the request that adds a node to which frames for unknown MACs go."""
     body = _NEIGHBOUR.pack(socket.AF_BRIDGE, index, _PERMANENT, _SELF, 0)
     body += attribute(_HARDWARE, _ANY_MAC) + attribute(_DESTINATION, outside)
-    flags = REQUEST | ACKNOWLEDGE | CREATE | _APPEND
-    return _HEADER.pack(_HEADER.size + len(body), _NEW_NEIGHBOUR, flags, 0, 0) + body
+    return request(_NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | _APPEND, body)
 
 
 def _decode(message: Message) -> VxlanFacts | None:

@@ -63,7 +63,7 @@ class Nftables:
             self._library.nft_ctx_set_dry_run(self._context, False)  # noqa: FBT003  # as above
 
     def own_tables(self, families: Iterable[Family], table: str) -> None:
-        """Create tables that we own and that vanish with us; existing ones stay. Raises NftablesError."""
+        """Create tables that vanish with this process; existing ones stay. Raises NftablesError."""
         self._run("\n".join(f"add table {each.value} {table} {{ flags owner; }}" for each in families))
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards import ended_workers
 from appliance.net.boards.board_content import content
+from appliance.net.boards.worker_boards import worker_board_paths
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import (
     kept_counts,
@@ -62,7 +63,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
             programs[path.stem] = ask(path, Question(command="status"), timeout=timeout)
 
     questions: list[Callable[[], None]] = [ask_supervisord]
-    questions += [partial(ask_program, path) for path in _program_sockets(paths)]
+    questions += [partial(ask_program, path) for path in program_sockets(paths)]
     gevent.joinall([gevent.spawn(question) for question in questions], raise_error=True)
     boards = observe_boards(paths)
     return replace(
@@ -125,7 +126,7 @@ def counted_by_workers(paths: Paths) -> tuple[tuple[WorkerBoard, ...], Mapping[s
 
 def _boards(runtime: Path) -> Iterator[tuple[WorkerBoard, bool]]:
     """Yield the board of every worker, and whether it is alive."""
-    for path in sorted(runtime.glob("worker-*.board")):
+    for path in worker_board_paths(runtime):
         board = content(path, worker_board.decode)
         if board is not None:
             yield board, _alive(board.pid, path.with_suffix(".control"))
@@ -154,7 +155,8 @@ def _alive(pid: int, control: Path) -> bool:
     return True
 
 
-def _program_sockets(paths: Paths) -> list[Path]:
+def program_sockets(paths: Paths) -> list[Path]:
+    """Return the control sockets of the programs, but not of workers."""
     return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
 
 

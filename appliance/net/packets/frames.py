@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final, Self
 
+from appliance.net.closable import Closable
 from appliance.net.packets import packet_filter
 from appliance.net.packets.packet_filter import Program
 
@@ -20,7 +21,7 @@ _FRAME: Final = 2048
 _AT_ONCE: Final = 256
 
 
-class FrameSocket:
+class FrameSocket(Closable):
     """Sends whole frames, and receives those of one EtherType; receives nothing without one.
 
     The kernel drops frames that `program` rejects (packet_filter). Raises OSError: ENODEV without the
@@ -54,12 +55,6 @@ class FrameSocket:
     def claim(self, addresses: Sequence[str]) -> None:
         """Receive `claims` for these addresses instead of the former ones; raises OSError."""
         packet_filter.attach(self._socket, _claims(addresses))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the socket; another call is harmless."""

@@ -8,8 +8,9 @@ import socket
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
+from appliance.net.closable import Closable
 from appliance.net.netlink import receive_buffer
 from appliance.net.packets import packet_filter
 from appliance.wire import literal
@@ -46,7 +47,7 @@ class Datagram:
     payload: bytes
 
 
-class VrrpSocket:
+class VrrpSocket(Closable):
     """Sends from `source` and receives for one virtual router, on one interface and in one family.
 
     With a `group` it joins this multicast group; None is unicast. With a `router_id` the kernel drops the
@@ -74,12 +75,6 @@ class VrrpSocket:
         except OSError:
             self._socket.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the socket, which leaves the group; another call is harmless."""

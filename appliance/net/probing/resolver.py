@@ -2,7 +2,7 @@
 
 The last good address is kept: a name server that is down for a while must not take servers down. A name with
 several addresses keeps the same one as long as it is among them, so a name server that rotates its answers
-(round robin DNS) does not move a server. All of its addresses are told, for servers that share a name.
+(round robin DNS) does not move a server. It reports all of its addresses, for servers that share a name.
 
 getaddrinfo(3) blocks its thread, for seconds if a name server does not answer. gevent's resolver calls it in
 a thread pool, so only the calling greenlet waits, and checks continue.

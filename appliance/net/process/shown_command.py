@@ -1,6 +1,6 @@
 """The command line that /proc, and so `ps`, shows of this process (proc_pid_cmdline(5)).
 
-A process that goes on as another program after fork(2), without an exec, would keep that of its parent, and
+A process that continues as another program after fork(2), without an exec, would keep that of its parent, and
 nobody would find it by its module. The kernel lets every process move its own (PR_SET_MM_MAP of prctl(2)), if
 it was built with CONFIG_CHECKPOINT_RESTORE, as those of the distributions are.
 """
@@ -46,7 +46,7 @@ class _Map(ctypes.Structure):
     )
 
 
-_shown: list[mmap.mmap] = []  # the kernel reads it whenever somebody looks
+_shown: list[mmap.mmap] = []  # the kernel reads it for each `ps`
 
 
 def show(words: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Processes whose parent died: they become our children, and are terminated with us."""
+"""Processes whose parent died: they become our children, and are terminated with this process."""
 
 import contextlib
 import os

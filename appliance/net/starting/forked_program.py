@@ -2,7 +2,7 @@
 
 Its memory is then shared with all the others, and it starts without imports. It finds what it would find
 after an exec: no descriptor but those given, the usual handlers of signals, its own environment and command
-line, random numbers of its own (Python and OpenSSL begin anew after a fork).
+line, random numbers of its own (Python and OpenSSL start again after a fork).
 
 Only a process that has one thread and no loop of gevent is forked so: the locks of other threads would stay
 locked, and a loop belongs to the process that made it.
@@ -150,7 +150,7 @@ def _run(module: str, arguments: Sequence[str]) -> int:
     """Run a module as `python -m` does, and return the exit status."""
     sys.argv[:] = [module, *arguments]
     sys.orig_argv[:] = python.command(module, *arguments)
-    sys.modules.pop(module, None)  # of one that is there, runpy would warn
+    sys.modules.pop(module, None)  # runpy warns if it is loaded already
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as end:

@@ -1,7 +1,7 @@
 """Delivers one message to a target: by a command, a webhook, or syslog.
 
 Every wait is gevent's and has a deadline, and the length of an answer is limited: a webhook that sends
-without end delays nothing else. Errors never contain a URL or a token.
+for ever delays nothing else. Errors never contain a URL or a token.
 """
 
 import contextlib

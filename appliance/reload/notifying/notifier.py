@@ -86,7 +86,7 @@ class _ToldTarget:
         except DeliveryFailed as error:
             if self._queue.failed(batch, time.monotonic()):
                 self._log.warning("notify-failed", target=self._target.name, reason=str(error), again=True)
-        except Exception as error:  # noqa: BLE001  # a bug; what comes later is told all the same
+        except Exception as error:  # noqa: BLE001  # a bug; what comes later is delivered nevertheless
             if self._queue.failed(batch, time.monotonic()):
                 self._log.error("notify-crashed", target=self._target.name, exc_info=error)
         else:

@@ -87,7 +87,7 @@ class MakingWay:
 
     def told_to_end(self) -> None:
         """Withdraw: a stop signal to us means both appliances."""
-        reason = "it was told to end"
+        reason = "it was asked to end"
         self._dialogue.say(encode_answer(bad(reason)))
         self._resume(reason)
 

@@ -65,7 +65,7 @@ class TakingOver:
 
     def told_to_end(self, now: float) -> None:
         """Give back: the former appliance is still there."""
-        self._give_back("told to end", now)
+        self._give_back("asked to end", now)
 
     def _said(self, line: bytes, now: float) -> None:
         try:

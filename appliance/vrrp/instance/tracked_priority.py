@@ -44,7 +44,7 @@ class TrackedPriority:
         return [each for each in self.router.track if each.name not in self.results]
 
     def resume(self, results: Mapping[str, TrackResult]) -> None:
-        """Start with the results of an earlier run; netlink reports interfaces anew."""
+        """Start with the results of an earlier run; netlink reports interfaces again."""
         tracked = {each.name for each in self.router.track if each.kind is not TrackKind.INTERFACE}
         self.results |= {name: result for name, result in results.items() if name in tracked}
 

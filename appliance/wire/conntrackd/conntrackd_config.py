@@ -6,7 +6,7 @@ again.
 
 Only the node that has a virtual IP tells of its connections: the entry of another node sees no packets and
 expires, and conntrackd would tell the others to delete theirs; and one that tells of what they have makes
-them delete and add it anew, which a packet may meet. So a node without virtual IPs accepts a protocol that
+them delete and add it again, which a packet may meet. So a node without virtual IPs accepts a protocol that
 nobody has.
 
 conntrackd's filters know addresses and no ports. One of addresses that are ignored tests both ends of the

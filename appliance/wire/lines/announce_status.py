@@ -1,7 +1,4 @@
-"""The answer of the program `announce` to `status`, read by `appliance bgp status`, `status` and `why`.
-
-Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
-"""
+"""The answer of the program `announce` to `status`, read by `appliance bgp status`, `status` and `why`."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,4 @@
-"""The answer of the program `forward` to `status`, read by `appliance status`.
-
-Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
-"""
+"""The answer of the program `forward` to `status`, read by `appliance status`."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""The answer of the program `linger` to `status`, read by `appliance vip status` and `leave`.
-
-Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
-"""
+"""The answer of the program `linger` to `status`, read by `appliance vip status` and `leave`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -110,7 +107,7 @@ class LingerStatus(StatusAnswer):
         if self.trouble:
             return self.trouble
         alone = [each.address for each in moving if not each.followers]
-        return f"no other node is heard that would lead packets of {', '.join(alone)} here" if alone else ""
+        return f"no other known node would forward packets of {', '.join(alone)} here" if alone else ""
 
     @property
     def connections(self) -> int:

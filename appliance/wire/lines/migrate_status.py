@@ -1,7 +1,4 @@
-"""The answer of the program `migrate` to `status`.
-
-Every field has a default, so that the answer of another version can still be read. Times are Unix seconds.
-"""
+"""The answer of the program `migrate` to `status`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

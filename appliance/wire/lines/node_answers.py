@@ -65,7 +65,7 @@ def verdict(output: bytes) -> NodeVerdict:
 
 
 def step(line: bytes) -> NodeVerdict | None:
-    """Return the verdict in one line, None for a line of somebody else; raises NodeAnswerError."""
+    """Return the verdict in one line, None for a line of another program; raises NodeAnswerError."""
     return _decoded(line, NodeVerdict) if line.startswith(b"{") else None
 
 

@@ -58,7 +58,7 @@ class TransitionStatus:
 class ConflictStatus:
     """Another router or machine that uses the router id or an address in a conflicting way.
 
-    `obeyed`: its advertisements are used all the same. `first_heard` and `last_heard` are Unix seconds.
+    `obeyed`: its advertisements are used nevertheless. `first_heard` and `last_heard` are Unix seconds.
     """
 
     kind: str

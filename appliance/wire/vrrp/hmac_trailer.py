@@ -86,8 +86,8 @@ def window(hmac: Hmac) -> float | None:
 class Sequence:
     """Makes the stamps of one sender: the clock, or the last stamp plus one if the clock has not advanced.
 
-    A clock that was set back by more than `window` seconds starts anew: receivers drop a stamp that far ahead
-    of them, and have forgotten it. Without a window it never does: receivers forget nothing.
+    A clock that was set back by more than `window` seconds starts again: receivers drop a stamp that far
+    ahead of them, and have forgotten it. Without a window it never does: receivers forget nothing.
     """
 
     def __init__(self, window: float | None) -> None:

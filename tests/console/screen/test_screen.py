@@ -12,9 +12,8 @@ from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.console.screen import facts, screen
-from appliance.console.screen.facts import ScreenFacts
-from appliance.console.screen.screen import screen_text
+from appliance.console.screen import screen
+from appliance.console.screen.screen import ScreenFacts, screen_text
 from appliance.console.status.status import current_status
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
@@ -145,7 +144,7 @@ def test_without_addresses_that_is_said():
 
 def test_a_look_at_this_machine(tmp_path: Path):
     """Name and addresses are the kernel's."""
-    seen = facts.current_facts(Paths(config=tmp_path / "c", runtime=tmp_path, state=tmp_path))
+    seen = screen.current_facts(Paths(config=tmp_path / "c", runtime=tmp_path, state=tmp_path))
     assert seen.host == socket.gethostname()
     assert not seen.configured
     assert all(name != "lo" for name, _ in seen.addresses)

@@ -173,6 +173,6 @@ def test_virtual_ips(changes: dict[str, object], level: Level):
     lost = Headline(
         level=Level.CRITICAL,
         first="Serving, but nobody holds a virtual IP.",
-        others=("Virtual IP api is held by no router that is heard here.",),
+        others=("Virtual IP api is held by no router that this node receives from.",),
     )
     assert words == (lost if level is Level.CRITICAL else Headline(level=level, first="Serving.", others=()))

@@ -151,7 +151,7 @@ def test_a_virtual_ip_that_moved():
     assert found.history == (
         "It changed its state 3 times in the last hour.",
         "It became backup at <600 s ago>: it was handed over (peer 192.0.2.2, priority 90).",
-        "It became active at <900 s ago>: the active router was not heard any more.",
+        "It became active at <900 s ago>: nothing was received from the active router any more.",
     )
 
 
@@ -180,7 +180,7 @@ def test_a_virtual_ip_of_which_nobody_tells():
     unexplained = vip(EventKind.VIP_BACKUP, 5, "backup", "", before="fault")
     found = history("api", Kind.VIRTUAL_IP, strange, unexplained)
     assert found.history == (
-        "It became backup at <5 s ago>: nobody said why.",
+        "It became backup at <5 s ago>: the cause is unknown.",
         "It became fault at <10 s ago>: moon-phase.",
     )
 

@@ -158,7 +158,7 @@ def test_bfd_that_is_down_has_its_causes():
     [
         ("Socket: Connection refused", "Nothing accepts at 10.0.0.1, TCP port 179"),
         ("Error: Bad peer AS: 64666", "here this node is 64512 and the router 64600"),
-        ("Received: Hold timer expired", "Nothing was heard from it for 9 s"),
+        ("Received: Hold timer expired", "Nothing was received from it for 9 s"),
         ("BFD session down", "BFD detected that the router"),
         ("Socket: No route to host", "needs `multihop`"),
         ("Socket: Network is unreachable", "needs `multihop`"),

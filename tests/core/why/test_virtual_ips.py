@@ -73,7 +73,7 @@ CASES = [
         {},
         "active",
         Decider.ELECTION,
-        "api is active on this node since <150> (50s): the active router was not heard any more.",
+        "api is active on this node since <150> (50s): nothing was received from the active router any more.",
     ),
     (
         {"state": "active", "transitions": (change("active", "sync-group"),), "sync_group": "both"},
@@ -90,7 +90,7 @@ CASES = [
         "Tracked ready, tcp 127.0.0.1:6443 is not judged yet (weight +50).",
     ),
     ({"state": "active", "leaving": True}, {}, "active", Decider.ELECTION, "waits for a successor"),
-    ({"state": "active", "heard": (peer("silent"),)}, {}, "active", Decider.ELECTION, "heard as silent"),
+    ({"state": "active", "heard": (peer("silent"),)}, {}, "active", Decider.ELECTION, "seen as silent"),
     (
         {"state": "active", "heard": (peer(),)},
         {},
@@ -194,7 +194,7 @@ CASES = [
         {},
         "backup",
         Decider.ELECTION,
-        "has heard from the active node whose connections there are, 42 s at most.",
+        "has learnt from the active node which node has which connections, 42 s at most.",
     ),
     (
         {"state": "backup", "heard": (peer(),), "uninformed_for": 42.0, "awaited": ("forward",)},
@@ -212,7 +212,7 @@ CASES = [
         {},
         "backup",
         Decider.PEER,
-        "It changed from active to backup 50s ago: a router of higher priority was heard, 192.0.2.2.",
+        "It changed from active to backup 50s ago: a router of higher priority advertises, 192.0.2.2.",
     ),
     (
         {"state": "backup", "heard": (peer(priority=120),), "transitions": (change("backup", "new-word"),)},

@@ -1,4 +1,4 @@
-"""A pair of HAProxy and keepalived under load, replaced node by node as docs/migrating.md says, and back.
+"""A pair of HAProxy and keepalived under load, replaced node by node: docs/moving-from-haproxy.md.
 
 Each command of the document's section is run, in its order, on the machine that its prompt names; one that
 this test does not know fails it. `E2E_FULL=1` has the load of a real site.
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "haproxy", "keepalived
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
 _RATE: Final = 300 if _FULL else 100
 _SESSIONS: Final = 200 if _FULL else 40
-_DOCUMENT: Final = (Path(__file__).parents[3] / "docs" / "migrating.md").read_text()
+_DOCUMENT: Final = (Path(__file__).parents[3] / "docs" / "moving-from-haproxy.md").read_text()
 _SECTION: Final = "From HAProxy and keepalived"
 _COMMAND: Final = re.compile(r"^(lb-[01])# (.*)$", re.MULTILINE)
 _MOVES: Final = 4
@@ -241,7 +241,9 @@ _PARTS: Final = (*_NOTHING_MOVES, "The one with the virtual IP", "Back")
 
 
 @pytest.mark.slow("whole appliances on a segment of their own")
-@pytest.mark.promise("docs/migrating.md", "a pair of HAProxy and keepalived is replaced, and comes back")
+@pytest.mark.promise(
+    "docs/moving-from-haproxy.md", "a pair of HAProxy and keepalived is replaced, and comes back"
+)
 def test_a_pair_is_replaced_and_comes_back():
     """No new connection is refused, whoever serves, and the virtual IP is where it was at the end."""
     with ExitStack() as stack:
@@ -266,7 +268,7 @@ def test_a_pair_is_replaced_and_comes_back():
         load.stop_new()
         wait_until(lambda: load.report().under_way == 0, what="no new connection is under way", timeout=30)
         report = load.report()
-        # What `-rP` shows, and docs/migrating.md has as its figures.
+        # What `-rP` shows, and docs/moving-from-haproxy.md has as its figures.
         sys.stderr.write("\n".join(told) + f"\n{report.completed} completed, {report.failures}\n")
 
         assert report.failures.get("refused", 0) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from appliance.console.here.syncing import sync_lacks
+from appliance.console.here.machine import sync_lacks
 from appliance.forward import conntrackd as module
 from appliance.forward.conntrackd import MISSING, Conntrackd, ConntrackdFailed
 from appliance.model.loading.loading import load

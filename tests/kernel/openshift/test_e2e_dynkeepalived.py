@@ -136,7 +136,7 @@ def keepalived(ground: Field, *, priority: int, **changes: object) -> Keepalived
 
 
 @pytest.mark.slow("OpenShift's loops and time-outs, shortened")
-@pytest.mark.promise("docs/migrating.md", "OpenShift's `dynkeepalived` drives us")
+@pytest.mark.promise("docs/moving-from-haproxy.md", "OpenShift's `dynkeepalived` drives us")
 def test_the_redirect_decides_who_is_active(ground: Field, api: NodeApi, local_api: Backend, tmp_path: Path):
     """Masters up, rules, marker, priority 65: the address comes; no master, no rules, no marker: it goes."""
     with ExitStack() as stack:

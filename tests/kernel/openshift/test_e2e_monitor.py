@@ -197,7 +197,7 @@ def follow(masters: Masters, lists: Iterator[tuple[str, ...]], number: int) -> N
 
 
 @pytest.mark.slow("an hour of OpenShift's loops, shortened")
-@pytest.mark.promise("docs/migrating.md", "OpenShift's `monitor` drives us")
+@pytest.mark.promise("docs/moving-from-haproxy.md", "OpenShift's `monitor` drives us")
 def test_an_hour_of_changes(masters: Masters):
     """Every list of masters is served, whatever goes wrong meanwhile: none is lost."""
     lists = changes()

@@ -95,7 +95,7 @@ def test_a_virtual_ip_that_is_lost(ground: Field):
     with _appliance(ground.one, priority=150) as one, _page(ground.one, one) as here:
         here.until_text("this node", "#virtual-ips tr.active")
         ground.one.ip("link", "set", "eth0", "down")
-        here.until_text("Virtual IP api is held by no router that is heard here.", "#verdict.ill")
+        here.until_text("Virtual IP api is held by no router that this node receives from.", "#verdict.ill")
         assert "nobody heard" in here.text("#virtual-ips tr.fault")
         ground.one.ip("link", "set", "eth0", "up")
         here.until_text("this node", "#virtual-ips tr.active")

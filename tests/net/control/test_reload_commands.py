@@ -9,7 +9,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Caller
-from appliance.net.control.reload_commands import ReloadCommands
+from appliance.net.control.reload_commands import ReloadCommands, StatusHead
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.sockets
@@ -26,11 +26,17 @@ class Program:
         for number in (1, 2):
             paths.snapshot(number).write_bytes(model.encode(snapshot(number=number)))
         self.commands = ReloadCommands(
+            "any",
             paths,
             applied=lambda: self.applied[-1] if self.applied else None,
             apply=self.applied.append,
             objections=self._objections,
         )
+
+    @property
+    def head(self) -> StatusHead:
+        """What `status` begins with."""
+        return self.commands.head()
 
     def _objections(self, proposed: Snapshot) -> tuple[AnswerProblem, ...]:
         return (AnswerProblem(message="no room"),) if proposed.number in self.refused else ()
@@ -51,19 +57,19 @@ def program(tmp_path: Path) -> Program:
 
 def test_what_is_prepared_is_applied_once(program: Program):
     """A commit that comes again, because its answer was lost, changes nothing."""
-    assert program.commands.number == 0
+    assert program.head["snapshot"] == 0
     assert program.does("prepare", 1).values["changed"] is True
-    assert (program.commands.pending, program.applied) == (1, [])
+    assert (program.head["pending"], program.applied) == (1, [])
     assert program.does("commit", 1).ok
     assert program.does("commit", 1).ok
     assert [each.number for each in program.applied] == [1]
-    assert (program.commands.number, program.commands.pending) == (1, None)
+    assert (program.head["snapshot"], program.head["pending"]) == (1, None)
 
 
 def test_a_process_that_has_prepared_nothing_commits(program: Program):
     """It was started after the `prepare`."""
     assert program.does("commit", 2).ok
-    assert program.commands.number == 2
+    assert program.head["snapshot"] == 2
 
 
 def test_what_is_refused_is_not_prepared(program: Program):
@@ -72,14 +78,14 @@ def test_what_is_refused_is_not_prepared(program: Program):
     answer = program.does("prepare", 1)
     assert not answer.ok
     assert [each.message for each in answer.errors] == ["no room"]
-    assert program.commands.pending is None
+    assert program.head["pending"] is None
 
 
 def test_an_abort_forgets_only_its_own(program: Program):
     """One of an earlier transaction comes late."""
     program.does("prepare", 2)
     assert program.does("abort", 1).ok
-    assert program.commands.pending == 2
+    assert program.head["pending"] == 2
     assert program.does("abort", 2).ok
-    assert program.commands.pending is None
+    assert program.head["pending"] is None
     assert program.applied == []

@@ -12,6 +12,8 @@ from support.fuzzing.damage import SPOILS
 from support.values.snapshots import snapshot
 
 from appliance.guest.record import Record
+from appliance.health import kept_by_operator
+from appliance.health.kept_by_operator import STATES, OperatorOverridesError
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
@@ -20,7 +22,7 @@ from appliance.net.boards import heartbeats
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.net.files import lock_files, operator_overrides, snapshots, state_files
+from appliance.net.files import lock_files, snapshots, state_files
 from appliance.net.files.degraded import (
     Degraded,
     clear_degraded,
@@ -28,7 +30,6 @@ from appliance.net.files.degraded import (
     read_degraded,
     write_degraded,
 )
-from appliance.net.files.operator_overrides import STATES, OperatorOverridesError
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.proxy.generation_numbers import GenerationNumbers
@@ -71,18 +72,18 @@ def test_a_snapshot_that_is_lost_is_found_in_its_copies(paths: Paths, damage: st
 def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, damage: str):
     """No server is taken out of maint by a flipped bit without a word."""
     path, states = tmp_path / "operator-states.json", {("masters", "a"): AdminState.MAINT}
-    operator_overrides.save(path, STATES, states)
+    kept_by_operator.save(path, STATES, states)
     SPOILS[damage](path)
     if damage == "dangling":
-        assert operator_overrides.load(path, STATES) == {}
+        assert kept_by_operator.load(path, STATES) == {}
     elif damage == "cut-by-one":  # the end of the last line alone
         with pytest.raises(OperatorOverridesError):
-            operator_overrides.load(path, STATES)
+            kept_by_operator.load(path, STATES)
     else:
         with pytest.raises(OperatorOverridesError, match=str(path)):
-            operator_overrides.load(path, STATES)
-    operator_overrides.save(path, STATES, states)
-    assert operator_overrides.load(path, STATES) == states
+            kept_by_operator.load(path, STATES)
+    kept_by_operator.save(path, STATES, states)
+    assert kept_by_operator.load(path, STATES) == states
 
 
 @every_damage

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.net.netlink import conntrack as module
-from appliance.net.netlink import netlink
+from appliance.net.netlink import netfilter, netlink
 from appliance.net.netlink.conntrack import Conntrack, Flow, TrackedConnection, decode
 from appliance.net.netlink.netlink import Message
 from appliance.net.netlink.rtnetlink import DamagedMessage
@@ -117,7 +116,7 @@ def test_one_connection_is_forgotten(monkeypatch: pytest.MonkeyPatch, status: in
             asked.extend(requests)
             return [status]
 
-    monkeypatch.setattr(module, "Requests", Requests)
+    monkeypatch.setattr(netfilter, "Requests", Requests)
     connection = TrackedConnection(mark=1, client=CLIENT, server=SERVER, open=True, id=77)
 
     assert [Conntrack().forget(connection)] == there
@@ -134,6 +133,6 @@ def test_a_refusal_to_forget_is_told(monkeypatch: pytest.MonkeyPatch):
         def ask(self, _: list[bytes]) -> list[int]:
             return [errno.EPERM]
 
-    monkeypatch.setattr(module, "Requests", Requests)
+    monkeypatch.setattr(netfilter, "Requests", Requests)
     with pytest.raises(OSError, match=os.strerror(errno.EPERM)):
         Conntrack().forget(TrackedConnection(mark=1, client=CLIENT, server=SERVER, open=True, id=77))

@@ -235,7 +235,7 @@ def test_a_live_change_that_a_worker_does_not_take(site: Site) -> None:
             answer = proxy.ask("commit", snapshot=2)
             assert not answer["ok"]
             assert [
-                "goes on with snapshot 1: snapshot 2:" in each["message"] for each in answer["errors"]
+                "continues with snapshot 1: snapshot 2:" in each["message"] for each in answer["errors"]
             ] == [True] * 2
             assert proxy.status()["failure"]
             wait_until(lambda: proxy.log().count("worker-refused") >= 6, what="others are to replace them")

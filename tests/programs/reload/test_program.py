@@ -289,15 +289,15 @@ def test_without_an_accepted_snapshot_it_says_so(tmp_path: Path):
 
 def test_what_was_not_obeyed_is_told_until_it_is(house: House):
     """A program fails after it agreed: the answer is no, and status tells that until the program obeys."""
-    house.api.disobeys = AnswerProblem(message="worker 1.0 goes on with snapshot 1")
+    house.api.disobeys = AnswerProblem(message="worker 1.0 continues with snapshot 1")
     house.write(weight=2)
     with house.connect() as client:
         client.sendall(b"reload\n")
         assert answers(client, 1)[0]["ok"] is False
-    assert "goes on with snapshot 1" in str(house.ask("status").values["refused"])
+    assert "continues with snapshot 1" in str(house.ask("status").values["refused"])
     house.health.obeys = 1  # led to what is accepted, and so the programs have been asked
     until(lambda: house.health.obeys == 2)
-    assert "goes on with snapshot 1" in str(house.ask("status").values["refused"])
+    assert "continues with snapshot 1" in str(house.ask("status").values["refused"])
     house.api.disobeys = None
     until(lambda: house.ask("status").values["refused"] == [])
     assert len(house.events("reload-completed")) == 1

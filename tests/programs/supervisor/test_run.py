@@ -92,7 +92,7 @@ def test_a_broken_file_without_a_copy_ends_with_every_error():
     assert done.returncode == 1
     assert "c.yaml:1:6: api" in done.stderr
     assert "c.yaml:2:1: nonsense" in done.stderr
-    assert "Next: put it right; `appliance check`" in done.stderr.splitlines()[-1]
+    assert "Next: fix it; `appliance check`" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("trouble", ["in the way", "too long"])

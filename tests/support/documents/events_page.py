@@ -13,7 +13,7 @@ from appliance.core.checks.server_health import HealthEvent
 from appliance.core.log_events.all_events import LOG_EVENTS, log_step
 from appliance.health.reports import WARNINGS
 from appliance.model.paths import Paths
-from appliance.supervisor.program_events import EVENTS, TROUBLE
+from appliance.supervisor.program_changes import EVENTS, TROUBLE
 
 UNKNOWN: Final = "?"
 """The name of an event that cannot be read from the sources: there may be none."""
@@ -127,7 +127,7 @@ def _of_tables() -> Iterator[Call]:
     for kind, name in EVENTS.items():
         severity = "warning" if kind in TROUBLE else "info"
         fields = ("name", "pid", "reason")
-        yield Call(name=name, severity=severity, fields=fields, module="supervisor/program_events")
+        yield Call(name=name, severity=severity, fields=fields, module="supervisor/program_changes")
 
 
 def unseen() -> frozenset[str]:

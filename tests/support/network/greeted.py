@@ -16,7 +16,7 @@ _WORDS = {errno.ECONNREFUSED: "!refused", errno.ECONNRESET: "!reset"}
 
 
 def main() -> None:
-    """Connect until told to end, then wait for what is under way."""
+    """Connect until asked to end, then wait for what is under way."""
     host, port, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))

@@ -54,7 +54,7 @@ class Steady:
 
 
 def main() -> None:
-    """Ask until told to end."""
+    """Ask until asked to end."""
     host, port, count, period = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     told: list[int] = []
     wanted: list[int] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from appliance.model.config.key_descriptions import key_descriptions
+from appliance.model.config.json_schema import key_descriptions
 from appliance.model.config.section import Section
 from appliance.model.document.document import Document, read
 from appliance.model.messages.problems import FindingTarget

@@ -24,7 +24,7 @@ def test_connections_that_are_still_here():
     ("trouble", "followers", "why"),
     [
         ("", ("10.0.0.92",), ""),
-        ("", (), "no other node is heard that would lead packets of 10.0.0.200 here"),
+        ("", (), "no other known node would forward packets of 10.0.0.200 here"),
         ("reports of 10.0.0.92 are damaged", ("10.0.0.92",), "reports of 10.0.0.92 are damaged"),
     ],
 )

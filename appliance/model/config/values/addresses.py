@@ -155,6 +155,12 @@ def literal(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is the loopback of this machine, which other machines do not reach."""
+    address = literal(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
 def _text(value: object, *, right: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"must be {right}, not {shown(value)}")  # noqa: TRY004  # pydantic wants ValueError

@@ -48,7 +48,7 @@ def _one_of(value: Mapping[str, object], *keys: str) -> bool:
     """Return whether one of the keys is set; several are an error."""
     said = [key for key in keys if key in value]
     if len(said) > 1:
-        raise ValueError(f"says `{said[0]}` and `{said[1]}`: leave one of them out, or make two steps of it")
+        raise ValueError(f"has `{said[0]}` and `{said[1]}`: leave one of them out, or make two steps of it")
     return bool(said)
 
 

@@ -11,7 +11,7 @@ from appliance.model.config.values.addresses import host, server_endpoint
 from appliance.model.messages.quoting import shown
 
 LONGEST_BODY_TEXT: Final = 1024
-"""Bytes of a text that a body must have, at the most."""
+"""Most bytes of a text that a body must have."""
 
 STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 

@@ -39,9 +39,9 @@ def sni_routes(value: object) -> tuple[SniRoute, ...]:
 def _route(value: Mapping[str, object]) -> tuple[SniRoute, int]:
     """Return a route, and how many states its regular expression has."""
     if ("names" in value) is ("regex" in value):
-        raise ValueError("must say `names`, or `regex`, and not both")
+        raise ValueError("needs either `names` or `regex`")
     if "pool" not in value:
-        raise ValueError("must say its `pool`")
+        raise ValueError("needs `pool`")
     pool = names.name(str(value["pool"]))
     if "names" in value:
         return SniRoute(names=_names(value["names"]), pool=pool), 0

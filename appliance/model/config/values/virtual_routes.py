@@ -56,7 +56,7 @@ def _refuse_twice(noun: str, found: Sequence[object]) -> None:
 
 def _route(value: Mapping[str, object]) -> VirtualRoute:
     if "to" not in value:
-        raise ValueError("must say `to`: a network, or `default`")
+        raise ValueError("needs `to`: a network, or `default`")
     via, source = (_said(value, key, vrrp.router_address) for key in ("via", "source"))
     to = _target(value["to"], via or source)
     for key, address in (("via", via), ("source", source)):
@@ -81,12 +81,12 @@ def _route(value: Mapping[str, object]) -> VirtualRoute:
 def _rule(value: Mapping[str, object]) -> VirtualRule:
     source, to = (_said(value, key, _part) for key in ("from", "to"))
     if source is None and to is None:
-        raise ValueError("must say `from`, `to` or both: else it were for all packets")
+        raise ValueError("needs `from`, `to` or both: otherwise it would match all packets")
     if source is not None and to is not None and (":" in source) != (":" in to):
         raise ValueError(f"`{source}` and `{to}` are not of one family")
     for key in ("table", "priority"):
         if key not in value:
-            raise ValueError(f"must say its `{key}`")
+            raise ValueError(f"needs `{key}`")
     return VirtualRule(
         source=source,
         to=to,

@@ -269,7 +269,7 @@ class _Planner:
         return made
 
     def _why_not(self, section: Section, targets: Sequence[Section]) -> str | None:
-        """Return why a section can serve nobody, None if it can serve somebody."""
+        """Return why a section can serve no client, None if it can serve some."""
         unguarded = [each for each in (section, *targets) if each.settings.unguarded]
         if unguarded:
             # Further refusals are reported at the same time.

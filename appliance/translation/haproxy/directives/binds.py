@@ -109,20 +109,9 @@ _KEYWORDS: Final[Mapping[str, Keyword[_Options]]] = {
     **{
         name: keywords.ignored(_WITH_TLS)
         for name in (
-            "allow-0rtt",
-            "force-sslv3",
-            "force-tlsv10",
-            "force-tlsv11",
-            "force-tlsv12",
-            "force-tlsv13",
+            *keywords.TLS_SWITCHES,
             "generate-certificates",
             "no-ca-names",
-            "no-sslv3",
-            "no-tls-tickets",
-            "no-tlsv10",
-            "no-tlsv11",
-            "no-tlsv12",
-            "no-tlsv13",
             "prefer-client-ciphers",
             "strict-sni",
             "quic-force-retry",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said
@@ -58,6 +58,13 @@ class Word(Generic[_Options]):
             reason = f"{self.name} is `{time}`: HAProxy ignores {shown(excess)} after it, with a warning"
             self.statement.change(reason, self.index + 1)
         return self.read(lambda text: milliseconds(time_alone(text)[0]))
+
+
+TLS_SWITCHES: Final = (
+    *("allow-0rtt", "no-sslv3", "no-tls-tickets", "no-tlsv10", "no-tlsv11", "no-tlsv12", "no-tlsv13"),
+    *("force-sslv3", "force-tlsv10", "force-tlsv11", "force-tlsv12", "force-tlsv13"),
+)
+"""Words of HAProxy's `ssl` without a value, of a `bind` and of a `server`."""
 
 
 def ignored(reason: str, *, values: int = 0) -> Keyword[_Options]:

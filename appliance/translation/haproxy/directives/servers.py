@@ -295,20 +295,9 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     **{
         name: keywords.ignored(_WITH_TLS)
         for name in (
-            "allow-0rtt",
-            "force-sslv3",
-            "force-tlsv10",
-            "force-tlsv11",
-            "force-tlsv12",
-            "force-tlsv13",
+            *keywords.TLS_SWITCHES,
             "no-ssl",
             "no-ssl-reuse",
-            "no-sslv3",
-            "no-tls-tickets",
-            "no-tlsv10",
-            "no-tlsv11",
-            "no-tlsv12",
-            "no-tlsv13",
             "no-verifyhost",
             "ssl-reuse",
             "tls-tickets",

@@ -1,7 +1,7 @@
 """The conditions of `.if` and `.elif`, as far as they are known without HAProxy (configuration.txt, 2.4).
 
 Predicates that depend on HAProxy itself (its version, its features, variables that it sets) are unknown here.
-`&&` and `||` are evaluated from left to right, so that `0 && feature(QUIC)` is known all the same.
+`&&` and `||` are evaluated from left to right, so that `0 && feature(QUIC)` is known nevertheless.
 """
 
 import re

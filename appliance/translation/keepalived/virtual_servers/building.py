@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
-from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
 from appliance.model.server_weights import MOST_WEIGHT
 from appliance.model.snapshot.pools import Balance
 from appliance.translation.keepalived.meaning.names import own_name
-from appliance.translation.keepalived.virtual_servers.checkers import Keys
+from appliance.translation.keepalived.virtual_servers.checkers import Keys, plain
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, USUAL, Scheduler
 from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer
@@ -143,12 +142,8 @@ def _weights(
 def _common(checks: Mapping[Endpoint, Keys | None]) -> Keys | None:
     """Return the check that all servers share, None if they differ."""
     first, *others = checks.values()
-    alike = first is not None and all(each is not None and _values(each) == _values(first) for each in others)
+    alike = first is not None and all(each is not None and plain(each) == plain(first) for each in others)
     return first if alike else None
-
-
-def _values(keys: Keys) -> dict[str, Plain]:
-    return {key: value for key, (value, _) in keys.items()}
 
 
 def _put_check(found: TreeBuilder, path: tuple[str, ...], keys: Keys) -> None:

@@ -23,6 +23,12 @@ from appliance.translation.keepalived.virtual_servers.blocks import MOST_NUMBER,
 Keys = dict[str, tuple[Plain, FilePosition]]
 """Keys of our check, each with its place."""
 
+
+def plain(keys: Keys) -> dict[str, Plain]:
+    """Return the keys without their places."""
+    return {key: value for key, (value, _) in keys.items()}
+
+
 TCP: Final = "TCP_CHECK"
 _HTTP: Final = "HTTP_GET"
 _TLS: Final = "SSL_GET"

@@ -15,6 +15,7 @@ from appliance.translation.keepalived.virtual_servers.checkers import (
     TCP,
     Checker,
     Keys,
+    plain,
     requests_of,
     usual,
 )
@@ -31,7 +32,7 @@ def check_of(server: RealServer, around: Block) -> Keys | None:
         return None
     times, *others = [_times(each, server, around) for each in found]
     for checker, each in zip(found[1:], others, strict=True):
-        if _plain(each) != _plain(times):
+        if plain(each) != plain(times):
             reason = "the checks of one server have the same times and retries here: remove one, or adapt it"
             raise DirectiveError(reason, checker.head.place)
     first, *further = [keys for each in found for keys in _of_checker(each, server, around)]
@@ -41,7 +42,7 @@ def check_of(server: RealServer, around: Block) -> Keys | None:
     keys = {**first, **times}
     if further:
         also: dict[str, Plain] = {
-            f"check-{at}": _plain(_beside(each, first, server)) for at, each in enumerate(further, start=2)
+            f"check-{at}": plain(_beside(each, first, server)) for at, each in enumerate(further, start=2)
         }
         keys["also"] = (also, server.head.place)
     return keys
@@ -88,10 +89,6 @@ def _named(request: Keys, found: Checker) -> Keys:
     if found.sends_sni is None or host is None:
         return request
     return {**request, "sni": (_name(host), host[1])}
-
-
-def _plain(keys: Keys) -> dict[str, Plain]:
-    return {key: value for key, (value, _) in keys.items()}
 
 
 def _name(host: tuple[object, FilePosition]) -> str:

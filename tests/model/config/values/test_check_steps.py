@@ -42,11 +42,11 @@ WRONG: list[tuple[object, str]] = [
     ([{"comment": "x"}], "step 1: must `send` something, `expect` something, or both"),
     (
         [{"send": "x", "send_binary": "00"}],
-        "step 1: says `send` and `send_binary`: leave one of them out, or make two steps of it",
+        "step 1: has `send` and `send_binary`: leave one of them out, or make two steps of it",
     ),
     (
         [{"expect": "x", "expect_rstring": "y"}],
-        "step 1: says `expect` and `expect_rstring`: leave one of them out, or make two steps of it",
+        "step 1: has `expect` and `expect_rstring`: leave one of them out, or make two steps of it",
     ),
     ([{"send": "x", "negate": True}], "step 1: `negate` means nothing without `expect`"),
     ([{"send": "x", "min_recv": 1}], "step 1: `min_recv` means nothing without `expect`"),

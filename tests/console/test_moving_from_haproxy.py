@@ -1,4 +1,4 @@
-"""docs/migrating.md: what it shows is right. Its commands: tests/kernel/console/test_replaced_pair.py."""
+"""docs/moving-from-haproxy.md shows what is right; its commands: kernel/console/test_replaced_pair.py."""
 
 import re
 from pathlib import Path
@@ -12,13 +12,13 @@ from appliance.model.loading.loading import load
 pytestmark = pytest.mark.pure
 
 _ROOT: Final = Path(__file__).parents[2]
-_DOCUMENT: Final = (_ROOT / "docs" / "migrating.md").read_text()
+_DOCUMENT: Final = (_ROOT / "docs" / "moving-from-haproxy.md").read_text()
 
 
 def test_its_configurations_are_right():
     """Each block of YAML is a configuration without errors and warnings."""
     blocks = re.findall(r"```yaml\n(.*?)```", _DOCUMENT, re.DOTALL)
-    problems = [load(each, source="migrating.md", number=1).problems for each in blocks]
+    problems = [load(each, source="moving-from-haproxy.md", number=1).problems for each in blocks]
 
     assert (len(blocks), [each for each in problems if each]) == (1, [])
 

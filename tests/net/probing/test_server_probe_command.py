@@ -16,9 +16,8 @@ from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.loading.loading import load
 from appliance.model.snapshot.pools import Check, Server
-from appliance.net.probing.command_probe import CommandProbe
 from appliance.net.probing.resolver import Resolver
-from appliance.net.probing.server_probe import ServerProbe
+from appliance.net.probing.server_probe import CommandProbe, ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.import_result import import_result

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from appliance.health.kept_by_operator import STATES, WEIGHTS, OperatorOverridesError, load, save
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
-from appliance.net.files.operator_overrides import STATES, WEIGHTS, OperatorOverridesError, load, save
 
 pytestmark = pytest.mark.sockets
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.process import descriptors
+from appliance.stats import figures
 
 pytestmark = pytest.mark.sockets
 
 
 def test_our_own():
     """Opening some is seen, beside the limit."""
-    before = descriptors.open_of(os.getpid())
+    before = figures.open_descriptors(os.getpid())
     opened = [os.dup(0) for _ in range(5)]
     try:
-        after = descriptors.open_of(os.getpid())
+        after = figures.open_descriptors(os.getpid())
     finally:
         for each in opened:
             os.close(each)
@@ -31,13 +31,13 @@ def test_of_a_kernel_that_does_not_tell_the_number(tmp_path: Path):
         (tmp_path / "7" / "fd" / name).touch()
     limits = tmp_path / "7" / "limits"
     limits.write_text("Limit    Soft Limit   Hard Limit  Units\nMax open files    1024     4096     files\n")
-    found = descriptors.open_of(7, proc=tmp_path)
+    found = figures.open_descriptors(7, proc=tmp_path)
     assert found is not None
     assert found[1] == 1024
     limits.write_text("Max open files    unlimited     unlimited     files\n")
-    assert descriptors.open_of(7, proc=tmp_path) is None
+    assert figures.open_descriptors(7, proc=tmp_path) is None
 
 
 def test_of_nobody(tmp_path: Path):
     """A process that is gone has none."""
-    assert descriptors.open_of(7, proc=tmp_path) is None
+    assert figures.open_descriptors(7, proc=tmp_path) is None
