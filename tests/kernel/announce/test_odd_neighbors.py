@@ -53,7 +53,7 @@ def test_an_odd_neighbour_learns_and_forgets(kind: type[GoBgpRouter] | type[ExaB
         made["shared_ips"]["ingress"]["drain"] = "4s"  # type: ignore[index]  # JSON
         node = stack.enter_context(SharedNode(place, place.name, made))
         _wait_for(router, place, "served")
-        wait_until(lambda: _sessions(node) == [("Established", "")] * 2, what="the node reports both sessions")
+        wait_until(lambda: _sessions(node) == [("Established", "")] * 2, what="both sessions are up")
         node.appliance.command("leave")
         _wait_for(router, place, "drained")
         _wait_for(router, place, "")
