@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from appliance.net.releases.archive import ArchiveRefused, compare, naming, open_archive, unpack
+from appliance.net.releases.archive import ArchiveRefused, compare, naming, private_copy, unpack
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 
 _PATIENCE: Final = 300.0  # seconds for each command
@@ -36,16 +36,20 @@ class InstallationFailed(Exception):  # noqa: N818  # what has happened, not a m
         self.step = step
 
 
-def install(path: Path, folders: ReleaseFolders, *, checksum: str | None) -> str:
+def install(
+    path: Path, folders: ReleaseFolders, *, checksum: str | None, verify: Callable[[IO[bytes]], object]
+) -> str:
     """Install the release of an archive and return its name; raises InstallationFailed.
 
-    The current and the former release are left as they are. So is any other that runs: the command that made
-    it take over was killed before choosing it.
+    `verify` gets the content before anything of it is used, and raises what it likes. The current and the
+    former release are left as they are. So is any other that runs: the command that made it take over was
+    killed before choosing it.
     """
     try:
-        with open_archive(path) as file:
+        with private_copy(path) as file:
             if checksum is not None:
                 compare(file, checksum)
+            verify(file)
             _look_for_room(path, folders)
             with tempfile.TemporaryDirectory(dir=folders.place, prefix=_SCRATCH) as scratch:
                 return _installed(unpack(file, Path(scratch)), Path(scratch), folders)
