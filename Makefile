@@ -70,6 +70,7 @@ test-all: export TIER = all
 test-all: lint debian  ## an hour: everything but what is measured in hours
 	$(call with_pure,"not pure")
 	@$(MAKE) --no-print-directory test-compiled
+	@$(MAKE) --no-print-directory audit
 
 # One after the other: what is measured under load has the machine for itself.
 test-full: export TIER = full
@@ -247,6 +248,19 @@ release-archives:
 	  cp build/release/$(TAG)-$$machine/$(NAMED).tar.gz $(RELEASE)/$(NAMED)-$(TAG)-$$machine.tar.gz && \
 	  cp build/release/$(TAG)-$$machine/$(NAMED)/lb_appliance-*.whl $(RELEASE)/ || exit 1; done
 
+AUDIT = $(VENV)-audit
+
+$(AUDIT)/.ready: image/audit/requirements.lock
+	$(PYTHON) -c '$(ENOUGH)'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --require-hashes -r $<
+	@touch $@
+
+# The database is on the network: without it the outcome is NOT AUDITED, and the target fails where CI=true only.
+audit: $(AUDIT)/.ready  ## look for known vulnerabilities of the Python packages that ship, or build what ships
+	@$(AUDIT)/bin/python -m image.audit $(AUDIT)/bin/pip-audit requirements-runtime.lock requirements-build.lock \
+	  || { found=$$?; test $$found = 2 -a "$(CI)" != true; }
+
 DOCS = $(VENV)-docs
 
 $(DOCS)/.ready: docs/requirements.lock
@@ -293,11 +307,12 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
+	$(PIP_COMPILE) --output-file image/audit/requirements.lock image/audit/requirements.in
 	$(PIP_COMPILE) --constraint requirements.lock --output-file docs/requirements.lock docs/requirements.in
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+	rm -rf $(VENV) $(RUN) $(DOCS) $(AUDIT) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
 .PHONY: help venv demo demo-pair dist dist-other release release-archives wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
-	lint bench docs pages lock clean
+	lint audit bench docs pages lock clean
