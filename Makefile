@@ -270,7 +270,7 @@ $(DOCS)/.ready: docs/requirements.lock
 	@touch $@
 
 docs: $(DOCS)/.ready  ## build the documentation as a site: dist/site/index.html; needs no network once it is installed
-	$(DOCS)/bin/mkdocs --quiet build --strict --site-dir $(abspath $(DIST))/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build --strict --site-dir $(abspath $(DIST))/site
 
 pages: venv  ## renew the pages and pictures of docs/ that are made of the code and of text
 	cd tests && ../$(BIN)/python -m support.documents
