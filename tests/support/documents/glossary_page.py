@@ -9,7 +9,7 @@ _HEAD: Final = """# The words
 *For users of HAProxy and keepalived, and readers of the log. To look things up.*
 
 What these pages, the commands and the log call a thing, and what it is called elsewhere: connections have the
-words of HAProxy, virtual IPs those of the RFCs. `-` means that there is no word for it. Generated from the table of
+words of HAProxy, virtual IPs those of the RFCs. `-` means that there is no word for it. Made of the table of
 [Contributing](../CONTRIBUTING.md#words) (`make pages`).
 
 """
