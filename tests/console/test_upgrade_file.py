@@ -92,6 +92,16 @@ def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_pa
     assert sorted(folders.place.iterdir()) == before
 
 
+@pytest.mark.parametrize("kind", ["cp310-cp310-linux_s390x", "cp399-cp399-manylinux_2_17_x86_64"])
+def test_an_archive_for_another_python(kind: str, folders: ReleaseFolders, tmp_path: Path):
+    """It is named, with the archive to take, before anything is installed."""
+    data = releases.compressed(releases.archive({f"lb_appliance-9.9.9-{kind}.whl": b"PK"}))
+    done = _upgrade(tmp_path, _archive(tmp_path, data), "--unsigned")
+    assert (done.exit_code, f"it is for {kind[:5]} and" in done.output) == (1, True), done.output
+    assert f"cp{sys.version_info.major}{sys.version_info.minor}-" in done.output
+    assert not (folders.place / releases.NAME).exists()
+
+
 @pytest.mark.programs
 def test_a_release_that_runs_is_left_as_it_is(folders: ReleaseFolders, tmp_path: Path):
     """Its command was killed before it was chosen: the next one says so, instead of emptying its folder."""

@@ -63,6 +63,7 @@ def install(
 
 
 def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
+    _compare_kind(parts)
     if name in (folders.current, folders.former):
         raise InstallationFailed(f"{name} is installed already")
     if folders.runs(name):
@@ -71,6 +72,18 @@ def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
         )
     _install(parts, folders, name)
     return name
+
+
+def _compare_kind(parts: Path) -> None:
+    """Raise InstallationFailed if our wheel is one for another Python or processor."""
+    here = (f"cp{sys.version_info.major}{sys.version_info.minor}", os.uname().machine)
+    for wheel in parts.glob("lb_appliance-*.whl"):
+        *_, python, abi, platform = wheel.stem.split("-")
+        if abi != "none" and (python != here[0] or not platform.endswith(here[1])):
+            raise InstallationFailed(
+                f"it is for {python} and {platform}, and this machine has {' and '.join(here)}",
+                step=f"take the archive of this release with {'-'.join(here)} in its name",
+            )
 
 
 def remove(folders: ReleaseFolders, name: str) -> None:
