@@ -224,12 +224,14 @@ RELEASE   = $(DIST)/release/$(VERSION)
 PYTHONS  ?= $(PYTHON)
 NAMED     = lb-appliance-$(VERSION)
 release: STEP = $(BIN)/python -m image.release $(1) --key "$(KEY)" --unsigned "$(UNSIGNED)"
-# make release KEY=FILE (of ssh-keygen), or UNSIGNED=yes for a trial [PYTHONS="python3.11 ..."] [what `make image` takes]
+# make release KEY=FILE (of ssh-keygen), or UNSIGNED=yes for a trial [PYTHONS="python3.11 ..."]
+#   [OVA_KEY=FILE OVA_CERTIFICATE=FILE (of openssl, in PEM)] [what `make image` takes]
 release: venv  ## everything that users download, in dist/release/VERSION, with checksums and signatures
 	@$(call STEP,check)
 	rm -rf $(RELEASE) build/release && mkdir -p $(RELEASE)
 	@for python in $(PYTHONS); do $(MAKE) --no-print-directory release-archives PYTHON=$$python || exit 1; done
 	$(MAKE) --no-print-directory image ova sbom DIST=$(RELEASE)
+	$(call STEP,ova $(RELEASE)/$(NAMED).ova --ova-key "$(OVA_KEY)" --ova-certificate "$(OVA_CERTIFICATE)")
 	podman save --quiet --format docker-archive --output $(RELEASE)/$(NAMED)-image-amd64.tar $(IMAGE):$(VERSION)
 	$(call STEP,image $(RELEASE)/$(NAMED)-image-amd64.tar) && rm $(RELEASE)/$(NAMED)-image-amd64.tar
 	$(call STEP,finish $(RELEASE))

@@ -1,7 +1,8 @@
 """`python -m image.release STEP`: the steps of `make release` that build nothing.
 
 `check` says, before anything is built, whether the release may be made. `image SAVED` writes SAVED.gz, an
-archive of podman that is the same for the same image. `finish FOLDER` writes notes, checksums and signatures.
+archive of podman that is the same for the same image. `ova OVA` signs its manifest. `finish FOLDER` writes
+notes, checksums and signatures.
 """
 
 import argparse
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 import appliance
-from image.release import saved_image
+from image.release import ova_certificate, saved_image
 from image.release.key import Key, KeyUnusable
 from image.release.notes import NotesError, notes
+from image.release.ova_certificate import CertificateError
 
 _CHECKOUT: Final = Path(__file__).parents[2]
 _SIGNERS: Final = _CHECKOUT / "config" / "release-signers"
@@ -30,21 +32,26 @@ _NO_KEY: Final = (
 def main() -> int:
     """Do one step; returns the exit status."""
     parser = argparse.ArgumentParser(prog="image.release")
-    parser.add_argument("step", choices=["check", "image", "finish"])
+    parser.add_argument("step", choices=["check", "image", "ova", "finish"])
     parser.add_argument("place", type=Path, nargs="?", default=Path())
     parser.add_argument("--key", default="")
     parser.add_argument("--unsigned", default="")
+    parser.add_argument("--ova-key", default="")
+    parser.add_argument("--ova-certificate", default="")
     arguments = parser.parse_args()
     try:
         if arguments.step == "image":
             saved_image.write(arguments.place)
+            return 0
+        if arguments.step == "ova":
+            certify(arguments.place, arguments.ova_key, arguments.ova_certificate)
             return 0
         key = _key(arguments.key, arguments.unsigned)
         if arguments.step == "check":
             check(key)
         else:
             finish(arguments.place, key)
-    except (KeyUnusable, NotesError, saved_image.SavedImageError) as error:
+    except (KeyUnusable, NotesError, saved_image.SavedImageError, CertificateError) as error:
         sys.stderr.write(f"release: {error}\n")
         return 1
     return 0
@@ -70,6 +77,16 @@ def check(key: Key | None) -> None:
     ).stdout
     if changed:
         raise NotesError(f"the checkout is not what is committed:\n{changed}")
+
+
+def certify(ova: Path, key: str, certificate: str) -> None:
+    """Sign the OVA's manifest if a key and its certificate are given, and say so if not."""
+    if bool(key) != bool(certificate):
+        raise CertificateError("OVA_KEY and OVA_CERTIFICATE go together")
+    if not key:
+        sys.stdout.write("release: the OVA has no publisher: OVA_KEY= and OVA_CERTIFICATE= name one\n")
+        return
+    ova_certificate.sign(ova, key=Path(key), certificate=Path(certificate))
 
 
 def finish(folder: Path, key: Key | None) -> None:

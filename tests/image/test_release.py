@@ -15,10 +15,12 @@ from support.supervisor.release_key import ReleaseKey
 
 import appliance
 from appliance.net.releases import archive, signing
+from image.ova import archive as ova_archive
 from image.release import __main__ as release
-from image.release import saved_image
+from image.release import ova_certificate, saved_image
 from image.release.key import Key, KeyUnusable
 from image.release.notes import NotesError, notes
+from image.release.ova_certificate import CertificateError
 from image.release.saved_image import SavedImageError
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("ssh")]
@@ -150,6 +152,61 @@ def test_an_image_is_the_same_whichever_build_made_it(tmp_path: Path):
     assert image["RepoTags"] == ["localhost/lb-appliance:1"]
     assert hashlib.sha256(contents[image["Config"]]).hexdigest() == image["Config"].removesuffix(".json")
     assert "Healthcheck" in json.loads(contents[image["Config"]])["config"]
+
+
+def _shell(command: str, folder: Path) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(["sh", "-c", command], cwd=folder, check=False, capture_output=True)
+
+
+def _authority(folder: Path, name: str) -> tuple[Path, Path]:
+    key, certificate = folder / f"{name}.key", folder / f"{name}.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-days", "9"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return key, certificate
+
+
+@pytest.mark.needs("openssl")
+@pytest.mark.promise("docs/releases.md", "the OVA's publisher can be verified")
+def test_the_publisher_of_an_ova(tmp_path: Path):
+    """Openssl finds the manifest's signature good as the page says; signed again the archive is the same."""
+    stem = f"lb-appliance-{appliance.__version__}"
+    parts = {f"{stem}.ovf": b"<Envelope/>", f"{stem}.mf": b"", f"{stem}-disk1.vmdk": b"disk" * 1000}
+    files = [tmp_path / name for name in parts]
+    for file, content in zip(files, parts.values(), strict=True):
+        file.write_bytes(content)
+    files[1].write_text(ova_archive.manifest([files[0], files[2]]))
+    ova = tmp_path / f"{stem}.ova"
+    ova_archive.write(ova, files, epoch=1)
+    key, certificate = _authority(tmp_path, "publisher")
+    ova_certificate.sign(ova, key=key, certificate=certificate)
+    first = ova.read_bytes()
+    with tarfile.open(ova) as opened:
+        assert opened.getnames() == [f"{stem}.ovf", f"{stem}.mf", f"{stem}.cert", f"{stem}-disk1.vmdk"]
+        assert {(each.mtime, each.mode) for each in opened} == {(1, 0o644)}
+    page = (ROOT / "docs" / "releases.md").read_text()
+    commands = [line[2:] for line in page.splitlines() if line.startswith(("$ tar", "$ openssl", "$ sed"))]
+    assert len(commands) == 4
+    verified = tmp_path / "verified"
+    verified.mkdir()
+    ova.rename(verified / ova.name)
+    done = [
+        subprocess.run(["sh", "-c", each], cwd=verified, check=True, capture_output=True) for each in commands
+    ]
+    assert done[-1].stdout == b"Verified OK\n"
+    assert "CN = publisher" in (verified / "publisher.pem").read_text()
+    (verified / f"{stem}.mf").write_text("changed")
+    assert subprocess.run(
+        ["sh", "-c", commands[-1]], cwd=verified, check=False, capture_output=True
+    ).returncode
+    ova_certificate.sign(verified / ova.name, key=key, certificate=certificate)
+    assert (verified / ova.name).read_bytes() == first
+    with pytest.raises(CertificateError, match="is not the certificate of"):
+        ova_certificate.sign(verified / ova.name, key=key, certificate=_authority(tmp_path, "other")[1])
+    with pytest.raises(CertificateError, match="openssl dgst"):
+        ova_certificate.sign(verified / ova.name, key=certificate, certificate=certificate)
+    assert (verified / ova.name).read_bytes() == first
+    with pytest.raises(CertificateError):
+        ova_certificate.sign(key, key=key, certificate=certificate)
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", gzip.compress(b"x")])
