@@ -43,7 +43,7 @@ _START: Final = "`systemctl start appliance`, where it does not run"
 @click.option("--unsigned", is_flag=True, help=UNSIGNED)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
-def upgrade(  # its options
+def upgrade(
     paths: Paths, *, file: Path | None, back: bool, checksum: str | None, unsigned: bool, as_json: bool
 ) -> None:
     """Replace the running release with this one; everything that is open continues.
