@@ -139,8 +139,8 @@ define BUNDLED
 	(echo "lb-appliance==$(VERSION) --hash=sha256:$$(sha256sum $(BUNDLE)/lb_appliance-*.whl | cut -d' ' -f1)" \
 	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
 	cp image/node/install config/appliance.service $(BUNDLE)
-	tar --create --directory $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-	  --mtime=@$(SOURCE_DATE_EPOCH) $(notdir $(BUNDLE)) | gzip --no-name > $(BUNDLE).tar.gz
+	tar --create --use-compress-program 'gzip --no-name' --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name \
+	  --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) $(notdir $(BUNDLE))
 	cd $(DIST) && sha256sum $(notdir $(BUNDLE)).tar.gz > $(notdir $(BUNDLE)).tar.gz.sha256
 endef
 
@@ -315,6 +315,7 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) $(AUDIT) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo demo-pair dist dist-other release release-archives wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
+.PHONY: help venv demo demo-pair dist dist-other release release-archives wheels debian check test test-all test-full \
+	test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
 	lint audit bench docs pages lock clean
