@@ -70,6 +70,7 @@ test-all: export TIER = all
 test-all: lint debian  ## an hour: everything but what is measured in hours
 	$(call with_pure,"not pure")
 	@$(MAKE) --no-print-directory test-compiled
+	@$(MAKE) --no-print-directory audit
 
 # One after the other: what is measured under load has the machine for itself.
 test-full: export TIER = full
@@ -116,16 +117,32 @@ FUZZ_SEED    ?= random
 fuzz: venv  ## feed every decoder and every file of state with damaged inputs; about a quarter of an hour
 	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
 
-# Of one Python and one kind of processor: those that it is made on.
+# Of one Python and one kind of processor: those that it is made on, or with dist-other the other processor.
 dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
 	rm -rf $(BUNDLE)
 	$(RUN)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUNDLE) .
-	$(RUN)/bin/pip download --quiet --only-binary :all: --require-hashes --dest $(BUNDLE) -r requirements-runtime.lock
+	$(BUNDLED)
+
+dist-other: BIN = $(RUN)/bin
+dist-other: WHEELS = $(BUNDLE)
+dist-other: BUNDLED_KINDS = $(OTHER_KINDS)
+dist-other: $(RUN)/.ready
+	rm -rf $(BUNDLE)
+	$(OTHER_WHEEL)
+	$(BUNDLED)
+
+# The same for the same commit, locks and compiler, whoever makes it and when.
+dist dist-other release: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+define BUNDLED
+	$(RUN)/bin/pip download --quiet $(BUNDLED_KINDS) --only-binary :all: --require-hashes --dest $(BUNDLE) \
+	  -r requirements-runtime.lock
 	(echo "lb-appliance==$(VERSION) --hash=sha256:$$(sha256sum $(BUNDLE)/lb_appliance-*.whl | cut -d' ' -f1)" \
 	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
 	cp image/node/install config/appliance.service $(BUNDLE)
-	tar --create --gzip --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name --owner=0 --group=0 $(notdir $(BUNDLE))
+	tar --create --use-compress-program 'gzip --no-name' --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name \
+	  --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) $(notdir $(BUNDLE))
 	cd $(DIST) && sha256sum $(notdir $(BUNDLE)).tar.gz > $(notdir $(BUNDLE)).tar.gz.sha256
+endef
 
 OTHER_MACHINE  = $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
 OTHER_COMPILER = $(OTHER_MACHINE)-linux-gnu-gcc
@@ -202,6 +219,50 @@ sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.
 	  --mount type=image,source=$(IMAGE):$(VERSION),destination=/rootfs localhost/lb-sbom \
 	  $(notdir $(IMAGE)) $(VERSION) $$(podman image inspect --format '{{.Id}} {{.Created.Format "2006-01-02T15:04:05Z07:00"}}' $(IMAGE):$(VERSION))
 
+RELEASE   = $(DIST)/release/$(VERSION)
+# Which Pythons there are archives for: names, or paths, of those that this machine has.
+PYTHONS  ?= $(PYTHON)
+NAMED     = lb-appliance-$(VERSION)
+release: STEP = $(BIN)/python -m image.release $(1) --key "$(KEY)" --unsigned "$(UNSIGNED)"
+# make release KEY=FILE (of ssh-keygen), or UNSIGNED=yes for a trial [PYTHONS="python3.11 ..."]
+#   [OVA_KEY=FILE OVA_CERTIFICATE=FILE (of openssl, in PEM)] [what `make image` takes]
+release: venv  ## everything that users download, in dist/release/VERSION, with checksums and signatures
+	@$(call STEP,check)
+	rm -rf $(RELEASE) build/release && mkdir -p $(RELEASE)
+	@for python in $(PYTHONS); do $(MAKE) --no-print-directory release-archives PYTHON=$$python || exit 1; done
+	$(MAKE) --no-print-directory image ova sbom DIST=$(RELEASE)
+	$(call STEP,ova $(RELEASE)/$(NAMED).ova --ova-key "$(OVA_KEY)" --ova-certificate "$(OVA_CERTIFICATE)")
+	podman save --quiet --format docker-archive --output $(RELEASE)/$(NAMED)-image-amd64.tar $(IMAGE):$(VERSION)
+	$(call STEP,image $(RELEASE)/$(NAMED)-image-amd64.tar) && rm $(RELEASE)/$(NAMED)-image-amd64.tar
+	$(call STEP,finish $(RELEASE))
+	@cd $(RELEASE) && ls -l
+
+# The archives of one Python, for both processors, and the wheels that are in them.
+release-archives: TAG := $(shell $(PYTHON) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+release-archives: export LB_COMPILED = yes
+release-archives: export LB_MANYLINUX = yes
+release-archives:
+	$(MAKE) --no-print-directory dist RUN=build/release/$(TAG) DIST=build/release/$(TAG)-$(shell uname -m)
+	@command -v $(OTHER_COMPILER) >/dev/null || { echo "release: NOT MADE: the archive for $(OTHER_MACHINE)," \
+	  "without $(OTHER_COMPILER) (Debian: apt-get install gcc-$(subst _,-,$(OTHER_MACHINE))-linux-gnu)"; exit 1; }
+	$(MAKE) --no-print-directory dist-other RUN=build/release/$(TAG) DIST=build/release/$(TAG)-$(OTHER_MACHINE)
+	for machine in $(shell uname -m) $(OTHER_MACHINE); do \
+	  cp build/release/$(TAG)-$$machine/$(NAMED).tar.gz $(RELEASE)/$(NAMED)-$(TAG)-$$machine.tar.gz && \
+	  cp build/release/$(TAG)-$$machine/$(NAMED)/lb_appliance-*.whl $(RELEASE)/ || exit 1; done
+
+AUDIT = $(VENV)-audit
+
+$(AUDIT)/.ready: image/audit/requirements.lock
+	$(PYTHON) -c '$(ENOUGH)'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --require-hashes -r $<
+	@touch $@
+
+# The database is on the network: without it the outcome is NOT AUDITED, and the target fails where CI=true only.
+audit: $(AUDIT)/.ready  ## look for known vulnerabilities of the Python packages that ship, or build what ships
+	@$(AUDIT)/bin/python -m image.audit $(AUDIT)/bin/pip-audit requirements-runtime.lock requirements-build.lock \
+	  || { found=$$?; test $$found = 2 -a "$(CI)" != true; }
+
 DOCS = $(VENV)-docs
 
 $(DOCS)/.ready: docs/requirements.lock
@@ -211,7 +272,7 @@ $(DOCS)/.ready: docs/requirements.lock
 	@touch $@
 
 docs: $(DOCS)/.ready  ## build the documentation as a site: dist/site/index.html; needs no network once it is installed
-	$(DOCS)/bin/mkdocs --quiet build --strict --site-dir $(abspath $(DIST))/site
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs --quiet build --strict --site-dir $(abspath $(DIST))/site
 
 pages: venv  ## renew the pages and pictures of docs/ that are made of the code and of text
 	cd tests && ../$(BIN)/python -m support.documents
@@ -248,11 +309,13 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
+	$(PIP_COMPILE) --output-file image/audit/requirements.lock image/audit/requirements.in
 	$(PIP_COMPILE) --constraint requirements.lock --output-file docs/requirements.lock docs/requirements.in
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+	rm -rf $(VENV) $(RUN) $(DOCS) $(AUDIT) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo demo-pair dist wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
+.PHONY: help venv demo demo-pair dist dist-other release release-archives wheels debian check test test-all test-full \
+	test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
-	lint bench docs pages lock clean
+	lint audit bench docs pages lock clean

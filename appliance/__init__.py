@@ -1,3 +1,3 @@
 """A load-balancer appliance: the work of HAProxy and keepalived together."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -20,7 +20,8 @@ OUTSIDE: Final[Mapping[str, str]] = {
     "bench/README.md": "measurements.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
-    "README.md": "index.md",
+    "SECURITY.md": "policy.md",
+    "README.md": "readme.md",
 }
 """Files of the repository by the pages that they are."""
 

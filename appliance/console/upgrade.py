@@ -12,6 +12,7 @@ from appliance import __version__
 from appliance.console import releases
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
+from appliance.console.releases import Trust
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
 from appliance.net.files.standard_input import read_standard_input
@@ -20,11 +21,17 @@ from appliance.net.process import python
 from appliance.net.releases import installation
 from appliance.net.releases.archive import MOST_BYTES
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
+from appliance.net.releases.signing import SUFFIX
 from appliance.supervisor.succession import upgrade_request
 from appliance.supervisor.succession.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
+from appliance.wire import release_signature
+from appliance.wire.release_signature import SignatureError
 
 _TIMEOUT: Final = 240.0  # seconds: longer than a release may take to come up, or to fail
 _STANDARD_INPUT: Final = "-"
+UNSIGNED: Final = "Accept any archive: whoever made or changed it gets the rights of root on the machine."
+"""What the option of that name means, for one node and for all."""
+
 _LOG: Final = f"the one that ran continues; its log has the rest, and {LOOK}"
 _START: Final = "`systemctl start appliance`, where it does not run"
 
@@ -33,9 +40,12 @@ _START: Final = "`systemctl start appliance`, where it does not run"
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--back", is_flag=True, help="Return to the release that ran before this one.")
 @click.option("--sha256", "checksum", metavar="HEX", help="The checksum of FILE, where FILE.sha256 has none.")
+@click.option("--unsigned", is_flag=True, help=UNSIGNED)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
-def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None, as_json: bool) -> None:
+def upgrade(
+    paths: Paths, *, file: Path | None, back: bool, checksum: str | None, unsigned: bool, as_json: bool
+) -> None:
     """Replace the running release with this one; everything that is open continues.
 
     The running supervisord starts `appliance run` of the release that this command belongs to, in its own
@@ -44,22 +54,29 @@ def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None
     exits. To go back, run the same command of the former release. Requires root; the owner of an appliance
     that runs without special rights may do it too.
 
-    With FILE, an archive of `make dist`, that release is installed below /opt first, without a network: FILE
-    is verified by its checksum, each part by its hash. Once in charge, it is the one that starts after a
-    reboot, too; if it cannot take over, it is removed. `-` is standard input. --back returns to the release
+    With FILE, the archive of a release, that release is installed below /opt first, without a network. FILE
+    must be signed with a key of the installed release; its signature is FILE.sig. Each part is verified by
+    its hash. Once in charge, it is the one that starts after a reboot, too; if it cannot take over, it is
+    removed. `-` is standard input, with the signature before the archive. --back returns to the release
     before.
 
     Waits for the outcome. Exits 0 if the release is in charge, else 1; the release that ran continues then.
 
     JSON: ok, version and pid (of what is in charge now), or errors.
     """
-    if (file and back) or (checksum and not file):
-        raise click.UsageError("--back takes no FILE, and --sha256 is of one")
+    if (file and back) or ((checksum or unsigned) and not file):
+        raise click.UsageError("--back takes no FILE, and --sha256 and --unsigned are of one")
     require_access(paths.runtime)
     try:
         if file or back:
             with _in_a_file(file) as archive:
-                found = _of_folder(paths, ReleaseFolders(), file=archive, checksum=checksum)
+                folders = ReleaseFolders()
+                if archive:
+                    trust = Trust.ANY if unsigned else Trust.SIGNED
+                    name = releases.installed(archive, folders, checksum=checksum, trust=trust)
+                else:
+                    name = releases.way_back(folders)
+                found = _of_folder(paths, folders, name, is_new=archive is not None)
         else:
             found = _taken_over(paths, python.own_command(), f"version {__version__}")
     except Refused as error:
@@ -84,15 +101,19 @@ def _in_a_file(file: Path | None) -> Iterator[Path | None]:
     with tempfile.TemporaryDirectory(prefix="appliance-upgrade-") as folder:
         path = Path(folder) / "standard-input"
         try:
-            path.write_bytes(read_standard_input(limit=MOST_BYTES))
+            signature, content = release_signature.split(read_standard_input(limit=MOST_BYTES))
+            path.write_bytes(content)
+            if signature:
+                path.with_name(path.name + SUFFIX).write_bytes(signature)
+        except SignatureError as error:
+            raise Refused(f"standard input: its signature: {error}", step="send both again") from error
         except (FileUnusable, OSError) as error:
             raise Refused(f"standard input {error}", step="send the archive again") from error
         yield path
 
 
-def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, checksum: str | None) -> Upgraded:
-    """Make the release of an archive, or the former one, take over; process 0 if none runs."""
-    name = releases.installed(file, checksum, folders) if file else releases.way_back(folders)
+def _of_folder(paths: Paths, folders: ReleaseFolders, name: str, *, is_new: bool) -> Upgraded:
+    """Make an installed release take over; process 0 if none runs."""
     try:
         found = _taken_over(paths, [str(folders.command(name))], name)
     except _NobodyRunsError:
@@ -100,7 +121,7 @@ def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, chec
         click.echo("No appliance runs here that it could take over from.", err=True)
     except Refused as error:
         folders.withdraw()
-        if file and isinstance(error, _NotTakenOverError):
+        if is_new and isinstance(error, _NotTakenOverError):
             installation.remove(folders, name)
         raise
     releases.choose(name, folders)

@@ -10,11 +10,13 @@ import pytest
 from click.testing import CliRunner, Result
 from support.processes.waiting import wait_until
 from support.supervisor import releases
+from support.supervisor.release_key import ReleaseKey
 
 from appliance.console import releases as releases_of_console
 from appliance.console import upgrade
 from appliance.console.command import main
-from appliance.net.releases import installation
+from appliance.console.releases import Trust
+from appliance.net.releases import installation, signing
 from appliance.net.releases.release_folders import ReleaseFolders
 
 pytestmark = [pytest.mark.sockets, pytest.mark.needs(root=True)]
@@ -27,8 +29,10 @@ from appliance.console import releases as releases_of_console
 from appliance.console import upgrade
 from appliance.console.command import main
 from appliance.net.releases.release_folders import ReleaseFolders
+from appliance.net.releases import signing
 upgrade.ReleaseFolders = lambda: ReleaseFolders(Path({place!r}))
-main(["upgrade", "-", "--sha256", {checksum!r}, "--runtime-dir", "/nonexistent"])
+signing.packaged = lambda _: Path({signers!r})
+main(["upgrade", "-", "--sha256", {checksum!r}, *{options!r}, "--runtime-dir", "/nonexistent"])
 """
 
 
@@ -59,7 +63,7 @@ def test_back_where_nobody_runs(folders: ReleaseFolders, tmp_path: Path):
     assert (folders.current, folders.former) == (_OLDER, _OLD)
 
 
-@pytest.mark.parametrize("arguments", [("--back", "file"), ("--sha256", "0" * 64)])
+@pytest.mark.parametrize("arguments", [("--back", "file"), ("--sha256", "0" * 64), ("--unsigned", "--back")])
 def test_misuse(folders: ReleaseFolders, tmp_path: Path, arguments: tuple[str, ...]):
     """What does not go together ends with 2."""
     assert _upgrade(tmp_path, *arguments).exit_code == 2
@@ -82,10 +86,20 @@ def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_pa
         (releases.compressed(releases.archive(name=_OLD)), f"{_OLD} is installed already"),
         (releases.compressed(releases.archive(name=_OLDER)), f"{_OLDER} is installed already"),
     ):
-        done = _upgrade(tmp_path, _archive(tmp_path, data))
+        done = _upgrade(tmp_path, _archive(tmp_path, data), "--unsigned")
         assert (done.exit_code, reason in done.output) == (1, True), done.output
         assert "nothing was changed" in done.output
     assert sorted(folders.place.iterdir()) == before
+
+
+@pytest.mark.parametrize("kind", ["cp310-cp310-linux_s390x", "cp399-cp399-manylinux_2_17_x86_64"])
+def test_an_archive_for_another_python(kind: str, folders: ReleaseFolders, tmp_path: Path):
+    """It is named, with the archive to take, before anything is installed."""
+    data = releases.compressed(releases.archive({f"lb_appliance-9.9.9-{kind}.whl": b"PK"}))
+    done = _upgrade(tmp_path, _archive(tmp_path, data), "--unsigned")
+    assert (done.exit_code, f"it is for {kind[:5]} and" in done.output) == (1, True), done.output
+    assert f"cp{sys.version_info.major}{sys.version_info.minor}-" in done.output
+    assert not (folders.place / releases.NAME).exists()
 
 
 @pytest.mark.programs
@@ -96,7 +110,7 @@ def test_a_release_that_runs_is_left_as_it_is(folders: ReleaseFolders, tmp_path:
     python.symlink_to(sys.executable)
     with subprocess.Popen([python, "-c", "input()"], stdin=subprocess.PIPE) as running:
         wait_until(lambda: folders.runs(releases.NAME), what="it runs")
-        done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+        done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())), "--unsigned")
         running.kill()
     assert (done.exit_code, f"{releases.NAME} runs already" in done.output) == (1, True), done.output
     assert f"Next: ln -sfn {releases.NAME} {folders.place}/appliance" in done.output
@@ -106,7 +120,7 @@ def test_a_release_that_runs_is_left_as_it_is(folders: ReleaseFolders, tmp_path:
 def test_a_full_disk(folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What is needed is asked for before anything is unpacked."""
     monkeypatch.setattr(installation, "_ROOM", 1 << 50)
-    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())), "--unsigned")
     assert (done.exit_code, "MB are needed" in done.output) == (1, True), done.output
     assert not (folders.place / releases.NAME).exists()
 
@@ -114,25 +128,67 @@ def test_a_full_disk(folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytes
 def test_another_kind_of_installation(folders: ReleaseFolders, tmp_path: Path):
     """Where no link says what starts, nothing is installed."""
     (folders.place / "appliance").unlink()
-    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())), "--unsigned")
     assert (done.exit_code, "is no link to a release" in done.output) == (1, True)
     assert not (folders.place / releases.NAME).exists()
 
 
+@pytest.fixture
+def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseKey:
+    """The key that the installed release knows."""
+    made = ReleaseKey(tmp_path / "key")
+    monkeypatch.setattr(signing, "packaged", lambda _: made.signers)
+    return made
+
+
 @pytest.mark.programs
-def test_an_archive_on_standard_input(folders: ReleaseFolders):
-    """It is compared with its checksum before anything of it is looked at."""
+@pytest.mark.needs("ssh")
+@pytest.mark.promise("docs/releases.md", "an upgrade accepts what a key of the installed release has signed")
+def test_only_a_signed_archive_is_accepted(folders: ReleaseFolders, key: ReleaseKey, tmp_path: Path):
+    """Unsigned, by another key, changed afterwards: each says why and what to do, and changes nothing.
+
+    The signed one is refused for what is in it: it has been looked at.
+    """
+    archive = Path(_archive(tmp_path, releases.compressed(releases.archive(name=_OLD))))
+    before = sorted(folders.place.iterdir())
+
+    def refused(reason: str) -> None:
+        done = _upgrade(tmp_path, str(archive))
+        assert (done.exit_code, reason in done.output) == (1, True), done.output
+        if "installed already" not in reason:
+            assert "Next: " in done.output
+            assert "--unsigned accepts it" in done.output
+        assert "nothing was changed" in done.output
+        assert sorted(folders.place.iterdir()) == before
+
+    refused("it is not signed")
+    ReleaseKey(tmp_path / "other").sign(archive)
+    refused("does not know: SHA256:")
+    key.sign(archive)
+    refused(f"{_OLD} is installed already")
+    archive.write_bytes(releases.compressed(releases.archive(name=_OLDER)))
+    refused("of other content")
+
+
+@pytest.mark.programs
+@pytest.mark.needs("ssh")
+def test_an_archive_on_standard_input(folders: ReleaseFolders, key: ReleaseKey, tmp_path: Path):
+    """Its signature comes before it; it is compared with its checksum before anything of it is looked at."""
     data = releases.compressed(releases.archive(name=_OLD))
-    for checksum, reason in (
-        ("0" * 64, "another one"),
-        (hashlib.sha256(data).hexdigest(), "installed already"),
+    signature = key.sign(Path(_archive(tmp_path, data))).read_bytes()
+    right = hashlib.sha256(data).hexdigest()
+    for content, checksum, options, reason in (
+        (signature + data, "0" * 64, [], "another one"),
+        (data, right, [], "it is not signed"),
+        (signature[:-20], right, [], "its signature: it does not end"),
+        (signature + data, right, [], "installed already"),
+        (data, right, ["--unsigned"], "installed already"),
     ):
+        program = _IN_A_PLACE.format(
+            place=str(folders.place), checksum=checksum, signers=str(key.signers), options=options
+        )
         done = subprocess.run(
-            [sys.executable, "-c", _IN_A_PLACE.format(place=str(folders.place), checksum=checksum)],
-            input=data,
-            capture_output=True,
-            check=False,
-            timeout=60,
+            [sys.executable, "-c", program], input=content, capture_output=True, check=False, timeout=60
         )
         assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
 
@@ -147,4 +203,6 @@ def test_one_whose_connection_is_lost_is_upgraded(
 
     monkeypatch.setattr(installation, "install", lambda *_, **__: _OLDER)
     monkeypatch.setattr(click, "echo", lost)
-    assert releases_of_console.installed(tmp_path / "archive", None, folders) == _OLDER
+    assert (
+        releases_of_console.installed(tmp_path / "archive", folders, checksum=None, trust=Trust.ANY) == _OLDER
+    )

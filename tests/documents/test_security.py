@@ -1,4 +1,4 @@
-"""What docs/security.md says of capabilities and of the unit is what the code has."""
+"""What docs/security.md says of capabilities, surfaces and the unit is what the code has."""
 
 import re
 from typing import Final
@@ -51,6 +51,26 @@ def test_every_program_with_capabilities_is_in_the_table():
     modules = {path.stem for path in PROGRAMS.iterdir() if path.suffix == ".py" or path.is_dir()}
     given = {each for each in modules if used_by(command(f"appliance.programs.{each}"))}
     assert given - set(_PROGRAMS.values()) == set()
+
+
+def test_every_surface_has_its_test():
+    """Each row names a test file or a target of a fuzzer, and what it names is there."""
+    section = page("security").partition("## Surfaces")[2].partition("\n## ")[0]
+    rows = [line.split(" | ")[-1] for line in section.splitlines() if line.startswith("| ")][1:]
+    fuzzers = "".join(each.read_text() for each in (ROOT / "tests" / "fuzz").glob("test_*.py"))
+    assert len(rows) > 10
+    for row in rows:
+        files = [each.removeprefix("tests/") for each in re.findall(r"`([^`]+\.py)`", row)]
+        targets = [
+            each for found in re.findall(r"fuzz ((?:[a-z0-9-]+(?:, )?)+)", row) for each in found.split(", ")
+        ]
+        assert files or targets, row
+        assert [each for each in files if not _test_file(each)] == []
+        assert [each for each in targets if f'name="{each}"' not in fuzzers] == []
+
+
+def _test_file(name: str) -> bool:
+    return (ROOT / "tests" / name).exists() or (ROOT / "tests" / "fuzz" / name).exists()
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,15 @@ from typing import Final
 
 import pytest
 from support.documents.pages import DOCS, ROOT
+from support.peers.chromium import Chromium
 
 pytestmark = pytest.mark.programs
 
-_NO_NETWORK: Final = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+_NO_NETWORK: Final = {
+    "NO_MKDOCS_2_WARNING": "1",
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+}
 _FETCHED: Final = {"src", "srcset", "poster", "data", "action"}
 
 
@@ -47,10 +52,52 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_page_is_in_it(site: Path):
-    """Each page of docs/, README as the first one, and those from elsewhere."""
+    """Each page of docs/, whose first one is index, and those from elsewhere."""
     pages = [str(each.relative_to(DOCS).with_suffix(".html")) for each in DOCS.rglob("*.md")]
-    outside = ["index.html", "image.html", "measurements.html", "changelog.html", "contributing.html"]
+    outside = [
+        "readme.html",
+        "policy.html",
+        "image.html",
+        "measurements.html",
+        "changelog.html",
+        "contributing.html",
+    ]
     assert [each for each in (*pages, *outside) if not (site / each).exists()] == []
+
+
+_PICTURES: Final = 3
+
+
+@pytest.mark.promise("docs/index.md", "the front page shows it, and leads to every page")
+def test_the_front_page_leads_to_every_page(site: Path):
+    """It has three pictures, five ways to use it, and a link to each page that no menu is needed for."""
+    text = (DOCS / "index.md").read_text()
+    assert text.count("![") == _PICTURES
+    ways = text.partition("## Five ways")[2].partition("\n## ")[0]
+    assert len([line for line in ways.splitlines() if line.startswith("| ")]) == 1 + 5
+    links = set(re.findall(r"\]\(([a-z0-9/.-]+\.md)", text))
+    reached = {"reference/metrics.md", "reference/events.md", "reference/commands.md", "index.md"}
+    assert {str(each.relative_to(DOCS)) for each in DOCS.rglob("*.md")} - links == reached
+    assert (site / "index.html").exists()
+
+
+@pytest.mark.needs("chromium")
+@pytest.mark.promise("docs/index.md", "search and dark mode work from a folder")
+def test_search_works_from_a_folder(site: Path):
+    """Opened as files, without a server or a network: a word is found, and colours follow the system."""
+    with Chromium() as browser:
+        colours = []
+        for dark in (False, True):
+            tab = browser.tab(dark=dark)
+            tab.go((site / "reference" / "commands.html").as_uri())
+            colours.append(tab.value("getComputedStyle(document.body).backgroundColor"))
+        tab.value("document.querySelector('.md-search__input').focus()")
+        tab.call("Input.insertText", text="skew time")
+        tab.until("document.querySelectorAll('.md-search-result__link').length > 0")
+        found = tab.value("document.querySelector('.md-search-result__link').href")
+        assert str(found).startswith(site.as_uri())
+        assert [each for each in tab.complaints if "file://" not in each] == []
+    assert len(set(colours)) == len(colours)
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path):

@@ -16,6 +16,7 @@ from support.values import boards
 from support.values import moving_sessions as moved
 from support.values.client_hellos import extension, message, records, server_name
 from support.values.migration import OFFER
+from support.values.release_signatures import SIGNATURE
 from support.values.shared_ips import announcing, session, shared_status
 from support.values.snapshots import track
 from support.values.statuses import discovery
@@ -38,6 +39,7 @@ from appliance.wire import (
     linger_strays,
     ovf_environment,
     proxy_protocol,
+    release_signature,
     session_migration,
     sockaddr,
 )
@@ -193,6 +195,14 @@ def told_node(payload: bytes) -> None:
     others.hear(SOURCE, found.facts, now=0.0)
     others.look(here, now=60.0)
     assert len(others.nodes(now=60.0, wall=60.0)) == bool(found.facts.marks)
+
+
+def signed_release(stream: bytes) -> None:
+    """Take a stream as `upgrade -` does: its parts are the stream, and the key is one word."""
+    signature, archive = release_signature.split(stream)
+    assert (signature or b"") + archive == stream
+    found = release_signature.decode(stream if signature is None else signature)
+    assert found.public_key.split() == [found.public_key]
 
 
 def signed_anew(payload: bytes) -> bytes:
@@ -1189,6 +1199,20 @@ TARGETS = (
         seeds=(ovf.environment({"lb.hostname": "lb-1", "lb.config": "a: 1\n", "lb.dns": "10.0.0.2"}),),
         errors=(ovf_environment.OvfEnvironmentError,),
         words=(b"<!DOCTYPE a [", b"<!ENTITY a 'b'>", b"&a;", b"<a>", b"&#0;", b"encoding='x'", b"<Property "),
+    ),
+    Target(
+        name="release-signature",
+        run=signed_release,
+        seeds=(SIGNATURE, SIGNATURE + b"\x1f\x8b"),
+        errors=(release_signature.SignatureError,),
+        words=(
+            b"-----BEGIN SSH SIGNATURE-----",
+            b"-----END SSH SIGNATURE-----\n",
+            b"AAAA",
+            b"////",
+            b"=",
+            b"\n",
+        ),
     ),
     Target(
         name="nftables-answer",

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.machines import podman
 
 import appliance
 
@@ -72,6 +73,14 @@ def test_it_installs_without_a_registry(folder: Path, tmp_path: Path):
 def test_the_checksum_lies_beside_it(dist: Path):
     """`sha256sum --check` finds the archive as it was made."""
     subprocess.run(["sha256sum", "--check", f"{dist.name}.sha256"], cwd=dist.parent, check=True)
+
+
+def test_a_second_run_makes_the_same(dist: Path, tmp_path: Path):
+    """Archive and wheel are equal, bit by bit, in another folder and with other rights of new files."""
+    made = ["make", "dist", f"DIST={tmp_path}", f"VENV={dist.parent}/venv", f"PYTHON={sys.executable}"]
+    subprocess.run(made, cwd=podman.ROOT, check=True, capture_output=True, umask=0o077)
+    for name in (dist.name, f"{dist.name}.sha256"):
+        assert (tmp_path / name).read_bytes() == (dist.parent / name).read_bytes()
 
 
 def test_the_next_version_stands_beside_the_last(folder: Path, tmp_path: Path):

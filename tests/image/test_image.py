@@ -1,6 +1,9 @@
 """What is in the image, and what is not."""
 
+import json
 import re
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from support.machines import podman
 
 import appliance
 from appliance.console.command import COMMANDS
+from image.release import saved_image
 
 _NEEDS = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", root=True)]
 _UNIT = podman.ROOT / "image" / "appliance.container"
@@ -84,6 +88,26 @@ def test_labels(image: str):
 def test_version_of_a_plain_build():
     """Who builds without the Makefile has the version in the labels too."""
     assert f'image.version="{appliance.__version__}"' in (podman.ROOT / "Containerfile").read_text()
+
+
+@pytest.mark.promise("docs/releases.md", "the container image loads")
+def test_the_archive_of_a_release_loads(image: str, tmp_path: Path):
+    """By the command of its page; its id is that of its description, and it has the health check."""
+    saved = tmp_path / "image.tar"
+    podman.podman("save", "--quiet", "--format", "docker-archive", "--output", str(saved), image, timeout=300)
+    packed = saved_image.write(saved)
+    command = "gunzip -c FILE | podman load"
+    assert command.replace("|", "\\|") in (podman.ROOT / "docs" / "releases.md").read_text()
+    subprocess.run(
+        ["sh", "-c", command.replace("FILE", str(packed))],
+        env=podman.environment(), check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    (found,) = json.loads(podman.podman("image", "inspect", image).stdout)
+    with tarfile.open(packed) as opened:
+        described = f"{found['Id']}.json"
+        assert described in opened.getnames()
+    assert found["Healthcheck"]["Test"] == ["CMD", "appliance", "alive"]
+    assert _shell("appliance --version") == ["appliance", appliance.__version__]
 
 
 _MODULES = "appliance.programs.worker, appliance.console.__main__"

@@ -11,6 +11,7 @@ from support.network.namespaces import Node, Segment
 from support.peers.backend import Backend
 from support.supervisor.other_release import other_release
 from support.supervisor.release import DIES
+from support.supervisor.release_key import ReleaseKey
 
 import appliance
 
@@ -41,8 +42,13 @@ pools:
 class _Machine:
     """The machine and a client of it; releases lie in its folder /root."""
 
-    def __init__(self, inner: SystemdMachine, node: Node, client: Node) -> None:
+    def __init__(self, inner: SystemdMachine, node: Node, client: Node, key: ReleaseKey) -> None:
         self.inner, self._node, self._client = inner, node, client
+        self.key = key
+        (signers,) = inner.root.glob(
+            f"opt/{_FIRST}/lib/python3*/site-packages/appliance/config/release-signers"
+        )
+        signers.write_text(key.line)
 
     def connect(self) -> socket.socket:
         """Return a connection of the client."""
@@ -81,10 +87,13 @@ def machine(dist: Path, tmp_path: Path) -> Iterator[_Machine]:
         folder.mkdir()
         files = {"etc/appliance/appliance.yaml": _yaml(servers)}
         with server, systemd_machine(folder, files, network=node.name) as inner:
-            other_release(dist, _NEWER, inner.root / "root")
-            other_release(dist, _BROKEN, inner.root / "root", changes={"programs/worker.py": DIES})
+            made = _Machine(inner, node, client, ReleaseKey(tmp_path / "key"))
+            signers = made.key.line
+            for version, changes in ((_NEWER, {}), (_BROKEN, {"programs/worker.py": DIES})):
+                archive = other_release(dist, version, inner.root / "root", changes=changes, signers=signers)
+                made.key.sign(archive)
             inner.run("systemctl", "start", _UNIT)
-            yield _Machine(inner, node, client)
+            yield made
 
 
 def _archive(version: str) -> str:
@@ -117,15 +126,20 @@ def _log(machine: _Machine) -> str:
     return machine.inner.says("journalctl", "--unit", _UNIT, "--output", "cat", "--no-pager")
 
 
-def test_archives_that_change_nothing(machine: _Machine):
-    """Damaged, cut, another one, no way back: an error with its reason, and nothing is left."""
+def test_archives_that_change_nothing(machine: _Machine, tmp_path: Path):
+    """Damaged, cut, unsigned, another key, no way back: an error with its reason, and nothing is left."""
     inner, archive = machine.inner, _archive(_NEWER)
     before = inner.show(_UNIT, "MainPID")
     inner.run("sh", "-c", f"cp {archive} /root/damaged.tar.gz && printf x >> /root/damaged.tar.gz")
     inner.run("sh", "-c", f"head -c 100000 {archive} > /root/cut.tar.gz")
     inner.run("sh", "-c", f"cp {archive}.sha256 /root/damaged.tar.gz.sha256")
     assert "its SHA-256 is" in machine.upgrade("/root/damaged.tar.gz", check=False)
-    assert "damaged" in machine.upgrade("/root/cut.tar.gz", check=False)
+    assert "damaged" in machine.upgrade("/root/cut.tar.gz", "--unsigned", check=False)
+    inner.run("sh", "-c", f"rm /root/damaged.tar.gz.sha256; cp {archive}.sig /root/damaged.tar.gz.sig")
+    assert "its signature is of other content" in machine.upgrade("/root/damaged.tar.gz", check=False)
+    assert "it is not signed" in machine.upgrade("/root/cut.tar.gz", check=False)
+    ReleaseKey(tmp_path / "other").sign(inner.root / "root" / "cut.tar.gz")
+    assert "does not know: SHA256:" in machine.upgrade("/root/cut.tar.gz", check=False)
     assert "64 hexadecimal digits" in machine.upgrade(archive, "--sha256", "abc", check=False)
     assert "its SHA-256 is" in machine.upgrade(archive, "--sha256", "0" * 64, check=False)
     assert "No such file" in machine.upgrade("/root/nothing.tar.gz", check=False)

@@ -15,6 +15,8 @@ from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wai
 from appliance.console.fleet.status import report
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
+from appliance.console.releases import Trust, verified
+from appliance.console.upgrade import UNSIGNED
 from appliance.core.fleet.fleet_status import NodeReport
 from appliance.core.fleet.upgrade import new_problems, objection, turns
 from appliance.model.messages.quoting import printable
@@ -26,7 +28,7 @@ _UPGRADE: Final = 600.0
 
 _LOOK_AGAIN: Final = 1.0
 _SHOWN: Final = 3
-_NAME: Final = re.compile(r"lb-appliance-(?P<version>[0-9][0-9A-Za-z.+]*)\.tar\.gz")
+_NAME: Final = re.compile(r"lb-appliance-(?P<version>[0-9][0-9A-Za-z.+]*)(-cp[0-9]+-[a-z0-9_]+)?\.tar\.gz")
 _BESIDE: Final = "`appliance fleet status` shows the nodes; the others serve"
 
 
@@ -42,16 +44,18 @@ class _Course:
 @click.command("upgrade", epilog="Example: appliance fleet upgrade lb-appliance-0.2.0.tar.gz")
 @click.argument("file", required=False, type=click.Path(path_type=Path), metavar="ARCHIVE")
 @click.option("--back", is_flag=True, help="Return to the release that ran before this one.")
+@click.option("--unsigned", is_flag=True, help=UNSIGNED)
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
-def fleet_upgrade(way: Way, *, file: Path | None, back: bool, as_json: bool) -> None:
+def fleet_upgrade(way: Way, *, file: Path | None, back: bool, unsigned: bool, as_json: bool) -> None:
     """Upgrade all nodes to the release of ARCHIVE, one after another.
 
-    Nodes without a virtual IP come first, and nodes that have the release already are left out. Each in its
-    turn leaves its virtual IPs to others if `linger` keeps all connections (`appliance leave --if-kept`), is
-    upgraded in place, which ends no connection, and takes part again. The next one follows when all nodes are
-    as well as before. Otherwise the upgrade stops, and says which nodes are done. A node finishes its turn
-    even if the connection to it is lost, or after Ctrl-C.
+    ARCHIVE must be signed with a key that the releases of this command and of the nodes know; its signature
+    is ARCHIVE.sig. Nodes without a virtual IP come first, and nodes that have the release already are left
+    out. Each in its turn leaves its virtual IPs to others if `linger` keeps all connections (`appliance leave
+    --if-kept`), is upgraded in place, which ends no connection, and takes part again. The next one follows
+    when all nodes are as well as before. Otherwise the upgrade stops, and says which nodes are done. A node
+    finishes its turn even if the connection to it is lost, or after Ctrl-C.
 
     With --back each node returns to its former release; if they run different releases, --node names those
     that are to. Requires root on the nodes. Containers are upgraded in another way.
@@ -62,20 +66,22 @@ def fleet_upgrade(way: Way, *, file: Path | None, back: bool, as_json: bool) -> 
     """
     if bool(file) == back:
         raise click.UsageError("name an ARCHIVE, or --back")
+    if unsigned and back:
+        raise click.UsageError("--unsigned is of an ARCHIVE")
     if way.transport.via == "podman":
         raise click.UsageError("a container is replaced by one of another image: see image/README.md")
     fleet = way.fleet()
-    content, checksum, version = _archive(file) if file else (b"", None, None)
+    trust = Trust.ANY if unsigned else Trust.SIGNED
+    sent = _archive(file, trust) if file else _Sent(content=b"", words=("upgrade", "--back"), version=None)
     before = _looked_at(fleet)
     if why_not := objection(before, back=back):
         step = "with --node go back one after another" if back else "upgrade when all nodes answer"
         raise Refused(f"nothing was changed: {printable(why_not)}", step=step)
-    course = _Course(left=list(turns(before, version)))
-    words = ("upgrade", "-", "--sha256", checksum) if checksum else ("upgrade", "--back")
+    course = _Course(left=list(turns(before, sent.version)))
     while course.left and course.trouble is None:
         name = course.left.pop(0)
         [node] = [each for each in fleet.nodes if each.name == name]
-        course.trouble = _turn(fleet, node, words, content) or _waited(fleet, before)
+        course.trouble = _turn(fleet, node, sent) or _waited(fleet, before)
         if course.trouble is None:
             course.done.append(name)
             click.echo(f"{name}: is done", err=True)
@@ -84,29 +90,45 @@ def fleet_upgrade(way: Way, *, file: Path | None, back: bool, as_json: bool) -> 
     _tell(course, as_json=as_json)
 
 
-def _archive(file: Path) -> tuple[bytes, str, str | None]:
-    """Return an archive, its checksum and the version that its name has; raises Refused."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent:
+    """What each node is asked, and gets on standard input; the version is that of the archive's name."""
+
+    content: bytes
+    words: Sequence[str]
+    version: str | None
+
+
+def _archive(file: Path, trust: Trust) -> _Sent:
+    """Return what an archive is sent with; raises Refused."""
+    signature, options = b"", ["--unsigned"]
     try:
         given = archive.expected_checksum(file)
-        with archive.open_archive(file) as opened:
+        with archive.private_copy(file) as opened:
             checksum = given or archive.digest(opened)
             archive.compare(opened, checksum)
+            if trust is Trust.SIGNED:
+                signature, options = verified(file, opened).text, []
             content = opened.read()
     except ArchiveRefused as error:
         raise Refused(f"{file}: {error}", step="copy or make the archive again") from error
     except OSError as error:
-        raise Refused(f"{error.filename}: {error.strerror}", step="name an archive of `make dist`") from error
+        raise Refused(f"{error.filename}: {error.strerror}", step="name the archive of a release") from error
     named = _NAME.fullmatch(file.name)
-    return content, checksum, named and named["version"]
+    return _Sent(
+        content=signature + content,
+        words=("upgrade", "-", "--sha256", checksum, *options),
+        version=named and named["version"],
+    )
 
 
-def _turn(fleet: Fleet, node: FleetNode, words: Sequence[str], content: bytes) -> str | None:
+def _turn(fleet: Fleet, node: FleetNode, sent: _Sent) -> str | None:
     """Upgrade one node; return why it failed, None if it did not."""
     click.echo(f"{node.name}: leaves, is upgraded, and takes part again", err=True)
-    steps = (("leave", "--if-kept"), words, ("reload",))
+    steps = (("leave", "--if-kept"), sent.words, ("reload",))
     command = fleet.begin(node, fleet.way.transport.sequence(node, steps, counts=1))
     with closed_at_the_end([command]):
-        command.send(content, last=True)
+        command.send(sent.content, last=True)
         wait([command], _has_ended, seconds=fleet.way.timeout + _UPGRADE)
     for line in command.errors.splitlines():
         click.echo(f"{node.name}: {printable(line)}", err=True)

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import os
 import re
+import shutil
 import stat
 import tarfile
 import zlib
@@ -48,6 +49,25 @@ def open_archive(path: Path) -> IO[bytes]:
         return file
     file.close()
     raise ArchiveRefused(f"{path}: no file of at most {MOST_BYTES >> 20} MB")
+
+
+def private_copy(path: Path) -> IO[bytes]:
+    """Return the content of an archive in memory of this process, which nobody can change any more.
+
+    Its file may be somebody else's, and what is unpacked has to be what was verified. Raises ArchiveRefused
+    and OSError.
+    """
+    with open_archive(path) as source:
+        copy = os.fdopen(os.memfd_create("archive", os.MFD_CLOEXEC), "w+b")
+        try:
+            with naming(path):
+                shutil.copyfileobj(_Bounded(source, MOST_BYTES), copy)
+            copy.flush()
+        except BaseException:
+            copy.close()
+            raise
+    copy.seek(0)
+    return copy
 
 
 def expected_checksum(path: Path) -> str | None:
@@ -92,7 +112,7 @@ def unpack(file: IO[bytes], folder: Path) -> str:
 
     Raises ArchiveRefused, and OSError if they cannot be written.
     """
-    stream = _Bounded(gzip.GzipFile(fileobj=file))
+    stream = _Bounded(gzip.GzipFile(fileobj=file), MOST_UNPACKED)
     with _opened(stream) as archive:
         names = [_unpacked(archive, member, folder) for member in _members(archive)]
     while _read(stream):  # to the end, where gzip's checksum is
@@ -148,17 +168,17 @@ class _Readable(Protocol):
 
 
 class _Bounded:
-    """The unpacked bytes, up to a limit."""
+    """The bytes of a file, up to a limit."""
 
-    def __init__(self, source: _Readable) -> None:
-        self._source, self._left = source, MOST_UNPACKED
+    def __init__(self, source: _Readable, limit: int) -> None:
+        self._source, self._limit, self._left = source, limit, limit
 
     def read(self, size: int = -1) -> bytes:
         """Return bytes; raises ArchiveRefused if there are too many."""
         chunk = self._source.read(size if size >= 0 else self._left + 1)
         self._left -= len(chunk)
         if self._left < 0:
-            raise ArchiveRefused(f"it holds more than {MOST_UNPACKED >> 20} MB")
+            raise ArchiveRefused(f"it holds more than {self._limit >> 20} MB")
         return chunk
 
 

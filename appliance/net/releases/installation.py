@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from appliance.net.releases.archive import ArchiveRefused, compare, naming, open_archive, unpack
+from appliance.net.releases.archive import ArchiveRefused, compare, naming, private_copy, unpack
 from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 
 _PATIENCE: Final = 300.0  # seconds for each command
@@ -36,16 +36,20 @@ class InstallationFailed(Exception):  # noqa: N818  # what has happened, not a m
         self.step = step
 
 
-def install(path: Path, folders: ReleaseFolders, *, checksum: str | None) -> str:
+def install(
+    path: Path, folders: ReleaseFolders, *, checksum: str | None, verify: Callable[[IO[bytes]], object]
+) -> str:
     """Install the release of an archive and return its name; raises InstallationFailed.
 
-    The current and the former release are left as they are. So is any other that runs: the command that made
-    it take over was killed before choosing it.
+    `verify` gets the content before anything of it is used, and raises what it likes. The current and the
+    former release are left as they are. So is any other that runs: the command that made it take over was
+    killed before choosing it.
     """
     try:
-        with open_archive(path) as file:
+        with private_copy(path) as file:
             if checksum is not None:
                 compare(file, checksum)
+            verify(file)
             _look_for_room(path, folders)
             with tempfile.TemporaryDirectory(dir=folders.place, prefix=_SCRATCH) as scratch:
                 return _installed(unpack(file, Path(scratch)), Path(scratch), folders)
@@ -59,6 +63,7 @@ def install(path: Path, folders: ReleaseFolders, *, checksum: str | None) -> str
 
 
 def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
+    _compare_kind(parts)
     if name in (folders.current, folders.former):
         raise InstallationFailed(f"{name} is installed already")
     if folders.runs(name):
@@ -67,6 +72,18 @@ def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
         )
     _install(parts, folders, name)
     return name
+
+
+def _compare_kind(parts: Path) -> None:
+    """Raise InstallationFailed if our wheel is one for another Python or processor."""
+    here = (f"cp{sys.version_info.major}{sys.version_info.minor}", os.uname().machine)
+    for wheel in parts.glob("lb_appliance-*.whl"):
+        *_, python, abi, platform = wheel.stem.split("-")
+        if abi != "none" and (python != here[0] or not platform.endswith(here[1])):
+            raise InstallationFailed(
+                f"it is for {python} and {platform}, and this machine has {' and '.join(here)}",
+                step=f"take the archive of this release with {'-'.join(here)} in its name",
+            )
 
 
 def remove(folders: ReleaseFolders, name: str) -> None:

@@ -21,7 +21,7 @@ _NOT_HERE: Final = {
     "scp dist/": "tests/image/test_dist.py",
     "PATH=": "tests/programs/console/test_demo.py",
     "tar xf": "tests/image/test_dist.py",
-    "lb-appliance-0.1.0/install": "tests/image/test_dist.py",
+    "lb-appliance-0.2.0/install": "tests/image/test_dist.py",
 }
 """Commands that another test gives, and which."""
 

@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 _PAGE: Final = "operating"
-_NOT_HERE: Final = "lb-appliance-0.1.0/install"
+_NOT_HERE: Final = "lb-appliance-0.2.0/install"
 """tests/image/test_dist.py gives it."""
 
 

@@ -9,6 +9,8 @@ from appliance.console.command import main
 
 _HEAD: Final = """# Every command
 
+*For operators who know what they look for. To look things up.*
+
 The output of `--help` of each command (generated: `make pages`).
 Exit codes: 0 success, 1 failure or refusal, 2 usage error.
 """

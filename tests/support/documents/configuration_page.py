@@ -10,6 +10,8 @@ from appliance.model.loading.loading import load
 
 _HEAD: Final = """# Every key of the configuration
 
+*For operators who know what they look for. To look things up.*
+
 Generated from the model that `appliance check` uses (`make pages`): the appliance reads exactly these keys.
 `appliance schema` prints the same as JSON Schema, for editors that complete keys.
 [A first configuration](../configuring.md) is a starting point, and `config/appliance.example.yaml` shows

@@ -25,6 +25,8 @@ _CALLED: Final = tuple(f".{severity}" for severity in _SEVERITIES)
 _AS_ERROR: Final = {"exception": "error", "critical": "error"}
 _HEAD: Final = """# Log events
 
+*For operators who know what they look for. To look things up.*
+
 Each log line has one event with a fixed name, and fields with the details: count and alert by the name.
 `appliance why NAME` shows what this page says about an event of level warning or error. Generated from the
 sources (`make pages`).

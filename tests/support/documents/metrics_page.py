@@ -45,6 +45,8 @@ from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, V
 _SOURCE: Final = ROOT / "appliance" / "core" / "metrics"
 _HEAD: Final = """# Every metric
 
+*For operators who know what they look for. To look things up.*
+
 The metrics of `/metrics` of the program `stats` ([Watching it](../monitoring.md)), generated from the code
 (`make pages`). A metric without a known value is absent. Counters do not decrease when a worker or a
 generation ends. `haproxy_` and `keepalived_` have the names, labels and meanings of HAProxy's own exporter

@@ -14,16 +14,22 @@ _OURS = appliance.__version__
 
 
 def other_release(
-    archive: Path, version: str, folder: Path, *, changes: Mapping[str, str] | None = None
+    archive: Path,
+    version: str,
+    folder: Path,
+    *,
+    changes: Mapping[str, str] | None = None,
+    signers: str = "",
 ) -> Path:
     """Write lb-appliance-VERSION.tar.gz into a folder, and its checksum beside it; return its path.
 
-    `changes` are texts put before modules of the package, by their paths in it.
+    `changes` are texts put before modules of the package, by their paths in it; `signers` are the lines of
+    its `release-signers`.
     """
     files = _read(archive)
     (old,) = (name for name in files if name.startswith("lb_appliance-"))
     new = old.replace(_OURS, version)
-    wheel = _changed(files.pop(old), version, changes or {})
+    wheel = _changed(files.pop(old), version, {**(changes or {}), "config/release-signers": signers})
     _, _, locked = files["requirements.txt"].partition(b"\n")
     line = f"lb-appliance=={version} --hash=sha256:{hashlib.sha256(wheel).hexdigest()}\n"
     files |= {new: wheel, "requirements.txt": line.encode() + locked}

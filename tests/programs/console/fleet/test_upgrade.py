@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from support.load.load import Load
 from support.machines.fleet import Fleet, fleet
 from support.processes.waiting import wait_until
 from support.supervisor.release import NotOurChild, Release
+from support.supervisor.release_key import ReleaseKey
 
 pytestmark = [
     pytest.mark.programs,
@@ -30,6 +32,7 @@ pytestmark = [
 
 _SESSIONS: Final = 50
 _PATIENT: Final = ("--timeout", "300")
+_UNSIGNED: Final = (*_PATIENT, "--unsigned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,7 @@ def test_one_after_another(pair: Fleet):
         for _ in range(_SESSIONS)
     ]
     assert {answered(each) for each in sessions} == {b"master-0 still\n"}
-    done = pair.command("upgrade", str(made.archive), *_PATIENT, check=False)
+    done = pair.command("upgrade", str(made.archive), *_UNSIGNED, check=False)
     for name in pair.nodes:
         made.adopt(name)
     assert done.returncode == 0, done.stderr
@@ -127,11 +130,11 @@ def test_one_after_another(pair: Fleet):
         each.close()
     checksum = hashlib.sha256(made.archive.read_bytes()).hexdigest()
     for name in pair.nodes:
-        assert made.asked(name) == ["leave --if-kept", f"upgrade - --sha256 {checksum}", "reload"]
+        assert made.asked(name) == ["leave --if-kept", f"upgrade - --sha256 {checksum} --unsigned", "reload"]
         assert Path(f"{made.log(name)}.archive").read_bytes() == made.archive.read_bytes()
     versions = [each["version"] for each in pair.answer("status")["nodes"]]  # type: ignore[attr-defined]  # JSON
     assert versions == ["9.9.9", "9.9.9"]
-    again = pair.answer("upgrade", str(made.archive), *_PATIENT)
+    again = pair.answer("upgrade", str(made.archive), *_UNSIGNED)
     assert again == {"ok": True, "done": [], "left": [], "trouble": None}
 
 
@@ -146,7 +149,7 @@ def test_an_upgrade_under_load(pair: Fleet):
         ]
         for each in loads:
             each.wait_for_sessions()
-        done = pair.command("upgrade", str(made.archive), *_PATIENT, check=False)
+        done = pair.command("upgrade", str(made.archive), *_UNSIGNED, check=False)
         for name in pair.nodes:
             made.adopt(name)
         assert done.returncode == 0, done.stderr
@@ -158,11 +161,37 @@ def test_an_upgrade_under_load(pair: Fleet):
         assert all(each.completed > _LOAD.rate for each in reports)
 
 
+def test_nodes_get_the_signature_with_the_archive(pair: Fleet, tmp_path: Path):
+    """It is verified before the first node leaves, and each node verifies it again."""
+    made, key = Upgradable(pair), ReleaseKey(tmp_path / "key")
+    administrator = Release(pair.folder / "administrator", "9.9.8")
+    (administrator.root / "config" / "release-signers").write_text(key.line)
+
+    def upgrade() -> "subprocess.CompletedProcess[str]":
+        command = [administrator.script(), "fleet", "upgrade", str(made.archive), *_PATIENT]
+        return subprocess.run(
+            command, env=pair.environment, capture_output=True, text=True, check=False, timeout=600
+        )
+
+    refused = upgrade()
+    assert (refused.returncode, "it is not signed" in refused.stderr) == (1, True), refused.stderr
+    assert made.asked("lb-0") == []
+    signature = key.sign(made.archive).read_bytes()
+    done = upgrade()
+    for name in pair.nodes:
+        made.adopt(name)
+    assert done.returncode == 0, done.stderr
+    for name in pair.nodes:
+        sent = Path(f"{made.log(name)}.archive").read_bytes()
+        assert sent == signature + made.archive.read_bytes()
+        assert "--unsigned" not in made.asked(name)[1]
+
+
 def test_it_stops_at_the_first_that_fails(pair: Fleet):
     """The next one is not touched, and the one that failed takes part again."""
     made = Upgradable(pair)
     made.prepare("lb-0", "echo 'Error: no room' >&2; exit 1")
-    found = pair.answer("upgrade", str(made.archive), *_PATIENT)
+    found = pair.answer("upgrade", str(made.archive), *_UNSIGNED)
     assert found == {"ok": False, "done": [], "left": ["lb-1"], "trouble": "lb-0: no room"}
     assert [each.split()[0] for each in made.asked("lb-0")] == ["leave", "upgrade", "reload"]
     assert made.asked("lb-1") == []
@@ -172,7 +201,7 @@ def test_it_begins_only_if_all_answer(pair: Fleet):
     """One that is down may be missed by the other: nothing is changed."""
     made = Upgradable(pair)
     with pair.unreachable("lb-1"):
-        done = pair.command("upgrade", str(made.archive), *_PATIENT, check=False)
+        done = pair.command("upgrade", str(made.archive), *_UNSIGNED, check=False)
     assert done.returncode == 1
     assert "nothing was changed: lb-1: ssh: connect" in done.stderr
     assert made.asked("lb-0") == []
@@ -184,7 +213,7 @@ def test_a_node_finishes_its_turn_after_an_interruption(pair: Fleet):
     made = Upgradable(pair)
     go_on = pair.folder / "go-on"
     made.prepare("lb-0", f"while [ ! -e {go_on} ]; do sleep 0.1; done")
-    with pair.started("upgrade", str(made.archive), *_PATIENT) as process:
+    with pair.started("upgrade", str(made.archive), *_UNSIGNED) as process:
         wait_until(lambda: len(made.asked("lb-0")) == 2, what="it is being upgraded", timeout=60.0)
         wait_until(
             lambda: Path(f"{made.log('lb-0')}.archive").read_bytes() == made.archive.read_bytes(),

@@ -1,0 +1,1 @@
+"""What `make release` does beyond building: notes, checksums, signatures, the same bytes for a commit."""
