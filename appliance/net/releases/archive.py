@@ -54,7 +54,7 @@ def open_archive(path: Path) -> IO[bytes]:
 def private_copy(path: Path) -> IO[bytes]:
     """Return the content of an archive in memory of this process, which nobody can change any more.
 
-    Its file may be somebody else's, and what is unpacked has to be what was verified. Raises ArchiveRefused
+    Its file may belong to another user, and what is unpacked has to be what was verified. Raises ArchiveRefused
     and OSError.
     """
     with open_archive(path) as source:
