@@ -54,8 +54,8 @@ def open_archive(path: Path) -> IO[bytes]:
 def private_copy(path: Path) -> IO[bytes]:
     """Return the content of an archive in memory of this process, which nobody can change any more.
 
-    Its file may belong to another user, and what is unpacked has to be what was verified. Raises ArchiveRefused
-    and OSError.
+    Its file may belong to another user, and what is unpacked has to be what was verified. Raises
+    ArchiveRefused and OSError.
     """
     with open_archive(path) as source:
         copy = os.fdopen(os.memfd_create("archive", os.MFD_CLOEXEC), "w+b")
