@@ -4,6 +4,7 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from appliance.core.linger import ruleset, shared_rules
@@ -92,7 +93,7 @@ class LedPackets:
         """Change the elements of strays; return whether they were as the changes expect."""
         word = FAMILIES[family]
         if changes.nobodys or changes.revoked:
-            self._guard.learn(word, StrayChanges(revoked=changes.revoked, nobodys=changes.nobodys))
+            self._guard.learn(word, replace(changes, flushed=False, removed=(), owned=()))
         if script := shared_rules.learned(word, changes, table=ruleset.TABLE):
             try:
                 self._open().run(script)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.core.linger.shared_nodes import MOST_OTHERS
-from appliance.core.linger.strays import MOST_OWNED, NOBODYS, OWNED, TOLD, StrayChanges
+from appliance.core.linger.strays import MOST_OWNED, OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 from appliance.wire.nftables.nftables_commands import Family
 
@@ -122,7 +122,7 @@ def learned(family: Family, changes: StrayChanges, *, table: str) -> str:
     """Return the script that makes changes of owners and of what nobody has, "" for none."""
     name = f"{family.value} {table}"
     owned = ", ".join(f"{_text(each)} timeout {OWNED:.0f}s : {node}" for each, node in changes.owned)
-    nobodys = ", ".join(f"{_text(each)} timeout {NOBODYS}s" for each in changes.nobodys)
+    nobodys = ", ".join(f"{_text(each)} timeout {changes.seconds}s" for each in changes.nobodys)
     removed = ", ".join(map(_text, changes.removed))
     return "\n".join(
         (

@@ -4,6 +4,7 @@ A node that has the connection of a forwarded packet says so: further packets go
 not denies it. What all nodes deny is nobody's, and the kernel answers it with a reset.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -20,11 +21,17 @@ TOLD: Final = 10
 DENIED: Final = 2.0
 """Seconds for which a denial counts: all nodes get a packet at about the same time."""
 
-NOBODYS: Final = 10
+NOBODYS: Final = 120
 """Seconds for which the next packet of a connection that no node has is answered with a reset.
 
-A client doubles the time until it sends a packet again (RFC 6298 section 5.5).
+A client doubles the time until it sends a packet again (RFC 6298 section 5.5), Linux to 120 s at the most.
 """
+
+NOBODYS_OF_MANY: Final = 10
+"""Seconds of the same for more than `MOST_NOBODYS` connections: the first packets sent again come sooner."""
+
+MOST_NOBODYS: Final = 16384
+"""Connections of no node that are remembered for `NOBODYS` seconds."""
 
 MOST_OWNED: Final = 16384
 """Connections whose node is known; packets of others go to all nodes."""
@@ -58,7 +65,8 @@ class StrayChanges:
     """What changes in the kernel's elements, in this order.
 
     All owners are removed if `flushed`, then those of `removed`; `owned` are added, each with its node. With
-    `revoked` nothing is nobody's any more, as a node has come that may have it; then `nobodys` are added.
+    `revoked` nothing is nobody's any more, as a node has come that may have it; then `nobodys` are added, for
+    `seconds`.
     """
 
     flushed: bool = False
@@ -66,6 +74,7 @@ class StrayChanges:
     removed: tuple[Ends, ...] = ()
     owned: tuple[tuple[Ends, str], ...] = ()
     nobodys: tuple[Ends, ...] = ()
+    seconds: int = NOBODYS
 
 
 class Strays:
@@ -76,6 +85,7 @@ class Strays:
         self._found: dict[Ends, str] = {}
         self._left: dict[Ends, None] = {}
         self._denied: dict[Ends, dict[str, float]] = {}
+        self._lasting: deque[tuple[float, int]] = deque()  # the end of each time, and of how many
         self._flushed = False
         self._living: frozenset[str] = frozenset()
 
@@ -120,12 +130,14 @@ class Strays:
         for each in removed:
             del self._owners[each]
         replaced, owned = self._put(now)
+        nobodys = self._nobodys(others, now) if settled else ()
         return StrayChanges(
             flushed=flushed,
             revoked=revoked,
             removed=(*removed, *replaced),
             owned=owned,
-            nobodys=self._nobodys(others, now) if settled else (),
+            nobodys=nobodys,
+            seconds=self._seconds(len(nobodys), now) if nobodys else NOBODYS,
         )
 
     def _forget(self, living: frozenset[str], now: float) -> None:
@@ -165,3 +177,12 @@ class Strays:
                 continue
             del self._denied[ends]
         return tuple(found)
+
+    def _seconds(self, count: int, now: float) -> int:
+        """Return for how long so many more connections of no node are remembered."""
+        while self._lasting and self._lasting[0][0] <= now:
+            self._lasting.popleft()
+        if count + sum(each for _, each in self._lasting) > MOST_NOBODYS:
+            return NOBODYS_OF_MANY
+        self._lasting.append((now + NOBODYS, count))
+        return NOBODYS

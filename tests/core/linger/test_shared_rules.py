@@ -103,7 +103,7 @@ def test_what_was_learnt():
         f"delete element ip lb_linger owner {{ {TEXT} }}",
         f"add element ip lb_linger owner {{ {TEXT} timeout 30s : 192.0.2.2 }}",
         "flush set ip lb_linger nobody",
-        f"add element ip lb_linger nobody {{ {TEXT} timeout 10s }}",
+        f"add element ip lb_linger nobody {{ {TEXT} timeout 120s }}",
     ]
     assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
 

@@ -2,7 +2,18 @@
 
 import pytest
 
-from appliance.core.linger.strays import AT_ONCE, DENIED, MOST_DENIED, MOST_OWNED, OWNED, StrayChanges, Strays
+from appliance.core.linger.strays import (
+    AT_ONCE,
+    DENIED,
+    MOST_DENIED,
+    MOST_NOBODYS,
+    MOST_OWNED,
+    NOBODYS,
+    NOBODYS_OF_MANY,
+    OWNED,
+    StrayChanges,
+    Strays,
+)
 from appliance.wire.linger_strays import Ends
 
 pytestmark = pytest.mark.pure
@@ -152,6 +163,23 @@ def test_a_turn_has_a_budget():
     first, second = (changes(strays, 0.0, others=(B,)) for _ in range(2))
     assert (len(first.owned), len(first.nobodys)) == (AT_ONCE, AT_ONCE)
     assert (len(second.owned), len(second.nobodys)) == (1, 1)
+
+
+def test_too_many_are_nobodys_for_a_shorter_time():
+    """The kernel's set has a size; those that have had their time count no more."""
+    strays = known()
+
+    def seconds(count: int, now: float) -> list[int]:
+        for number in range(count):
+            strays.denied(ends(number), node=B, now=now)
+        return [changes(strays, now, others=(B,)).seconds for _ in range(-(-count // AT_ONCE))]
+
+    assert set(seconds(MOST_DENIED, 0.0)) == {NOBODYS}
+    rest = [each for at in range(1, MOST_NOBODYS // MOST_DENIED) for each in seconds(MOST_DENIED, float(at))]
+    assert set(rest) == {NOBODYS}
+    assert seconds(1, NOBODYS - 0.5) == [NOBODYS_OF_MANY]
+    assert set(seconds(MOST_DENIED, NOBODYS + 0.0)) == {NOBODYS}
+    assert seconds(1, NOBODYS + 0.5) == [NOBODYS_OF_MANY]
 
 
 def test_a_flood_is_forgotten():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from appliance.core.linger.shared_rules import SharedElements
-from appliance.core.linger.strays import NOBODYS, OWNED, TOLD, StrayChanges
+from appliance.core.linger.strays import OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 
 _REFRESHED = 24.0
@@ -72,7 +72,7 @@ class Tables:
         if changes.revoked:
             self.nobody.clear()
         for ends in changes.nobodys:
-            self.nobody.setdefault(ends, now + NOBODYS)
+            self.nobody.setdefault(ends, now + changes.seconds)
 
     def tell(self, now: float) -> tuple[set[tuple[Ends, bytes]], set[tuple[Ends, bytes]]]:
         """Return what was noted, found and denied, and note that it is told."""
