@@ -12,6 +12,7 @@ VRRP: Final = 112
 _IPV4: Final = 0x0800
 _IPV6: Final = 0x86DD
 _ARP: Final = 0x0806
+_BROADCAST: Final = b"\xff" * 6
 _ICMPV6: Final = 58
 _TRAILER: Final = 28
 _NEIGHBOUR_ADVERTISEMENT: Final = 136
@@ -76,7 +77,7 @@ def _read(frame: bytes, *, at: float) -> Packet | None:
     mac = ":".join(f"{byte:02x}" for byte in frame[6:12])
     (kind,) = struct.unpack_from("!H", frame, 12)
     if kind == _ARP:
-        return _arp(frame[14:], at=at, mac=mac)
+        return _arp(frame[14:], at=at, mac=mac, is_broadcast=frame[:6] == _BROADCAST)
     if kind == _IPV4:
         return _ipv4(frame[14:], at=at, mac=mac)
     if kind == _IPV6:
@@ -84,9 +85,13 @@ def _read(frame: bytes, *, at: float) -> Packet | None:
     return None
 
 
-def _arp(body: bytes, *, at: float, mac: str) -> Packet | None:
+def _arp(body: bytes, *, at: float, mac: str, is_broadcast: bool) -> Packet | None:
     operation, _, sender, _, target = struct.unpack_from("!6xH6s4s6s4s", body)
     if sender == target:
+        if not is_broadcast:
+            # The kernel's answer to the successor's announcement: while it removes an address, its route is
+            # there for a moment longer than the address, so that the announcement is no martian.
+            return None
         form = "request" if operation == 1 else "reply"
         return Announcement(at=at, mac=mac, form=form, address=_text(sender))
     return ArpRequest(at=at, mac=mac, sender=_text(sender), target=_text(target)) if operation == 1 else None
