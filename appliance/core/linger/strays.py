@@ -24,7 +24,7 @@ DENIED: Final = 2.0
 NOBODYS: Final = 120
 """Seconds for which the next packet of a connection that no node has is answered with a reset.
 
-A client doubles the time until it sends a packet again (RFC 6298 section 5.5), Linux to 120 s at the most.
+A client doubles the time until it sends a packet again (RFC 6298 section 5.5), Linux up to 120 s.
 """
 
 NOBODYS_OF_MANY: Final = 10
