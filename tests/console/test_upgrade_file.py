@@ -76,6 +76,7 @@ def _archive(tmp_path: Path, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.slow("makes a release for each damage")
 @pytest.mark.programs
 def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_path: Path):
     """No archive, one without what it should hold, and one of a release that is there already."""

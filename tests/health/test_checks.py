@@ -113,6 +113,7 @@ def test_first_checks_of_many_servers_are_spread(health: Health, backend: Backen
     assert max(moments) - min(moments) > 0.5
 
 
+@pytest.mark.slow("waits while a program is stopped")
 @pytest.mark.needs("nginx")
 def test_a_program_that_was_stopped_blames_no_server(health: Health, tmp_path: Path):
     """Checks that ran out of time because this machine was busy have not failed."""

@@ -230,6 +230,7 @@ def test_in_keepaliveds_place(around: Site, runtimecfg: str, api: NodeApi):
         assert not around.one.holds(f"{VIP}/32")
 
 
+@pytest.mark.slow("one more start of a container")
 def test_alone(around: Site):
     """With a configuration of its own: the virtual IP, and a client that is served by it."""
     folder = {"conf-dir/appliance.yaml": yaml.safe_dump(around.config())}

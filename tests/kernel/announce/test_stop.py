@@ -18,6 +18,7 @@ def _ended_in_spite_of(node: SharedNode) -> bool:
     return not node.appliance.is_running()
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_a_stop_is_not_revoked_by_reload():
     """Whoever sends during a stop that the node takes part does not have the address announced again."""
     with Segment() as segment:

@@ -16,7 +16,7 @@ _GUARD = "lb_forward_guard"
 
 
 @pytest.mark.promise("docs/forward.md", "`nft flush ruleset` ends and refuses none")
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [4, pytest.param(6, marks=pytest.mark.slow("the same way as above"))])
 def test_a_flush_ends_and_refuses_no_connection(balanced: ForwardField, version: int):
     """Again and again: open connections go on, new ones reach a server, and a stop leaves nothing."""
     balanced.version = version
@@ -35,6 +35,7 @@ def test_a_flush_ends_and_refuses_no_connection(balanced: ForwardField, version:
     assert balanced.nft() == ""
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_the_guard_goes_and_comes_with_the_program(balanced: ForwardField):
     """A kill takes it away and leaves the rules; the next process makes it anew, and a flush ends nothing."""
     with balanced.appliance() as appliance:

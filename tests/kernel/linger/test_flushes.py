@@ -30,7 +30,7 @@ def _leads(serving: LingerNode, vip: str) -> bool:
 
 
 @pytest.mark.promise("docs/virtual-ips.md", "`nft flush ruleset` ends none of them")
-@pytest.mark.parametrize("vip", [VIP, VIP6])
+@pytest.mark.parametrize("vip", [VIP, pytest.param(VIP6, marks=pytest.mark.slow("the same way as above"))])
 def test_a_flush_ends_no_connection_of_another_node(vip: str):
     """Once and again and again, with traffic all the time; the rules come back, a stop leaves none."""
     with pair(vip=vip) as (client, one, two):
@@ -48,6 +48,7 @@ def test_a_flush_ends_no_connection_of_another_node(vip: str):
         assert not two.appliance.events("linger-failed")
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_the_guard_goes_and_comes_with_the_program():
     """A kill takes it away and leaves the rules; the next process makes it anew, and a flush ends nothing."""
     with pair() as (client, one, two), SteadyClients(client, count=COUNT, period=PERIOD) as clients:

@@ -48,6 +48,7 @@ def _node(node: Node, name: str) -> LingerNode:
     return LingerNode(node, name, _of_both())
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_each_tells_what_it_runs(pair: tuple[LingerNode, LingerNode]):
     """The other one's name, release and page are known, and that it runs the same configuration."""
     for each, other, name in (*zip(pair, pair[::-1], _NAMES[::-1], strict=True),):

@@ -94,6 +94,7 @@ def _assert_only_hello(data: bytes) -> None:
     assert len(data) <= len(_HELLO)
 
 
+@pytest.mark.slow("whole appliances on a segment of their own")
 def test_recorded_bytes_are_of_no_use(tmp_path: Path):
     """What a member has sent, sent once more on another connection, is refused."""
     with migrating_nodes(1, tmp_path) as (client, (node,)):

@@ -100,9 +100,15 @@ forms = pytest.mark.parametrize(
             id="v2",
         ),
         pytest.param((Form(),), id="v3"),
-        pytest.param((Form(unicast=True),), id="v3-unicast"),
+        pytest.param(
+            (Form(unicast=True),), id="v3-unicast", marks=pytest.mark.slow("real timers of several routers")
+        ),
         pytest.param((Form(family=6),), id="v3-ipv6"),
-        pytest.param((Form(family=6, unicast=True),), id="v3-ipv6-unicast"),
+        pytest.param(
+            (Form(family=6, unicast=True),),
+            id="v3-ipv6-unicast",
+            marks=pytest.mark.slow("real timers of several routers"),
+        ),
     ],
 )
 

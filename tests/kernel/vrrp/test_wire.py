@@ -187,6 +187,7 @@ _HMAC = Hmac(
 )
 
 
+@pytest.mark.slow("real timers of several routers")
 def test_version_2_is_signed(ground: Field):
     """Two of ours with a key and keepalived's default version elect one, and all they say is signed."""
     terms = {"version": 2, "advert": 1.0, "hmac": _HMAC}

@@ -91,7 +91,9 @@ def _living(load: Load) -> int:
 
 
 @pytest.mark.promise("docs/concepts.md", "a master that loses power costs no request")
-@pytest.mark.parametrize("interval", ["5s", "60s"])
+@pytest.mark.parametrize(
+    "interval", ["5s", pytest.param("60s", marks=pytest.mark.slow("the same way as above"))]
+)
 def test_a_master_that_loses_power_costs_no_request(ground: Ground, interval: str):
     """It is out of use soon, every new connection is served elsewhere in time, and its watches are ended.
 

@@ -86,6 +86,7 @@ def test_the_end_of_the_checks_ends_the_command(tmp_path: Path):
             gevent.sleep(0.01)
 
 
+@pytest.mark.slow("a whole HAProxy and its checks")
 @pytest.mark.needs("haproxy")
 def test_the_command_has_what_haproxy_gives_it(tmp_path: Path):
     """Words, and the variables of both names: the same script writes the same, for `listen` and `backend`."""

@@ -209,6 +209,7 @@ def test_advice_is_true(demo: Demo):
     assert "Unchanged" in demo.shell("appliance reload")
 
 
+@pytest.mark.slow("the same way as above")
 def test_master_stops_without_a_failed_request(demo: Demo):
     """A master that is stopped and started again through supervisorctl costs no request."""
     with Clients(demo) as clients:

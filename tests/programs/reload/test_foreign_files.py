@@ -176,6 +176,7 @@ def _servers(pod: HaproxyPod) -> list[object]:
     return found
 
 
+@pytest.mark.slow("the same way as above")
 def test_keepalived_conf_is_followed_with_what_it_includes(tmp_path: Path):
     """The first file that `source` names is waited for, and a change of an included one needs no line."""
     included = tmp_path / "vip.conf"

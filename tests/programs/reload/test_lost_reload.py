@@ -194,6 +194,7 @@ def _new_workers(appliance: Appliance, running: set[int]) -> set[int]:
     return {pid for pid in appliance.processes() if "programs.worker" in command_line(pid)} - running
 
 
+@pytest.mark.slow("generations of real workers under load")
 def test_who_wants_to_be_asked_is(site: tuple[Appliance, int]):
     """With `watch: off` a changed file is obeyed by the line `reload`, and by nothing else."""
     appliance, port = site

@@ -322,6 +322,7 @@ def test_its_death_is_mended(site: StatsSite):
     assert after >= before
 
 
+@pytest.mark.slow("real time-outs of slow clients")
 def test_slow_clients_take_nobodys_place_for_long(site: StatsSite):
     """As many as it serves say half a request: traffic goes on, and the next one is served after them."""
     slow = [socket.create_connection(("127.0.0.1", site.port), timeout=60) for _ in range(MOST_CLIENTS)]

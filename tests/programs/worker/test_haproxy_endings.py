@@ -181,6 +181,7 @@ def _ours(appliance: Appliance) -> dict[str, str]:
     return {str(each["frontend"]): str(each["termination"]) for each in appliance.events("connection")}
 
 
+@pytest.mark.slow("real time-outs")
 def test_limits_hold_back_the_same_connections():
     """With a limit of a frontend or a server as many are answered at once, and the next when one ends."""
     with ExitStack() as stack:
