@@ -61,7 +61,7 @@ def test_both_nodes_serve_and_one_leaves(kind: type[Router]):
         other.appliance.stop(patience=60.0)
         router.wait_for(ADDRESS, one.node)
         assert not other.node.holds(ADDRESS, "lo")
-        assert other.routes(198) == other.routes(199) == ""
+        assert other.routes(198) == other.routes(199) == []
 
 
 def _pid(node: SharedNode, heartbeat: str) -> int:

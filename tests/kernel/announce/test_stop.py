@@ -33,4 +33,4 @@ def test_a_stop_is_not_revoked_by_reload():
             kept = node.appliance.paths.events.read_text().splitlines()
             told = [each["kind"] for each in map(json.loads, kept) if each["subject"] == "ingress"]
             assert told == ["ip-announced", "ip-drained", "ip-withdrawn"]
-            assert node.routes(198) == node.routes(199) == ""
+            assert node.routes(198) == node.routes(199) == []

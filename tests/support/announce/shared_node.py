@@ -86,6 +86,9 @@ class SharedNode:
         addresses = self.status().get("addresses")
         return str(addresses[0]["state"]) if isinstance(addresses, list) and addresses else ""
 
-    def routes(self, table: int) -> str:
-        """Return the routes of a table of the kernel."""
-        return self.node.ip("route", "show", "table", str(table))
+    def routes(self, table: int) -> list[str]:
+        """Return the routes of both families in a table of the kernel, which need not be there."""
+        shown = [
+            self.node.ip(family, "route", "show", "table", "all").splitlines() for family in ("-4", "-6")
+        ]
+        return [each for each in itertools.chain(*shown) if f" table {table} " in each]
