@@ -88,7 +88,5 @@ class SharedNode:
 
     def routes(self, table: int) -> list[str]:
         """Return the routes of both families in a table of the kernel, which need not be there."""
-        shown = [
-            self.node.ip(family, "route", "show", "table", "all").splitlines() for family in ("-4", "-6")
-        ]
-        return [each for each in itertools.chain(*shown) if f" table {table} " in each]
+        shown = "\n".join(self.node.ip(family, "route", "show", "table", "all") for family in ("-4", "-6"))
+        return [each for each in shown.splitlines() if f" table {table} " in each]
