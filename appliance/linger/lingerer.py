@@ -200,6 +200,7 @@ class Lingerer:
         else:
             self._report_trouble, self.shared.reports = "", shared
             self.reports.on_node = self.exchange.hear
+            self.reports.link_fault(self._on_fault)
 
     def _close_reports(self) -> None:
         reports, self.reports, self._tried_at = self.reports, None, float("-inf")

@@ -86,6 +86,11 @@ class Reports:
             raise
         self._greenlets = [gevent.spawn(self._follow, each) for each in self._receivers.values()]
 
+    def link_fault(self, on_fault: Callable[[BaseException | None], None]) -> None:
+        """Have `on_fault` called with a bug that has ended the reading."""
+        for each in self._greenlets:
+            each.link_exception(lambda ended: on_fault(ended.exception))
+
     @property
     def awaited(self) -> bool:
         """Whether a new node waits for our next report, to be believed or to believe it."""

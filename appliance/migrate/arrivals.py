@@ -84,6 +84,10 @@ class Arrivals:
         self._listener = listener(port)
         self._loop = gevent.spawn(self._accept)
 
+    def link_fault(self, on_fault: Callable[[BaseException | None], None]) -> None:
+        """Have `on_fault` called with a bug that has ended the accepting."""
+        self._loop.link_exception(lambda ended: on_fault(ended.exception))
+
     def close(self) -> None:
         """Close everything; prepared sessions are dropped."""
         self._loop.kill()

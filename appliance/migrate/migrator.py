@@ -59,7 +59,8 @@ def interfaces_of(snapshot: Snapshot) -> dict[str, str]:
 class Migrator:
     """The virtual IPs of the snapshot applied last. `trouble` is why sessions cannot move, empty if they can.
 
-    `on_fault` is called with a bug that has ended the polling: the program is of no use any more.
+    `on_fault` is called with a bug that has ended the polling, or the accepting: the program is of no use
+    any more.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Migrator:
         self._board = BoardFollower(paths.vrrp_board, vrrp_board.decode)
         self._lively_until = 0.0
         self._news = Event()
+        self._on_fault = on_fault
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
 
@@ -167,6 +169,7 @@ class Migrator:
             self._note(f"port {settings.port}: {error.strerror or error}")
         else:
             self._note("")
+            self.arrivals.link_fault(self._on_fault)
         self._listen_at = now + _RETRY
 
     def _stop_listening(self) -> None:
