@@ -14,7 +14,7 @@ def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
     Bird(paths, log).stop()
     try:
         kernel = KernelAddresses()
-        kernel.forget()
+        kernel.put({}, None)
         kernel.close()
         paths.announce_lock.unlink(missing_ok=True)
     except OSError as error:

@@ -213,15 +213,13 @@ class Announcer:
     def _settle(self, snapshot: Snapshot, now: float) -> None:
         """Make the kernel follow; if it refuses, the next look tries again."""
         self._assert_due = now + _ASSERTED
-        addresses = [each for shared in snapshot.shared_ips for each in shared.addresses]
         states = {
             each: self.states[shared.name].state
             for shared in snapshot.shared_ips
             for each in shared.addresses
         }
         try:
-            self._kernel.hold(addresses)
-            restored = self._kernel.announce(states, snapshot.bgp) if snapshot.bgp else ()
+            restored = self._kernel.put(states, snapshot.bgp)
         except OSError as error:
             self._assert_due = now
             self._note(error.strerror or str(error))

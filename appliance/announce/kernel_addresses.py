@@ -5,7 +5,7 @@ that next hop. Everything is marked as ours and outlives this program, so a rest
 """
 
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from appliance.core.announce.shared_state import SharedState
 from appliance.model.snapshot.shared_ip import Bgp
@@ -23,6 +23,7 @@ class KernelAddresses:
         self._requests = Requests()
         self._routing = Routing(self._requests, protocol=PROTOCOL)
         self._kept = KeptAddresses(mark=SHARED)
+        self._known: set[str] = set()  # addresses that are or were ours
 
     def close(self) -> None:
         """Close the sockets; everything stays in the kernel."""
@@ -36,45 +37,48 @@ class KernelAddresses:
             found |= {to: state for to, at in self._places() if at == table}
         return found
 
-    def hold(self, addresses: Collection[str]) -> None:
-        """Have exactly these on `lo`; no interface answers or asks with them."""
-        wanted = {each.partition("/")[0] for each in addresses}
+    def put(self, states: Mapping[str, SharedState], bgp: Bgp | None) -> tuple[str, ...]:
+        """Have exactly these addresses, and their routes; return routes that another program had removed.
+
+        A new route is there before the one in the other table goes: routers see a change, not a withdrawal.
+        An address is there before its route, and goes after it. Routes to addresses that were never ours
+        stay: kube-vip beside us marks its own with the same protocol.
+        """
+        wanted = {_host(each) for each in states}
         for index, name in socket.if_nameindex() if wanted else ():
             if name != "lo":
                 self._kept.silence(index)
         present = self._kept.present(wanted)
         for each in sorted(wanted - present):
             self._kept.keep(each)
+        self._known |= wanted | present
+        restored = self._announce(states, bgp)
         for each in sorted(present - wanted):
             self._kept.remove(each)
+        return restored
 
-    def announce(self, states: Mapping[str, SharedState], bgp: Bgp) -> tuple[str, ...]:
-        """Have exactly these routes; return those that another program had removed.
-
-        A new route is there before the one in the other table goes: routers see a change, not a withdrawal.
-        """
-        wanted = {
-            address: (bgp.serve if state is SharedState.SERVING else bgp.drain)
-            for address, state in states.items()
-            if state in (SharedState.SERVING, SharedState.DRAINED)
-        }
-        routes = [_route(address, table) for address, table in wanted.items()]
+    def _announce(self, states: Mapping[str, SharedState], bgp: Bgp | None) -> tuple[str, ...]:
+        tables = {SharedState.SERVING: bgp.serve, SharedState.DRAINED: bgp.drain} if bgp else {}
+        routes = [_route(address, tables[state]) for address, state in states.items() if state in tables]
         added = self._routing.add(routes)
         for route, reason in added.failed.items():
             raise OSError(f"{route}: {reason}")
         kept = {route.place[:2] for route in routes}
-        self._routing.remove(_route(to, table) for to, table in self._places() if (to, table) not in kept)
+        self._routing.remove(
+            _route(to, table)
+            for to, table in self._places()
+            if (to, table) not in kept and _host(to) in self._known
+        )
         return tuple(str(each) for each in added.restored)
 
-    def forget(self) -> None:
-        """Remove everything."""
-        self._routing.remove(_route(to, table) for to, table in self._places())
-        self.hold(())
-
     def _places(self) -> list[tuple[str, int]]:
-        """Return network and table of our routes."""
+        """Return network and table of the routes of our protocol."""
         return [key[:2] for key in self._routing.present() if isinstance(key, tuple)]
 
 
 def _route(address: str, table: int) -> VirtualRoute:
     return VirtualRoute(to=address, interface="lo", table=table)
+
+
+def _host(address: str) -> str:
+    return address.partition("/")[0]
