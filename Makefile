@@ -20,10 +20,13 @@ venv: $(VENV)/.ready  ## make the virtual environment with the locked packages
 
 PACKAGED = pyproject.toml hatch_build.py README.md LICENSE $(shell find appliance config -type f ! -name '*.pyc')
 
-$(RUN)/.ready: requirements-demo.lock requirements-build.lock $(PACKAGED)
+$(RUN)/.tools: requirements-demo.lock requirements-build.lock
 	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --require-hashes -r requirements-build.lock -r requirements-demo.lock
+	@touch $@
+
+$(RUN)/.ready: $(RUN)/.tools $(PACKAGED)
 	$(@D)/bin/pip install --quiet --no-deps --no-build-isolation --force-reinstall .
 	@touch $@
 
@@ -118,7 +121,7 @@ fuzz: venv  ## feed every decoder and every file of state with damaged inputs; a
 	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
 
 # Of one Python and one kind of processor: those that it is made on, or with dist-other the other processor.
-dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
+dist: $(RUN)/.tools  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
 	rm -rf $(BUNDLE)
 	$(RUN)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUNDLE) .
 	$(BUNDLED)
@@ -126,7 +129,7 @@ dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that i
 dist-other: BIN = $(RUN)/bin
 dist-other: WHEELS = $(BUNDLE)
 dist-other: BUNDLED_KINDS = $(OTHER_KINDS)
-dist-other: $(RUN)/.ready
+dist-other: $(RUN)/.tools
 	rm -rf $(BUNDLE)
 	$(OTHER_WHEEL)
 	$(BUNDLED)

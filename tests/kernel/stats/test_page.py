@@ -83,7 +83,7 @@ def test_a_virtual_ip_that_nobody_takes(ground: Field):
         here.until_text("this node", "#virtual-ips tr.active")
         here.click("#move-api summary")
         here.click('#virtual-ips button[value="move api"]')
-        here.until_text("nobody", "#notice")
+        here.until_text("no other node took over", "#notice")
         assert "this node" in here.text("#virtual-ips tr.active")
         here.click("#notice a")
         here.until("location.pathname == '/haproxy_stats' && !document.querySelector('#notice')")

@@ -17,6 +17,7 @@ RSYSLOG_TLS: Final = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/rsyslog/
 
 PACKAGES: Final = {
     RSYSLOG_TLS: "rsyslog-openssl",
+    "ansible-playbook": "ansible-core",
     "cc": "gcc",  # compiles the data path
     "/usr/share/bash-completion/bash_completion": "bash-completion",
     "bird": "bird2",
@@ -80,6 +81,7 @@ FOR_IMAGES: Final = frozenset(
     {
         *("mmdebstrap", "podman", "runc", "debugfs", "genisoimage", "qemu-img", "qemu-system-x86_64", "ssh"),
         *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark", "catatonit", "systemd-nspawn"),
+        "ansible-playbook",
     }
 )
 """Those that only the tests of the image need."""

@@ -38,6 +38,7 @@ def other_release(
         for name, content in files.items():
             entry = tarfile.TarInfo(f"lb-appliance-{version}/{name}")
             entry.size = len(content)
+            entry.mode = 0o755 if name == "install" else 0o644
             out.addfile(entry, io.BytesIO(content))
     digest = hashlib.sha256(made.read_bytes()).hexdigest()
     made.with_name(f"{made.name}.sha256").write_text(f"{digest}  {made.name}\n")
