@@ -12,7 +12,7 @@ help:  ## list the targets
 $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -23,7 +23,7 @@ PACKAGED = pyproject.toml hatch_build.py README.md LICENSE $(shell find applianc
 $(RUN)/.tools: requirements-demo.lock requirements-build.lock
 	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --require-hashes -r requirements-build.lock -r requirements-demo.lock
+	$(@D)/bin/pip install --quiet --no-deps --require-hashes -r requirements-build.lock -r requirements-demo.lock
 	@touch $@
 
 $(RUN)/.ready: $(RUN)/.tools $(PACKAGED)
@@ -258,7 +258,7 @@ AUDIT = $(VENV)-audit
 $(AUDIT)/.ready: image/audit/requirements.lock
 	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --require-hashes -r $<
+	$(@D)/bin/pip install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # The database is on the network: without it the outcome is NOT AUDITED, and the target fails where CI=true only.
@@ -271,7 +271,7 @@ DOCS = $(VENV)-docs
 $(DOCS)/.ready: docs/requirements.lock
 	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --require-hashes -r docs/requirements.lock
+	$(@D)/bin/pip install --quiet --no-deps --require-hashes -r docs/requirements.lock
 	@touch $@
 
 docs: $(DOCS)/.ready  ## build the documentation as a site: dist/site/index.html; needs no network once it is installed
