@@ -12,7 +12,8 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from pathlib import Path
+from typing import Final, NoReturn
 
 from appliance.net.loop.loop import Loop
 from appliance.wire.lines.control import ControlError
@@ -122,24 +123,36 @@ class TrackerChild:
         self._unsent.clear()
 
     def _spawn(self) -> socket.socket:
-        """Start a child and return our end of its socket; raises OSError."""
+        """Start a child and return our end of its socket; raises OSError.
+
+        posix_spawn(3) would wait until the child has run up to its exec, which on a loaded machine takes an
+        ordinary process longer than an advertisement may be late.
+        """
+        Path(self._words[0]).stat()  # a child could not report why its exec failed
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._pid = os.posix_spawn(
-                    self._words[0],
-                    (*self._words, str(_ITS_SOCKET)),
-                    os.environ,
-                    file_actions=[
-                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), _ITS_SOCKET),
-                        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    ],
-                    setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGPIPE],
-                )
+                self._pid = os.fork()
             except OSError:
                 ours.close()
                 raise
+            if self._pid == 0:
+                self._become(theirs)
         return ours
+
+    def _become(self, theirs: socket.socket) -> NoReturn:
+        """Become the tracker; runs in the child, and must not return."""
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            if theirs.fileno() == _ITS_SOCKET:
+                os.set_inheritable(_ITS_SOCKET, True)  # noqa: FBT003  # its only form
+            else:
+                os.dup2(theirs.fileno(), _ITS_SOCKET)
+            os.execve(self._words[0], (*self._words, str(_ITS_SOCKET)), os.environ)  # noqa: S606  # no shell is the point
+        finally:
+            os._exit(127)
 
     def _put(self, line: bytes) -> None:
         self._backlog += line

@@ -118,6 +118,23 @@ def test_a_child_that_does_not_read_is_replaced(parent: Parent):
     parent.run_until(lambda: not alive(first), "it is killed")
 
 
+@pytest.mark.needs(root=True)
+def test_a_start_waits_for_no_exec(parent: Parent):
+    """A real-time parent goes on although its ordinary child has not had a processor yet."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    try:
+        parent.child.require()
+        parent.child.tick(0.0)
+        started = Path(f"/proc/{parent.child.pid}/cmdline").read_bytes()
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, processors)
+    assert started == Path("/proc/self/cmdline").read_bytes()
+    parent.run_until(lambda: parent.lines, "the greeting")
+
+
 def test_a_program_that_is_not_there_is_told(parent: Parent):
     """A child that cannot be started is tried again, and the reason is told."""
     parent.child._words = ("/no/such/program",)
