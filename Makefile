@@ -58,29 +58,32 @@ check: export TIER = check
 check: lint  ## a minute: lint, and the pure tests
 	$(PYTEST) -m pure $(ARGS)
 
-# The other tests wait for half of the time: the pure ones have what is left of the processors meanwhile.
-define with_pure
-@nice -n 19 $(MAKE) --no-print-directory test-pure >$(VENV)/pure.log 2>&1 & pure=$$!; \
-	$(PYTEST) -m $(1) $(ARGS); others=$$?; wait $$pure; pure=$$?; \
-	cat $(VENV)/pure.log; test $$others = 0 -a $$pure = 0
+# The other tests wait for half of the time: the pure ones have what is left of the processors meanwhile, and then the
+# compiled ones, while the last tests of the image run alone.
+define with_pure_and_compiled
+@{ nice -n 19 $(MAKE) --no-print-directory test-pure >$(VENV)/beside.log 2>&1 && \
+	  $(MAKE) --no-print-directory test-compiled JOBS=$(PROCESSORS) CHOICE=$(2) >>$(VENV)/beside.log 2>&1; } & beside=$$!; \
+	$(PYTEST) -m $(1) $(ARGS); others=$$?; wait $$beside; beside=$$?; \
+	cat $(VENV)/beside.log; test $$others = 0 -a $$beside = 0
 endef
 
-test: lint debian  ## a quarter of an hour: the main promises of every program, kernel facility and container
-	$(call with_pure,"not pure and not slow")
-	@$(MAKE) --no-print-directory test-compiled CHOICE="data_path and not slow"
+# Linters and the tools of Debian are made ready side by side: one computes, the other waits for a network.
+ready: venv
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint debian
+
+test: ready  ## a quarter of an hour: the main promises of every program, kernel facility and container
+	$(call with_pure_and_compiled,"not pure and not slow","data_path and not slow")
 
 test-all: export TIER = all
-test-all: lint debian  ## an hour: everything but what is measured in hours
-	$(call with_pure,"not pure")
-	@$(MAKE) --no-print-directory test-compiled
-	@$(MAKE) --no-print-directory audit
+test-all: ready audit  ## an hour: everything but what is measured in hours
+	$(call with_pure_and_compiled,"not pure",data_path)
 
 # One after the other: what is measured under load has the machine for itself.
 test-full: export TIER = full
 test-full: export E2E_FULL = 1
 test-full: JOBS = 0
 test-full chaos fuzz: PYTEST += --timeout=0
-test-full: lint debian test-pure chaos fuzz  ## hours: everything in full size
+test-full: ready test-pure chaos fuzz  ## hours: everything in full size
 	$(PYTEST) -m "not pure" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled JOBS=0
 
@@ -318,7 +321,8 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) $(AUDIT) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo demo-pair dist dist-other release release-archives wheels debian check test test-all test-full \
+.PHONY: help venv ready demo demo-pair dist dist-other release release-archives wheels debian check test test-all \
+	test-full \
 	test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
 	lint audit bench docs pages lock clean
