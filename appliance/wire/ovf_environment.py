@@ -6,8 +6,10 @@ without it there are no entities.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 LIMIT: Final = 1 << 20
 """Most bytes of a document: a whole configuration in one property is far smaller."""
@@ -20,8 +22,26 @@ _ADAPTER: Final = f"{_VMWARE} Adapter"
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 
 
+_DOCUMENT: Final = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<Environment xmlns="{namespace}" xmlns:oe="{namespace}">
+  <PropertySection>
+{lines}  </PropertySection>
+</Environment>
+"""
+
+
 class OvfEnvironmentError(Exception):
     """The document is no OVF environment; the message has the reason, with line and column if known."""
+
+
+def compose(properties: Mapping[str, str]) -> bytes:
+    """Return a document with these properties."""
+    lines = "".join(
+        f"    <Property oe:key={quoteattr(key)} oe:value={quoteattr(value)}/>\n"
+        for key, value in properties.items()
+    )
+    return _DOCUMENT.format(namespace=_NAMESPACE, lines=lines).encode()
 
 
 def adapters(data: bytes) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tarfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -211,12 +212,25 @@ class _Around:
         firmware: Firmware = Firmware.BIOS,
         cd: Path | None = None,
         credential: Path | None = None,
+        bridges: Sequence[str] = (),
     ) -> Machine:
         """Return a machine, that is off."""
         return Machine(
             self.segment, name=name, folder=self.folder, disk=self.disk,
-            firmware=firmware, cd=cd, credential=credential,
+            firmware=firmware, cd=cd, credential=credential, bridges=bridges,
         )  # fmt: skip
+
+    def network(self, name: str, **addresses: str) -> str:
+        """Add a network with the nodes of the segment that have an address in it; return its bridge."""
+        self.segment.batch(f"link add {name} type bridge", f"link set {name} up")
+        for number, (node, address) in enumerate(addresses.items()):
+            inside = {"client": self.client, "servers": self.servers}[node]
+            self.segment.batch(
+                f"link add {name}{number} type veth peer name {name} netns {inside.name}",
+                f"link set {name}{number} master {name} up",
+            )
+            inside.batch(f"link set {name} up", f"address add {address}/24 dev {name}")
+        return name
 
     def shell(self, address: str = _ADDRESS) -> Shell:
         """Return the user admin of the machine that has the address."""
@@ -436,10 +450,107 @@ def test_bad_properties(around: _Around):
 
 @_full
 def test_no_properties(around: _Around):
-    """Without any it boots to a console that says how to configure it, and what is missing to log in."""
+    """Without any it boots to a console that says how to configure it, and asks for what is missing."""
     with around.machine("vm") as machine:
         machine.says("not configured", timeout=_SERVING)
         machine.says("nobody can log in", timeout=BOOT)
+        for question, answer in (
+            ("Password of the user admin", "correct horse"),
+            ("Repeat for confirmation", "correct horse"),
+            ("Host name:", "lb-1"),
+            ("Address:", f"{_ADDRESS}/24"),
+            ("Gateway:", "none"),
+            ("DNS servers:", ""),
+            ("SSH public key:", around.public),
+            ("login:", "admin"),
+            ("Password:", "correct horse"),
+        ):
+            machine.says(question, timeout=BOOT)
+            machine.types(answer)
+        machine.says("admin@lb-1:~$", timeout=BOOT)
+        shell = around.shell()
+        wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
+        assert "passwordauthentication no" in shell.run("sudo sshd -T")
+
+
+_MANAGED, _MOVED, _LOG = "203.0.113.50", "203.0.113.51", "203.0.113.9"
+
+
+def _listening(shell: Shell, port: int) -> set[str]:
+    """Return the addresses at which a port is open."""
+    lines = shell.run(f"ss -Hlnt 'sport = {port}'").splitlines()
+    return {line.split()[3].rpartition(":")[0].strip("[]") for line in lines}
+
+
+def _seen(around: _Around, bridge: str) -> bool:
+    """Return whether there are advertisements in a network."""
+    listen = ["timeout", "8", "tcpdump", "-c", "1", "-i", bridge, "ip proto 112"]
+    return "VRRP" in around.segment.run(listen)
+
+
+@pytest.mark.needs("tcpdump")
+@pytest.mark.promise("image/README.md", "each of four networks has its role, by property")
+def test_four_networks(around: _Around):
+    """Clients, servers, management and VRRP are apart, whatever order the kernel has for the adapters.
+
+    SSH and the page are with the management, advertisements with VRRP; log and authorities go where the form
+    says. A changed form is read at the next start.
+    """
+    bridges = (
+        around.network("servers", servers="198.51.100.20"),
+        around.network("managed", client=_LOG),
+        around.network("vrrp"),
+    )
+    machine = around.machine("vm", bridges=bridges)
+    authority = around.certificates.authority.read_text()
+    form = around.properties(
+        hostname="lb-1", gateway="none", masters="198.51.100.20", page_password="s3cret word",
+        servers_address="198.51.100.50/24", management_address=f"{_MANAGED}/24", vrrp_address="10.3.0.50/24",
+        nodes="lb-1=10.3.0.50, lb-2=10.3.0.51", syslog=f"tcp://{_LOG}:514", ca_bundle=authority,
+        routes="10.20.0.0/16 via 198.51.100.1",
+    )  # fmt: skip
+    machine.insert(ovf_iso(around.folder, "four", form, machine.macs))
+    received = around.folder / "log"
+    with received.open("wb") as output:
+        listener = around.client.start([sys.executable, "-c", _RECEIVER, _LOG], output=output)
+    with machine:
+        around.serves(_VIP, machine)
+        shell = around.shell(_MANAGED)
+        wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
+        said = shell.run("sudo appliance guest show", check=False)
+        assert "! " not in said
+        assert "s3cret" not in said
+        assert _listening(shell, 22) == {_MANAGED}
+        assert _listening(shell, 29445) == {_MANAGED, "127.0.0.1", "::1"}
+        assert not around.shell().answers()
+        page = ["curl", "--silent", "--user", "admin:s3cret word", f"http://{_MANAGED}:29445/api/v1/status"]
+        assert json.loads(around.client.run(page))["virtual_ips"]
+        assert "via 198.51.100.1" in shell.run("ip route get 10.20.1.1")
+        assert (_seen(around, "vrrp"), _seen(around, "bridge")) == (True, False)
+        wait_until(lambda: b"appliance" in received.read_bytes(), what="the journal is sent", timeout=BOOT)
+        assert authority.splitlines()[1] in shell.run("cat /etc/ssl/certs/ca-certificates.crt")
+        moved = {**form, "management_address": f"{_MOVED}/24", "page_password": "another word", "ca_bundle": ""}
+        machine.restart(cd=ovf_iso(around.folder, "moved", moved, machine.macs))
+        shell = around.shell(_MOVED)
+        around.serves(_VIP, machine)
+        wait_until(shell.answers, what="a login works at the new address", timeout=BOOT, pause=2)
+        assert _listening(shell, 22) == {_MOVED}
+        page[3:] = ["admin:another word", f"http://{_MOVED}:29445/api/v1/status"]
+        assert json.loads(around.client.run(page))["virtual_ips"]
+        assert authority.splitlines()[1] not in shell.run("cat /etc/ssl/certs/ca-certificates.crt")
+        assert shell.run("systemctl --failed --no-legend --plain") == ""
+    listener.kill()
+
+
+_RECEIVER = """
+import socket, sys
+with socket.create_server((sys.argv[1], 514)) as server:
+    while True:
+        connection, _ = server.accept()
+        while data := connection.recv(65536):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+"""
 
 
 @_full

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.machines.ovf import HEAD, TAIL, environment, section
 
-from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, adapters, parse
+from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, adapters, compose, parse
 
 pytestmark = pytest.mark.pure
 
@@ -39,6 +39,12 @@ def test_adapters_are_in_the_order_of_the_machine():
         "00:50:56:00:00:0a",
     )
     assert adapters(b"<Environment/>") == ()
+
+
+def test_what_is_composed_is_read_again():
+    """Whatever stands in a value."""
+    assert parse(compose(PROPERTIES)) == PROPERTIES
+    assert parse(compose({})) == {}
 
 
 def test_white_space_around_the_document_is_no_error():

@@ -92,7 +92,7 @@ PROPERTIES: Final = (
         key="management_address",
         category=_NETWORKS,
         label="Address, management",
-        description="On the third adapter: as above, or dhcp. With an address SSH and the page are only here.",
+        description="On the third adapter: as above, or dhcp. SSH and the page are at its address only.",
     ),
     Property(
         key="vrrp_address",
