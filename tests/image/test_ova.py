@@ -42,7 +42,7 @@ _uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")
 
 _ADDRESS, _SECOND, _VIP, _CHANGED_VIP = "192.0.2.50", "192.0.2.51", "192.0.2.100", "192.0.2.101"
 _MANAGED, _MOVED, _LOG = "203.0.113.50", "203.0.113.51", "203.0.113.9"
-_PASSWORD = "correct horse"
+_WORDS = "correct horse"
 _SERVING = 600.0
 """Seconds until it serves, on a machine that does other things beside."""
 
@@ -457,15 +457,15 @@ def test_no_properties(around: _Around):
         machine.says("not configured", timeout=_SERVING)
         machine.says("nobody can log in", timeout=BOOT)
         for question, answer in (
-            ("Password of the user admin", _PASSWORD),
-            ("Repeat for confirmation", _PASSWORD),
+            ("Password of the user admin", _WORDS),
+            ("Repeat for confirmation", _WORDS),
             ("Host name:", "lb-1"),
             ("Address:", f"{_ADDRESS}/24"),
             ("Gateway:", "none"),
             ("DNS servers:", ""),
             ("SSH public key:", around.public),
             ("login:", "admin"),
-            ("Password:", _PASSWORD),
+            ("Password:", _WORDS),
         ):
             machine.says(question, timeout=BOOT)
             machine.types(answer)
@@ -503,7 +503,7 @@ def test_four_networks(around: _Around):
     machine = around.machine("vm", bridges=bridges)
     authority = around.certificates.authority.read_text()
     form = around.properties(
-        hostname="lb-1", gateway="none", masters="198.51.100.20", page_password=_PASSWORD,
+        hostname="lb-1", gateway="none", masters="198.51.100.20", page_password=_WORDS,
         servers_address="198.51.100.50/24", management_address=f"{_MANAGED}/24", vrrp_address="10.3.0.50/24",
         nodes="lb-1=10.3.0.50, lb-2=10.3.0.51", syslog=f"tcp://{_LOG}:514", ca_bundle=authority,
         routes="10.20.0.0/16 via 198.51.100.1",
@@ -518,11 +518,11 @@ def test_four_networks(around: _Around):
         wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
         said = shell.run("sudo appliance guest show", check=False)
         assert "! " not in said
-        assert _PASSWORD not in said
+        assert _WORDS not in said
         assert _listening(shell, 22) == {_MANAGED}
         assert _listening(shell, 29445) == {_MANAGED, "127.0.0.1", "::1"}
         assert not around.shell().answers()
-        page = ["curl", "--silent", "--user", f"admin:{_PASSWORD}", f"http://{_MANAGED}:29445/api/v1/status"]
+        page = ["curl", "--silent", "--user", f"admin:{_WORDS}", f"http://{_MANAGED}:29445/api/v1/status"]
         assert json.loads(around.client.run(page))["virtual_ips"]
         assert "via 198.51.100.1" in shell.run("ip route get 10.20.1.1")
         assert (_seen(around, "vrrp"), _seen(around, "bridge")) == (True, False)
