@@ -316,6 +316,20 @@ def _looked_at(shell: Shell) -> None:
     measured(f"OVA: {shell.run('df --output=used -BM / | tail -n 1').strip()} of the disk in use")
 
 
+_CHECK = re.compile(r"^\| [^|]+ \| `(.+)` \| (?:nothing|`(.*)`) \|$", re.MULTILINE)
+
+
+def _checklist(shell: Shell) -> None:
+    """Type what the README tells auditors to type."""
+    text = (ROOT / "image" / "README.md").read_text().partition("**Checklist**")[2].partition("Not as the")[0]
+    checks = [(command.replace("\\|", "|"), answer) for command, answer in _CHECK.findall(text)]
+    assert len(checks) == text.count("\n|") - 2
+    answers = {
+        command: shell.run(f"bash -c {shlex.quote(command)}", check=False).strip() for command, _ in checks
+    }
+    assert answers == dict(checks)
+
+
 _LEVELS = {"debug": 7, "info": 6, "warning": 4, "error": 3}
 
 
@@ -383,6 +397,7 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
         keys = shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id")
         assert shell.run("ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub").split()[1] in machine.console()
         _levels_of_the_journal(shell)
+        _checklist(shell)
         _kernel_was_updated(shell)
         shell.run("echo kept | sudo tee /etc/appliance/kept && sync")
         before, started = machine.said(), time.monotonic()
