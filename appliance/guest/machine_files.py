@@ -124,7 +124,7 @@ def _log(target: SyslogTarget | None) -> str:
 
 
 def _listen(wanted: GuestMachine) -> str:
-    """Return sshd's addresses, where there is a network for the management of the machine."""
+    """Return the addresses of sshd, if the machine has a network for its management."""
     addresses = [each.partition("/")[0] for each in wanted.of(Role.MANAGEMENT)]
     lines = [f"ListenAddress {each}\n" for each in addresses]
     return _MADE + "".join(lines) if lines else ""

@@ -503,7 +503,7 @@ def _seen(around: _Around, bridge: str) -> bool:
 
 
 @pytest.mark.needs("tcpdump")
-@pytest.mark.promise("image/README.md", "each of four networks has its role, by property")
+@pytest.mark.promise("container", "each of four networks of the virtual machine has its role")
 def test_four_networks(around: _Around):
     """Clients, servers, management and VRRP are apart, whatever order the kernel has for the adapters.
 
