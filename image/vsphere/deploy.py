@@ -95,7 +95,6 @@ def _keep_apart(cluster: str, rule: str, names: list[str]) -> None:
         "-name",
         rule,
         "-enable",
-        "-mandatory",
         "-anti-affinity",
         *names,
     )

@@ -109,5 +109,4 @@ resource "vsphere_compute_cluster_vm_anti_affinity_rule" "apart" {
   name                = "lb-appliance"
   compute_cluster_id  = data.vsphere_compute_cluster.here.id
   virtual_machine_ids = [for each in vsphere_virtual_machine.load_balancer : each.id]
-  mandatory           = true
 }
