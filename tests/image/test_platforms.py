@@ -54,7 +54,7 @@ def test_compose_is_valid():
 def _rendered(name: str, folder: Path) -> dict[str, Any]:
     """Return what butane makes of a file of ours, in a folder with those that an operator adds."""
     files = folder / "image"
-    shutil.copytree(_IMAGE, files)
+    shutil.copytree(_IMAGE, files, symlinks=True)
     (files / "coreos" / "id.pub").write_text("ssh-ed25519 AAAA you\n")
     (files / "coreos" / "appliance.yaml").write_text("api: {}\n")
     command = [str(_BUTANE), "--strict", "--files-dir", str(files), str(files / name)]

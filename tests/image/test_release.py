@@ -219,7 +219,7 @@ def test_what_is_no_image_is_named(content: bytes, tmp_path: Path):
 
 
 def test_files_of_the_platforms_are_an_archive(tmp_path: Path):
-    """With everything that its README names, and nothing of ours that is made; a second time the same bytes."""
+    """With all that its README names, and nothing that is made; a second time the same bytes."""
     archives = []
     for each in ("one", "two"):
         make = ["make", "release-platforms", f"RELEASE={tmp_path / each}", "SOURCE_DATE_EPOCH=1"]
