@@ -24,7 +24,8 @@ from support.processes.waiting import wait_until
 from support.values.certificates import Certificates, issue
 
 import appliance
-from appliance.model.guest.properties import PROPERTIES
+from appliance.model.guest.networks import Role
+from appliance.model.guest.properties import BY_KEY, PROPERTIES
 from image.ova.descriptor import OVF, RASD, VMDK
 from image.ova.disk import debugfs
 from image.ova.vmdk import name_contents
@@ -153,12 +154,23 @@ def test_hardware(descriptor: ET.Element):
     assert len(set(numbers)) == len(numbers)
     assert {each["Parent"] for each in items if "Parent" in each} <= set(numbers)
     assert all(list(each) == sorted(each) for each in items)
+    adapters = [each for each in items if each["ResourceType"] == "10"]
+    assert [each["Connection"] for each in adapters] == list(Role)
+    assert [each["AddressOnParent"] for each in adapters] == ["7", "8", "9", "10"]
     kinds = {each["ResourceSubType"] for each in items if "ResourceSubType" in each}
     assert {"VirtualSCSI", "VmxNet3"} <= kinds
     host = next(each["HostResource"] for each in items if "HostResource" in each)
     assert host == f"ovf:/disk/{_of(descriptor.find(f'.//{{{OVF}}}Disk'), 'diskId')}"
     networks = {_of(each, "name") for each in descriptor.iter(f"{{{OVF}}}Network")}
     assert {each["Connection"] for each in items if "Connection" in each} == networks
+
+
+def test_each_configuration_has_one_network_more(descriptor: ET.Element):
+    """The default one has the clients' alone; devices of none are in all."""
+    options = [_of(each, "id") for each in descriptor.iter(f"{{{OVF}}}Configuration")]
+    assert options == ["one", "two", "three", "four"]
+    having = {each.get(f"{{{OVF}}}configuration"): "" for each in descriptor.iter(f"{{{OVF}}}Item")}
+    assert list(having) == [None, "two three four", "three four", "four"]
 
 
 def test_form(descriptor: ET.Element):
@@ -172,6 +184,7 @@ def test_form(descriptor: ET.Element):
         elif each.tag == f"{{{OVF}}}Property":
             found.append((category, _of(each, "key"), _of(each, "value")))
             assert (_of(each, "type"), _of(each, "userConfigurable")) == ("string", "true")
+            assert each.get(f"{{{OVF}}}password") == ("true" if BY_KEY[_of(each, "key")].secret else None)
     assert found == [(each.category, each.key, each.default) for each in PROPERTIES]
     hardware = descriptor.find(f".//{{{OVF}}}VirtualHardwareSection")
     assert _of(hardware, "transport") == "com.vmware.guestInfo iso"
