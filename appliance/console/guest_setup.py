@@ -6,7 +6,6 @@ from typing import Final
 
 import click
 
-from appliance.console.screen.screen import current_screen
 from appliance.guest.record import Record
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
@@ -39,7 +38,9 @@ def setup(paths: Paths, *, root: Path) -> None:
     opens the console only, since SSH takes keys only. The answers are kept until the machine gets properties
     from its hypervisor, which replace all of them.
     """
-    click.echo(current_screen(paths))
+    from appliance.console.screen import screen  # noqa: PLC0415  # the boot waits for `apply`, which starts faster without
+
+    click.echo(screen.current_screen(paths))
     click.echo("This machine has no properties. Enter leaves an answer empty; Ctrl-C leaves all as it is.")
     password = _password()
     while True:
