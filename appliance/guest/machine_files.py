@@ -10,7 +10,6 @@ Networks, clock and log are in /run, which is empty after a restart: the next st
 import contextlib
 import socket
 import stat
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,7 +32,6 @@ HOST_NAME: Final = Path("etc/hostname")
 HOSTS: Final = Path("etc/hosts")
 
 _MODE: Final = 0o644
-_TRUST: Final = 60.0  # seconds
 _LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
 _HOME_KEYS: Final = Path("home/admin/.ssh/authorized_keys")
 _OTHER_KEYS: Final = (
@@ -131,7 +129,7 @@ def _listen(wanted: GuestMachine) -> str:
 
 
 def _write_authorities(root: Path, certificates: Sequence[str]) -> None:
-    """Have all programs of the machine trust these authorities, and no longer those of before."""
+    """Write what appliance-trust.service has all programs of the machine trust."""
     files = {root / AUTHORITIES / f"{number:02}.crt": text for number, text in enumerate(certificates)}
     there = set((root / AUTHORITIES).glob("*.crt"))
     if not files and not there:
@@ -140,10 +138,6 @@ def _write_authorities(root: Path, certificates: Sequence[str]) -> None:
         _write(path, text)
     for path in there - files.keys():
         path.unlink()
-    if root == Path("/"):
-        command = ["update-ca-certificates", "--localcertsdir", str(root / AUTHORITIES)]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_TRUST, check=False)  # noqa: S603  # no shell
 
 
 def _clock(wanted: GuestMachine) -> str:

@@ -555,7 +555,12 @@ def test_four_networks(around: _Around):
         assert "via 198.51.100.1" in shell.run("ip route get 10.20.1.1")
         assert (_seen(around, "vrrp"), _seen(around, "bridge")) == (True, False)
         wait_until(lambda: b"appliance" in received.read_bytes(), what="the journal is sent", timeout=BOOT)
-        assert authority.splitlines()[1] in shell.run("cat /etc/ssl/certs/ca-certificates.crt")
+        wait_until(
+            lambda: authority.splitlines()[1] in shell.run("cat /etc/ssl/certs/ca-certificates.crt"),
+            what="the authority is trusted",
+            timeout=BOOT,
+            pause=2,
+        )
         moved = {
             **form,
             "management_address": f"{_MOVED}/24",
@@ -569,7 +574,12 @@ def test_four_networks(around: _Around):
         assert _listening(shell, 22) == {_MOVED}
         page[3:] = ["admin:another word", f"http://{_MOVED}:29445/api/v1/status"]
         assert json.loads(around.client.run(page))["virtual_ips"]
-        assert authority.splitlines()[1] not in shell.run("cat /etc/ssl/certs/ca-certificates.crt")
+        wait_until(
+            lambda: authority.splitlines()[1] not in shell.run("cat /etc/ssl/certs/ca-certificates.crt"),
+            what="the authority is trusted no longer",
+            timeout=BOOT,
+            pause=2,
+        )
         assert shell.run("systemctl --failed --no-legend --plain") == ""
     listener.kill()
 
