@@ -138,7 +138,7 @@ dist-other: $(RUN)/.tools
 	$(BUNDLED)
 
 # The same for the same commit, locks and compiler, whoever makes it and when.
-dist dist-other release: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+dist dist-other release release-platforms: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 define BUNDLED
 	$(RUN)/bin/pip download --quiet $(BUNDLED_KINDS) --only-binary :all: --require-hashes --dest $(BUNDLE) \
 	  -r requirements-runtime.lock
@@ -236,12 +236,22 @@ release: venv  ## everything that users download, in dist/release/VERSION, with 
 	@$(call STEP,check)
 	rm -rf $(RELEASE) build/release && mkdir -p $(RELEASE)
 	@for python in $(PYTHONS); do $(MAKE) --no-print-directory release-archives PYTHON=$$python || exit 1; done
+	$(MAKE) --no-print-directory release-platforms
 	$(MAKE) --no-print-directory image ova sbom DIST=$(RELEASE)
 	$(call STEP,ova $(RELEASE)/$(NAMED).ova --ova-key "$(OVA_KEY)" --ova-certificate "$(OVA_CERTIFICATE)")
 	podman save --quiet --format docker-archive --output $(RELEASE)/$(NAMED)-image-amd64.tar $(IMAGE):$(VERSION)
 	$(call STEP,image $(RELEASE)/$(NAMED)-image-amd64.tar) && rm $(RELEASE)/$(NAMED)-image-amd64.tar
 	$(call STEP,finish $(RELEASE))
 	@cd $(RELEASE) && ls -l
+
+PLATFORMS = README.md *.container *.yaml *.tmpl coreos openshift vsphere monitoring ansible
+# Units, pods and what else of image/ a user of a release needs without a checkout.
+release-platforms:
+	mkdir -p $(RELEASE)
+	cd image && tar --create --use-compress-program 'gzip --no-name' \
+	  --file $(abspath $(RELEASE))/$(NAMED)-platforms.tar.gz --transform 's,^,$(NAMED)-platforms/,' --sort=name \
+	  --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime=@$(SOURCE_DATE_EPOCH) \
+	  --exclude=__pycache__ --exclude=__init__.py $(PLATFORMS)
 
 # The archives of one Python, for both processors, and the wheels that are in them.
 release-archives: TAG := $(shell $(PYTHON) -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
@@ -321,8 +331,8 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) $(AUDIT) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv ready demo demo-pair dist dist-other release release-archives wheels debian check test test-all \
-	test-full \
+.PHONY: help venv ready demo demo-pair dist dist-other release release-archives release-platforms wheels debian \
+	check test test-all test-full \
 	test-of test-pure test-compiled test-other \
 	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
 	lint audit bench docs pages lock clean

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from appliance.console.guest_setup import setup
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
 from appliance.guest import applying
@@ -112,6 +113,9 @@ def _print(report: GuestReport) -> None:
         click.echo(levelled(f"! {problem}", SyslogSeverity.WARNING, STDOUT))
     for note in report.notes:
         click.echo(f"- {legible(note)}")
+
+
+guest.add_command(setup)
 
 
 @guest.command(epilog="Example: appliance guest console --once")

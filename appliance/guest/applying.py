@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from appliance.guest import configuration, machine_files, sources
-from appliance.guest.devices import interfaces, wait_for_device
+from appliance.guest.devices import interfaces, wait_for_devices
 from appliance.guest.record import Record
-from appliance.model.guest.machine import machine
+from appliance.model.guest.machine import machine, on_adapters
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
 from appliance.model.guest.settings import guest_settings, property_reader
 from appliance.model.paths import Paths
 from appliance.net.files.report_file import publish
-from appliance.wire.ovf_environment import OvfEnvironmentError, parse
+from appliance.wire.ovf_environment import OvfEnvironmentError, adapters, parse
 
 _REMEMBERED: Final = (
     "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
@@ -47,14 +47,23 @@ def apply(
     if the configuration was edited, `now` Unix seconds. Called by `appliance guest apply`, at each start of
     the machine.
     """
-    device = wait_for_device(root)
+    wait_for_devices(root)
     record = Record(root)
     found, notes = _properties(root, environment, record)
     reader = property_reader(found.written)
     wanted = machine(reader)
+    needed = 1 + max(each.role.adapter for each in wanted.networks)
+    devices = wait_for_devices(root, number=needed, adapters=adapters(found.data) if found.data else ())
+    wanted = on_adapters(reader, wanted, len(devices))
+    of_networks = {each.role: devices[each.role.adapter] for each in wanted.networks if devices}
     # Settings that make the machine reachable come first, and wait for nothing that may be slow or fail.
-    failures = [*_keep(record, found.data), *machine_files.configure(root, wanted, device)]
-    settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
+    failures = [*_keep(record, found.data), *machine_files.configure(root, wanted, of_networks)]
+    settings = guest_settings(
+        reader,
+        wanted,
+        interfaces=interfaces(root, tuple(of_networks.values())),
+        of_networks={role: each.name for role, each in of_networks.items()},
+    )
     outcome = configuration.ConfigurationOutcome()
     try:
         outcome = configuration.place(paths.config, settings, record=record, choice=choice)
@@ -95,7 +104,7 @@ def _properties(
     kept = record.environment()
     with contextlib.suppress(OvfEnvironmentError):
         if kept is not None:
-            return replace(found, origin=Origin.REMEMBERED, written=parse(kept)), (_REMEMBERED,)
+            return replace(found, origin=Origin.REMEMBERED, data=kept, written=parse(kept)), (_REMEMBERED,)
     return found, (_NONE,)
 
 

@@ -63,8 +63,9 @@ def _why_nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
         )
     elif not wrong:
         yield (
-            "no property describes the cluster: shut the machine down, fill in the properties of section 2 "
-            f"or `config`, power it on; or write {path}, then `sudo systemctl restart appliance`"
+            "no property describes the cluster: shut the machine down, fill in the properties "
+            "of the section Cluster, or `config`, power it on; "
+            f"or write {path}, then `sudo systemctl restart appliance`"
         )
 
 

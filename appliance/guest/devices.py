@@ -1,4 +1,4 @@
-"""The network interface of a virtual machine, after udev has named it.
+"""The network interfaces of a virtual machine, after udev has named them.
 
 This early in a start drivers are still being loaded, and udev renames an interface (eth0 to ens192) some time
 after the kernel created it: a configuration with the first name would refer to nothing.
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,8 +31,12 @@ class Device:
     index: int
 
 
-def first_device(root: Path) -> Device | None:
-    """Return the non-virtual Ethernet device with the lowest index; None if there is none."""
+def devices(root: Path, adapters: Sequence[str] = ()) -> tuple[Device, ...]:
+    """Return the non-virtual Ethernet devices.
+
+    `adapters` are MAC addresses in the order of the machine's adapters, as its hypervisor has them; devices
+    without one follow by their index, as all do where the hypervisor does not tell.
+    """
     found: list[Device] = []
     with contextlib.suppress(OSError):
         for each in (root / "sys/class/net").iterdir():
@@ -39,16 +44,17 @@ def first_device(root: Path) -> Device | None:
             if (each / "device").exists() and _number(each / "type") == _ETHERNET:
                 mac = (each / "address").read_text().strip()
                 found.append(Device(name=each.name, mac=mac, index=_number(each / "ifindex")))
-    return min(found, key=lambda each: each.index, default=None)
+    order = {mac: place for place, mac in enumerate(adapters)}
+    return tuple(sorted(found, key=lambda each: (order.get(each.mac, len(order)), each.index)))
 
 
-def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
-    """Return the names of all interfaces, the first device before the others.
+def interfaces(root: Path, first: Sequence[Device]) -> tuple[str, ...]:
+    """Return the names of all interfaces, these devices before the others.
 
     They include those that networkd is configured to create (systemd.netdev(5)), which do not exist yet at a
     start.
     """
-    names: list[str] = [first.name] if first else []
+    names: list[str] = [each.name for each in first]
     with contextlib.suppress(OSError):
         names += sorted(each.name for each in (root / "sys/class/net").iterdir() if each.name != "lo")
     for file in sorted((root / "etc/systemd/network").glob("*.netdev")):
@@ -57,20 +63,22 @@ def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def wait_for_device(root: Path, *, timeout: float = _TIMEOUT) -> Device | None:
-    """Return the first device once udev has finished with it, and with disks (properties may be on an ISO).
+def wait_for_devices(
+    root: Path, *, number: int = 1, adapters: Sequence[str] = (), timeout: float = _TIMEOUT
+) -> tuple[Device, ...]:
+    """Return the devices once udev has finished with so many, and with disks (properties may be on an ISO).
 
-    Without udev, does not wait. None if there is no device after `timeout` seconds.
+    Without udev, does not wait. There may be fewer after `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     while (root / "run/udev").is_dir() and time.monotonic() < deadline:
         _settle(deadline - time.monotonic())
-        device = first_device(root)
+        found = devices(root, adapters)
         # udev writes this file after it has applied its rules to the device, including the new name.
-        if device is not None and (root / f"run/udev/data/n{device.index}").exists():
+        if len(found) >= number and all((root / f"run/udev/data/n{each.index}").exists() for each in found):
             break
         time.sleep(_PAUSE)
-    return first_device(root)
+    return devices(root, adapters)
 
 
 def _settle(timeout: float) -> None:

@@ -4,21 +4,29 @@ Everything is below one root. A file that already has the wanted content is left
 whole. The file of a setting that is no longer given is removed, except for the host name and the keys: an
 emptied property must not lock anyone out.
 
-Network and clock are in /run, which is empty after a restart: the properties of that start create them again.
+Networks, clock and log are in /run, which is empty after a restart: the next start makes them again.
 """
 
+import contextlib
 import socket
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from appliance.guest.devices import Device
 from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.networks import GuestNetwork, Role
+from appliance.model.guest.syslog_target import SyslogTarget
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
+UNUSED: Final = Path("run/systemd/network/80-appliance-unused.network")
 CLOCK: Final = Path("run/systemd/timesyncd.conf.d/10-appliance.conf")
+LOG: Final = Path("run/rsyslog-appliance.conf")
+LISTEN: Final = Path("etc/ssh/sshd_config.d/50-appliance-management.conf")
+AUTHORITIES: Final = Path("etc/ssl/appliance-ca")
 KEYS: Final = Path("etc/ssh/authorized_keys.d/admin")
 HOST_NAME: Final = Path("etc/hostname")
 HOSTS: Final = Path("etc/hosts")
@@ -32,11 +40,21 @@ _OTHER_KEYS: Final = (
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
 
 
-def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterator[OSError]:
-    """Write all files; yields errors of files that cannot be written, and continues with the others."""
+def configure(root: Path, wanted: GuestMachine, devices: Mapping[Role, Device]) -> Iterator[OSError]:
+    """Write all files; yields errors of files that cannot be written, and continues with the others.
+
+    `devices` are those of the networks.
+    """
     steps: tuple[Callable[[], None], ...] = (
-        lambda: _write(root / NETWORK, _network(wanted, device)),
+        *(
+            partial(_write, root / network_file(role), _network(wanted.network(role), devices.get(role)))
+            for role in Role
+        ),
+        lambda: _write(root / UNUSED, _unused(devices)),
         lambda: _write(root / CLOCK, _clock(wanted)),
+        lambda: _write(root / LOG, _log(wanted.syslog)),
+        lambda: _write(root / LISTEN, _listen(wanted)),
+        lambda: _write_authorities(root, wanted.authorities),
         lambda: _write_keys(root, wanted),
         lambda: _set_host_name(root, wanted.host_name),
     )
@@ -52,7 +70,14 @@ def login_keys(root: Path) -> int:
     return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
-def _network(wanted: GuestMachine, device: Device | None) -> str:
+def network_file(role: Role) -> Path:
+    """Return the file of a network, for systemd-networkd."""
+    return NETWORK if role is Role.CLIENTS else NETWORK.with_name(f"10-appliance-{role}.network")
+
+
+def _network(wanted: GuestNetwork | None, device: Device | None) -> str:
+    if wanted is None:
+        return ""
     # Kind=!*: no virtual interface. A VLAN or bridge has the MAC address of its parent.
     match = f"MACAddress={device.mac}\nType=ether" if device else "Type=ether"
     lines = [_MADE, "[Match]", match, "Kind=!*", "", "[Network]"]
@@ -60,13 +85,59 @@ def _network(wanted: GuestMachine, device: Device | None) -> str:
     lines += [f"Gateway={each}" for each in wanted.gateways]
     lines += [f"DNS={each}" for each in wanted.resolvers]
     lines += [] if wanted.addresses else ["DHCP=yes"]
+    further = wanted.role is not Role.CLIENTS
     # With a configured gateway the machine needs none from router advertisements (RFC 4861 s.6.3.4), and no
-    # address other than the given one.
-    if any(":" in each for each in wanted.gateways):
+    # address other than the given one. The default route leads out of one network only.
+    if any(":" in each for each in wanted.gateways) or (further and wanted.addresses):
         lines.append("IPv6AcceptRA=no")
     # A restart of networkd must not remove virtual IPs, which it considers foreign.
     lines.append("KeepConfiguration=static")
+    if further and not wanted.addresses:
+        lines += ["", "[DHCPv4]", "UseGateway=no", "", "[IPv6AcceptRA]", "UseGateway=no"]
+    for route in wanted.routes:
+        lines += ["", "[Route]", f"Destination={route.to}", f"Gateway={route.via}"]
     return "\n".join([*lines, ""])
+
+
+def _unused(devices: Mapping[Role, Device]) -> str:
+    """Return what keeps adapters without a network silent: DHCP would give them a second default route.
+
+    It comes after files of the operator, whose names begin with a lower number.
+    """
+    if Role.CLIENTS not in devices:
+        return ""
+    return f"{_MADE}\n[Match]\nType=ether\nKind=!*\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n"
+
+
+def _log(target: SyslogTarget | None) -> str:
+    if target is None:
+        return ""
+    # Kept in memory while the server is away; RFC 5424, as each server of today reads it.
+    action = (
+        f'*.* action(type="omfwd" target="{target.host}" port="{target.port}" protocol="{target.protocol}"\n'
+        '  template="RSYSLOG_SyslogProtocol23Format" queue.type="LinkedList" queue.size="10000"\n'
+        '  action.resumeRetryCount="-1")\n'
+    )
+    return f'{_MADE}global(workDirectory="/var/spool/rsyslog")\nmodule(load="imuxsock")\n{action}'
+
+
+def _listen(wanted: GuestMachine) -> str:
+    """Return the addresses of sshd, if the machine has a network for its management."""
+    addresses = [each.partition("/")[0] for each in wanted.of(Role.MANAGEMENT)]
+    lines = [f"ListenAddress {each}\n" for each in addresses]
+    return _MADE + "".join(lines) if lines else ""
+
+
+def _write_authorities(root: Path, certificates: Sequence[str]) -> None:
+    """Write what appliance-trust.service has all programs of the machine trust."""
+    files = {root / AUTHORITIES / f"{number:02}.crt": text for number, text in enumerate(certificates)}
+    there = set((root / AUTHORITIES).glob("*.crt"))
+    if not files and not there:
+        return
+    for path, text in files.items():
+        _write(path, text)
+    for path in there - files.keys():
+        path.unlink()
 
 
 def _clock(wanted: GuestMachine) -> str:
@@ -115,7 +186,8 @@ def _write(path: Path, text: str) -> None:
     """Write a file's text, readable for all; without text, remove the file."""
     data = text.encode(errors="surrogateescape")
     if not data:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.unlink()
         return
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     remove_scratch_files(path)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import PROPERTIES, Property
 
 OVF: Final = "http://schemas.dmtf.org/ovf/envelope/1"
@@ -59,6 +60,7 @@ def descriptor(product: Product, disk: Disk, properties: Iterable[Property] = PR
     _sub(references, "File", href=disk.file, id="file1", size=str(disk.size))
     _disks(envelope, disk)
     _networks(envelope)
+    _configurations(envelope)
     system = _sub(envelope, "VirtualSystem", id=product.name)
     _text(system, "Info", "A load balancer for OpenShift and Kubernetes")
     _text(system, "Name", product.name)
@@ -90,8 +92,19 @@ def _disks(envelope: ET.Element, disk: Disk) -> None:
 def _networks(envelope: ET.Element) -> None:
     section = _sub(envelope, "NetworkSection")
     _text(section, "Info", "Networks")
-    network = _sub(section, "Network", name=_NETWORK)
-    _text(network, "Description", "Where clients, servers and the other load balancer are")
+    for role, (_, description) in _NETWORKS.items():
+        _text(_sub(section, "Network", name=role), "Description", description)
+
+
+def _configurations(envelope: ET.Element) -> None:
+    """Add how many of the networks a machine has; the form asks for one of these."""
+    section = _sub(envelope, "DeploymentOptionSection")
+    _text(section, "Info", "How many networks")
+    for role, (configuration, description) in _NETWORKS.items():
+        chosen = {"default": "true"} if role is Role.CLIENTS else {}
+        option = _sub(section, "Configuration", id=configuration, **chosen)
+        _text(option, "Label", _LABELS[role])
+        _text(option, "Description", description)
 
 
 def _hardware(system: ET.Element) -> None:
@@ -104,8 +117,8 @@ def _hardware(system: ET.Element) -> None:
         ("VirtualSystemType", HARDWARE),
     ):
         ET.SubElement(settings, f"{{{VSSD}}}{name}").text = value
-    for item in _ITEMS:
-        element = _sub(section, "Item")
+    for configurations, item in [*(("", item) for item in _ITEMS), *map(_adapter, Role)]:
+        element = _sub(section, "Item", **({"configuration": configurations} if configurations else {}))
         for name, value in sorted(item.items()):  # the schema wants them in this order
             ET.SubElement(element, f"{{{RASD}}}{name}").text = value
     for key, setting in _CONFIG:
@@ -137,6 +150,7 @@ def _property(section: ET.Element, each: Property) -> None:
         qualifiers=f"MaxLen({each.longest})",
         userConfigurable="true",
         value=each.default,
+        **({"password": "true"} if each.secret else {}),
     )
     _text(element, "Label", each.label)
     _text(element, "Description", each.description)
@@ -152,7 +166,42 @@ def _text(parent: ET.Element, tag: str, text: str) -> None:
     _sub(parent, tag).text = text
 
 
-_NETWORK: Final = "VM Network"
+_NETWORKS: Final = {
+    Role.CLIENTS: ("one", "Clients and virtual IPs; and everything that has no network of its own"),
+    Role.SERVERS: ("two", "The servers of the pools: masters and routers"),
+    Role.MANAGEMENT: ("three", "SSH and the page, which then answer in no other network"),
+    Role.VRRP: ("four", "What the load balancers send each other, and nothing else"),
+}
+"""Each network with the configuration that is the first to have it."""
+
+_LABELS: Final = {
+    Role.CLIENTS: "One network",
+    Role.SERVERS: "Two networks: clients, servers",
+    Role.MANAGEMENT: "Three networks: clients, servers, management",
+    Role.VRRP: "Four networks: clients, servers, management, VRRP",
+}
+_FIRST_ADAPTER: Final = 7
+"""Number of its unit, and of its item: vSphere has a machine's network adapters from there on."""
+
+
+def _adapter(role: Role) -> tuple[str, dict[str, str]]:
+    """Return the network adapter of a role, with the configurations that have it."""
+    number = _FIRST_ADAPTER + role.adapter
+    having = [configuration for each, (configuration, _) in _NETWORKS.items() if each.adapter >= role.adapter]
+    return (
+        "" if role is Role.CLIENTS else " ".join(having),
+        {
+            "AddressOnParent": str(number),
+            "AutomaticAllocation": "true",
+            "Connection": role,
+            "Description": "VMXNET3 ethernet adapter",
+            "ElementName": f"Network adapter {role.adapter + 1}",
+            "InstanceID": str(number),
+            "ResourceSubType": "VmxNet3",
+            "ResourceType": "10",
+        },
+    )
+
 
 # CIM_ResourceAllocationSettingData: 3 processor, 4 memory, 5 IDE, 6 SCSI, 10 network, 15 CD-ROM, 17 disk.
 _ITEMS: Final[tuple[dict[str, str], ...]] = (
@@ -203,16 +252,6 @@ _ITEMS: Final[tuple[dict[str, str], ...]] = (
         "Parent": "4",
         "ResourceSubType": "vmware.cdrom.remotepassthrough",
         "ResourceType": "15",
-    },
-    {
-        "AddressOnParent": "7",
-        "AutomaticAllocation": "true",
-        "Connection": _NETWORK,
-        "Description": "VMXNET3 ethernet adapter",
-        "ElementName": "Network adapter 1",
-        "InstanceID": "7",
-        "ResourceSubType": "VmxNet3",
-        "ResourceType": "10",
     },
 )
 

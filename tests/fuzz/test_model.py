@@ -17,7 +17,8 @@ from support.values.keys import ED25519
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
-from appliance.model.guest.machine import machine
+from appliance.model.guest.machine import machine, on_adapters
+from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY, misspelt
 from appliance.model.guest.settings import guest_settings, property_reader, unpack
 from appliance.model.loading.loading import load
@@ -128,12 +129,17 @@ def properties(data: bytes) -> None:
 
 def environment(data: bytes) -> None:
     """Demand the same of a whole OVF environment."""
+    assert all(isinstance(each, str) for each in ovf_environment.adapters(data))
     _settle(ovf_environment.parse(data))
+
+
+_ADAPTERS = {Role.CLIENTS: "ens192", Role.SERVERS: "ens224", Role.MANAGEMENT: "ens256", Role.VRRP: "ens161"}
 
 
 def _settle(texts: dict[str, str]) -> None:
     reader = property_reader(texts)
-    found = guest_settings(reader, machine(reader), interfaces=("ens192",))
+    wanted = on_adapters(reader, machine(reader), len(_ADAPTERS))
+    found = guest_settings(reader, wanted, interfaces=("ens192",), of_networks=_ADAPTERS)
     if found.yaml is not None:
         assert load(found.yaml, source="x", number=1).snapshot is not None
     assert found.refused is None or found.problems

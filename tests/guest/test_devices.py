@@ -5,20 +5,22 @@ from pathlib import Path
 import pytest
 from support.machines.guest import guest
 
-from appliance.guest.devices import Device, first_device, interfaces, wait_for_device
+from appliance.guest.devices import Device, devices, interfaces, wait_for_devices
 
 pytestmark = pytest.mark.sockets
 
 DEVICE = Device(name="ens192", mac="00:50:56:00:00:02", index=2)
 
 
-def test_first_device_is_a_real_one(tmp_path: Path):
-    """Neither loopback nor bridge nor another kind; the first in the kernel's order."""
+def test_devices_are_real_ones(tmp_path: Path):
+    """Neither loopback nor bridge nor another kind; in the kernel's order, or in that of the hypervisor."""
     machine = guest(tmp_path)
     machine.device("br0", index=1, virtual=True)
     machine.device("can0", index=1, kind=280)
     machine.device("ens161", index=3)
-    assert first_device(machine.root) == DEVICE
+    other = Device(name="ens161", mac="00:50:56:00:00:03", index=3)
+    assert devices(machine.root) == (DEVICE, other)
+    assert devices(machine.root, (other.mac, "00:50:56:00:00:09")) == (other, DEVICE)
 
 
 def test_names_are_those_that_are_there_or_will_be(tmp_path: Path):
@@ -29,14 +31,13 @@ def test_names_are_those_that_are_there_or_will_be(tmp_path: Path):
     folder.mkdir(parents=True)
     (folder / "20-vlan.netdev").write_text("[NetDev]\nName=vlan7\nKind=vlan\n")
     (folder / "30-odd.netdev").mkdir()
-    assert interfaces(machine.root, first_device(machine.root)) == ("ens192", "ens161", "vlan7")
-    assert interfaces(tmp_path, None) == ()
+    assert interfaces(machine.root, devices(machine.root)[:1]) == ("ens192", "ens161", "vlan7")
+    assert interfaces(tmp_path, ()) == ()
 
 
 def test_without_any_there_is_none(tmp_path: Path):
     """A machine without an interface, or a folder that is no machine, is not waited for without udev."""
-    assert first_device(tmp_path) is None
-    assert wait_for_device(tmp_path) is None
+    assert devices(tmp_path) == wait_for_devices(tmp_path) == ()
 
 
 @pytest.mark.programs
@@ -50,11 +51,11 @@ def test_it_waits_until_udev_is_done_with_it(tmp_path: Path, monkeypatch: pytest
     seen = tmp_path / "seen"
     machine.program("udevadm", f'[ "$1" = settle ] && if [ -e {seen} ]; then {late}; fi; touch {seen}')
     monkeypatch.setenv("PATH", str(machine.programs) + ":/usr/bin:/bin")
-    assert wait_for_device(machine.root, timeout=60) == DEVICE
+    assert wait_for_devices(machine.root, timeout=60) == (DEVICE,)
 
 
 def test_it_does_not_wait_for_ever(tmp_path: Path):
     """A machine may have no interface, or one that udev knows nothing of."""
     machine = guest(tmp_path)
     (machine.root / "run/udev").mkdir(parents=True)
-    assert wait_for_device(machine.root, timeout=0.05) == DEVICE
+    assert wait_for_devices(machine.root, number=2, timeout=0.05) == (DEVICE,)

@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import tarfile
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ from support.processes.waiting import wait_until
 from support.values.certificates import Certificates, issue
 
 import appliance
-from appliance.model.guest.properties import PROPERTIES
+from appliance.model.guest.networks import Role
+from appliance.model.guest.properties import BY_KEY, PROPERTIES
 from image.ova.descriptor import OVF, RASD, VMDK
 from image.ova.disk import debugfs
 from image.ova.vmdk import name_contents
@@ -40,6 +42,8 @@ _full = pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-fu
 _uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")
 
 _ADDRESS, _SECOND, _VIP, _CHANGED_VIP = "192.0.2.50", "192.0.2.51", "192.0.2.100", "192.0.2.101"
+_MANAGED, _MOVED, _LOG = "203.0.113.50", "203.0.113.51", "203.0.113.9"
+_WORDS = "correct horse"
 _SERVING = 600.0
 """Seconds until it serves, on a machine that does other things beside."""
 
@@ -150,12 +154,23 @@ def test_hardware(descriptor: ET.Element):
     assert len(set(numbers)) == len(numbers)
     assert {each["Parent"] for each in items if "Parent" in each} <= set(numbers)
     assert all(list(each) == sorted(each) for each in items)
+    adapters = [each for each in items if each["ResourceType"] == "10"]
+    assert [each["Connection"] for each in adapters] == list(Role)
+    assert [each["AddressOnParent"] for each in adapters] == ["7", "8", "9", "10"]
     kinds = {each["ResourceSubType"] for each in items if "ResourceSubType" in each}
     assert {"VirtualSCSI", "VmxNet3"} <= kinds
     host = next(each["HostResource"] for each in items if "HostResource" in each)
     assert host == f"ovf:/disk/{_of(descriptor.find(f'.//{{{OVF}}}Disk'), 'diskId')}"
     networks = {_of(each, "name") for each in descriptor.iter(f"{{{OVF}}}Network")}
     assert {each["Connection"] for each in items if "Connection" in each} == networks
+
+
+def test_each_configuration_has_one_network_more(descriptor: ET.Element):
+    """The default one has the clients' alone; devices of none are in all."""
+    options = [_of(each, "id") for each in descriptor.iter(f"{{{OVF}}}Configuration")]
+    assert options == ["one", "two", "three", "four"]
+    having = {each.get(f"{{{OVF}}}configuration"): "" for each in descriptor.iter(f"{{{OVF}}}Item")}
+    assert list(having) == [None, "two three four", "three four", "four"]
 
 
 def test_form(descriptor: ET.Element):
@@ -169,6 +184,7 @@ def test_form(descriptor: ET.Element):
         elif each.tag == f"{{{OVF}}}Property":
             found.append((category, _of(each, "key"), _of(each, "value")))
             assert (_of(each, "type"), _of(each, "userConfigurable")) == ("string", "true")
+            assert each.get(f"{{{OVF}}}password") == ("true" if BY_KEY[_of(each, "key")].secret else None)
     assert found == [(each.category, each.key, each.default) for each in PROPERTIES]
     hardware = descriptor.find(f".//{{{OVF}}}VirtualHardwareSection")
     assert _of(hardware, "transport") == "com.vmware.guestInfo iso"
@@ -211,12 +227,25 @@ class _Around:
         firmware: Firmware = Firmware.BIOS,
         cd: Path | None = None,
         credential: Path | None = None,
+        bridges: Sequence[str] = (),
     ) -> Machine:
         """Return a machine, that is off."""
         return Machine(
             self.segment, name=name, folder=self.folder, disk=self.disk,
-            firmware=firmware, cd=cd, credential=credential,
+            firmware=firmware, cd=cd, credential=credential, bridges=bridges,
         )  # fmt: skip
+
+    def network(self, name: str, **addresses: str) -> str:
+        """Add a network with the nodes of the segment that have an address in it; return its bridge."""
+        self.segment.batch(f"link add {name} type bridge", f"link set {name} up")
+        for number, (node, address) in enumerate(addresses.items()):
+            inside = {"client": self.client, "servers": self.servers}[node]
+            self.segment.batch(
+                f"link add {name}{number} type veth peer name {name} netns {inside.name}",
+                f"link set {name}{number} master {name} up",
+            )
+            inside.batch(f"link set {name} up", f"address add {address}/24 dev {name}")
+        return name
 
     def shell(self, address: str = _ADDRESS) -> Shell:
         """Return the user admin of the machine that has the address."""
@@ -300,6 +329,20 @@ def _looked_at(shell: Shell) -> None:
     measured(f"OVA: {shell.run('df --output=used -BM / | tail -n 1').strip()} of the disk in use")
 
 
+_CHECK = re.compile(r"^\| [^|]+ \| `(.+)` \| (?:nothing|`(.*)`) \|$", re.MULTILINE)
+
+
+def _checklist(shell: Shell) -> None:
+    """Type what the README tells auditors to type."""
+    text = (ROOT / "image" / "README.md").read_text().partition("**Checklist**")[2].partition("Not as the")[0]
+    checks = [(command.replace("\\|", "|"), answer) for command, answer in _CHECK.findall(text)]
+    assert len(checks) == text.count("\n|") - 2
+    answers = {
+        command: shell.run(f"bash -c {shlex.quote(command)}", check=False).strip() for command, _ in checks
+    }
+    assert answers == dict(checks)
+
+
 _LEVELS = {"debug": 7, "info": 6, "warning": 4, "error": 3}
 
 
@@ -367,6 +410,7 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
         keys = shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id")
         assert shell.run("ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub").split()[1] in machine.console()
         _levels_of_the_journal(shell)
+        _checklist(shell)
         _kernel_was_updated(shell)
         shell.run("echo kept | sudo tee /etc/appliance/kept && sync")
         before, started = machine.said(), time.monotonic()
@@ -436,10 +480,119 @@ def test_bad_properties(around: _Around):
 
 @_full
 def test_no_properties(around: _Around):
-    """Without any it boots to a console that says how to configure it, and what is missing to log in."""
+    """Without any it boots to a console that says how to configure it, and asks for what is missing."""
     with around.machine("vm") as machine:
         machine.says("not configured", timeout=_SERVING)
         machine.says("nobody can log in", timeout=BOOT)
+        for question, answer in (
+            ("Password of the user admin", _WORDS),
+            ("Repeat for confirmation", _WORDS),
+            ("Host name:", "lb-1"),
+            ("Address:", f"{_ADDRESS}/24"),
+            ("Gateway:", "none"),
+            ("DNS servers:", ""),
+            ("SSH public key:", around.public),
+            ("login:", "admin"),
+            ("Password:", _WORDS),
+        ):
+            machine.says(question, timeout=BOOT)
+            machine.types(answer)
+        machine.says("admin@lb-1:~$", timeout=BOOT)
+        shell = around.shell()
+        wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
+        assert "passwordauthentication no" in shell.run("sudo sshd -T")
+
+
+def _listening(shell: Shell, port: int) -> set[str]:
+    """Return the addresses at which a port is open."""
+    lines = shell.run(f"ss -Hlnt 'sport = {port}'").splitlines()
+    return {line.split()[3].rpartition(":")[0].strip("[]") for line in lines}
+
+
+def _seen(around: _Around, bridge: str) -> bool:
+    """Return whether there are advertisements in a network."""
+    listen = f"timeout 8 tcpdump -c 1 -i {bridge} ip proto 112; true"
+    return "VRRP" in around.segment.run(["sh", "-c", listen])
+
+
+@pytest.mark.needs("tcpdump")
+@pytest.mark.promise("container", "each of four networks of the virtual machine has its role")
+def test_four_networks(around: _Around):
+    """Clients, servers, management and VRRP are apart, whatever order the kernel has for the adapters.
+
+    SSH and the page are with the management, advertisements with VRRP; log and authorities go where the form
+    says. A changed form is read at the next start.
+    """
+    bridges = (
+        around.network("servers", servers="198.51.100.20"),
+        around.network("managed", client=_LOG),
+        around.network("vrrp"),
+    )
+    machine = around.machine("vm", bridges=bridges)
+    authority = around.certificates.authority.read_text()
+    form = around.properties(
+        hostname="lb-1", gateway="none", masters="198.51.100.20", page_password=_WORDS,
+        servers_address="198.51.100.50/24", management_address=f"{_MANAGED}/24", vrrp_address="10.3.0.50/24",
+        nodes="lb-1=10.3.0.50, lb-2=10.3.0.51", syslog=f"tcp://{_LOG}:514", ca_bundle=authority,
+        routes="10.20.0.0/16 via 198.51.100.1",
+    )  # fmt: skip
+    machine.insert(ovf_iso(around.folder, "four", form, machine.macs))
+    received = around.folder / "log"
+    with received.open("wb") as output:
+        listener = around.client.start([sys.executable, "-c", _RECEIVER, _LOG], output=output)
+    with machine:
+        around.serves(_VIP, machine)
+        shell = around.shell(_MANAGED)
+        wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
+        said = shell.run("sudo appliance guest show", check=False)
+        assert "! " not in said
+        assert _WORDS not in said
+        assert _listening(shell, 22) == {_MANAGED}
+        assert _listening(shell, 29445) == {_MANAGED, "127.0.0.1", "::1"}
+        assert not around.shell().answers()
+        page = ["curl", "--silent", "--user", f"admin:{_WORDS}", f"http://{_MANAGED}:29445/api/v1/status"]
+        assert json.loads(around.client.run(page))["virtual_ips"]
+        assert "via 198.51.100.1" in shell.run("ip route get 10.20.1.1")
+        assert (_seen(around, "vrrp"), _seen(around, "bridge")) == (True, False)
+        wait_until(lambda: b"appliance" in received.read_bytes(), what="the journal is sent", timeout=BOOT)
+        wait_until(
+            lambda: authority.splitlines()[1] in shell.run("cat /etc/ssl/certs/ca-certificates.crt"),
+            what="the authority is trusted",
+            timeout=BOOT,
+            pause=2,
+        )
+        moved = {
+            **form,
+            "management_address": f"{_MOVED}/24",
+            "page_password": "another word",
+            "ca_bundle": "",
+        }
+        machine.restart(cd=ovf_iso(around.folder, "moved", moved, machine.macs))
+        shell = around.shell(_MOVED)
+        around.serves(_VIP, machine)
+        wait_until(shell.answers, what="a login works at the new address", timeout=BOOT, pause=2)
+        assert _listening(shell, 22) == {_MOVED}
+        page[3:] = ["admin:another word", f"http://{_MOVED}:29445/api/v1/status"]
+        assert json.loads(around.client.run(page))["virtual_ips"]
+        wait_until(
+            lambda: authority.splitlines()[1] not in shell.run("cat /etc/ssl/certs/ca-certificates.crt"),
+            what="the authority is trusted no longer",
+            timeout=BOOT,
+            pause=2,
+        )
+        assert shell.run("systemctl --failed --no-legend --plain") == ""
+    listener.kill()
+
+
+_RECEIVER = """
+import socket, sys
+with socket.create_server((sys.argv[1], 514)) as server:
+    while True:
+        connection, _ = server.accept()
+        while data := connection.recv(65536):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+"""
 
 
 @_full

@@ -96,7 +96,7 @@ def test_an_upgrade_waits_for_the_take_over(units: dict[str, str]):
 
 def test_reload_asks_the_appliance(unit: str):
     """`systemctl reload` is `appliance reload` in the container, whose exit status it gets."""
-    name = re.search(r"--name (\S+)", _setting(unit, "ExecStart"))
+    name = re.search(r"--name[= ](\S+)", _setting(unit, "ExecStart"))
     assert name
     assert _setting(unit, "ExecReload").endswith(f"podman exec {name[1]} appliance reload")
 

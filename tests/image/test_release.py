@@ -216,3 +216,24 @@ def test_what_is_no_image_is_named(content: bytes, tmp_path: Path):
     path.write_bytes(content)
     with pytest.raises(SavedImageError, match="no image"):
         saved_image.write(path)
+
+
+def test_files_of_the_platforms_are_an_archive(tmp_path: Path):
+    """With all that its README names, and nothing that is made; a second time the same bytes."""
+    archives = []
+    for each in ("one", "two"):
+        make = ["make", "release-platforms", f"RELEASE={tmp_path / each}", "SOURCE_DATE_EPOCH=1"]
+        subprocess.run(make, cwd=ROOT, check=True, capture_output=True)
+        archives += (tmp_path / each).iterdir()
+    first, second = archives
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    assert {
+        "compose.yaml",
+        "coreos/appliance.bu",
+        "vsphere/deploy.py",
+        "haproxy-pod.yaml",
+        "README.md",
+    } <= names
+    assert not [name for name in names if "__" in name or name.endswith(".tfstate")]

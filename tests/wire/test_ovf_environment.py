@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.machines.ovf import HEAD, TAIL, environment, section
 
-from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, parse
+from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, adapters, compose, parse
 
 pytestmark = pytest.mark.pure
 
@@ -23,6 +23,28 @@ LAUGHS = b"""<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
 def test_properties_are_read_as_they_are_written():
     """Every key with its value, with class and instance where they are, whatever stands in a value."""
     assert parse(GOOD) == PROPERTIES
+
+
+def test_adapters_are_in_the_order_of_the_machine():
+    """By the numbers of their units; what has none, or stands elsewhere, is no adapter."""
+    more = (
+        '<ve:EthernetAdapterSection><ve:Adapter ve:mac="00:50:56:00:00:0A" ve:unitNumber="10"/>'
+        '<ve:Adapter ve:mac="00:50:56:00:00:08" ve:unitNumber="8"/><ve:Adapter ve:mac="x"/>'
+        '<ve:Adapter ve:mac="x" ve:unitNumber="8"/><ve:Other/></ve:EthernetAdapterSection>'
+        '<ve:Adapter ve:mac="x" ve:unitNumber="9"/>'
+    )
+    assert adapters(environment({}, more=more)) == (
+        "00:50:56:aa:bb:cc",
+        "00:50:56:00:00:08",
+        "00:50:56:00:00:0a",
+    )
+    assert adapters(b"<Environment/>") == ()
+
+
+def test_what_is_composed_is_read_again():
+    """Whatever stands in a value."""
+    assert parse(compose(PROPERTIES)) == PROPERTIES
+    assert parse(compose({})) == {}
 
 
 def test_white_space_around_the_document_is_no_error():

@@ -80,6 +80,14 @@ def gateway(text: str) -> str:
     return router_address(host)
 
 
+def node(text: str) -> tuple[str, str]:
+    """Return the name and the address of a load balancer."""
+    name, equals, address = text.partition("=")
+    if not equals:
+        raise ValueError(f"must be a host name and its address, `lb-1=10.0.0.11`, not {shown(text)}")
+    return host_name(name), host_address(address)
+
+
 def priority(text: str) -> int:
     """Return a VRRP priority."""
     if text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= 254:

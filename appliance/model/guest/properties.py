@@ -23,7 +23,10 @@ _INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One field of the form; `longest` is in characters, for the form's own check."""
+    """One field of the form; `longest` is in characters, for the form's own check.
+
+    A `secret` is hidden as it is typed, and shown nowhere.
+    """
 
     key: str
     category: str
@@ -31,11 +34,14 @@ class Property:
     description: str
     default: str = ""
     longest: int = 1024
+    secret: bool = False
 
 
 _MACHINE: Final = "1. Machine"
-_CLUSTER: Final = "2. Cluster"
-_WHOLE: Final = "3. Whole configuration"
+_NETWORKS: Final = "2. Further networks"
+_SERVICES: Final = "3. Services"
+_CLUSTER: Final = "4. Cluster"
+_WHOLE: Final = "5. Whole configuration"
 
 PROPERTIES: Final = (
     Property(
@@ -55,7 +61,7 @@ PROPERTIES: Final = (
         key="gateway",
         category=_MACHINE,
         label="Gateway",
-        description="For example 10.0.0.1; one of IPv4 and one of IPv6 with a comma. Without one: none.",
+        description="Default route, in any network: 10.0.0.1; one of IPv4, one of IPv6 with a comma.",
     ),
     Property(
         key="dns",
@@ -75,6 +81,52 @@ PROPERTIES: Final = (
         label="SSH public key",
         description="For the user admin, as in authorized_keys; the only way to log in. Several with commas.",
         longest=16384,
+    ),
+    Property(
+        key="servers_address",
+        category=_NETWORKS,
+        label="Address, servers",
+        description="On the second adapter: as above, or dhcp. Empty: servers are reached by the first.",
+    ),
+    Property(
+        key="management_address",
+        category=_NETWORKS,
+        label="Address, management",
+        description="On the third adapter: as above, or dhcp. SSH and the page are at its address only.",
+    ),
+    Property(
+        key="vrrp_address",
+        category=_NETWORKS,
+        label="Address, VRRP",
+        description="On the fourth adapter: as above. Advertisements go here, virtual IPs stay on the first.",
+    ),
+    Property(
+        key="routes",
+        category=_NETWORKS,
+        label="Routes",
+        description="Networks behind other routers: 10.20.0.0/16 via 10.0.1.1; several with commas.",
+    ),
+    Property(
+        key="page_password",
+        category=_SERVICES,
+        label="Password of the page",
+        description="For the user admin at http://ADDRESS:29445/haproxy_stats. Empty: no page.",
+        longest=128,
+        secret=True,
+    ),
+    Property(
+        key="syslog",
+        category=_SERVICES,
+        label="Syslog server",
+        description="Gets the whole journal: udp://10.0.0.9:514 or tcp://10.0.0.9:514.",
+        longest=300,
+    ),
+    Property(
+        key="ca_bundle",
+        category=_SERVICES,
+        label="CA certificates",
+        description="Authorities that the machine trusts: PEM, or PEM in base64 (base64 -w0 ca.pem).",
+        longest=65535,
     ),
     Property(
         key="cluster_name",
@@ -115,10 +167,16 @@ PROPERTIES: Final = (
         description="Address that all load balancers share for ingress, for example 10.0.0.201.",
     ),
     Property(
+        key="nodes",
+        category=_CLUSTER,
+        label="Load balancers",
+        description="lb-1=10.0.0.11, lb-2=10.0.0.12: host names, the same on all. The first is preferred.",
+    ),
+    Property(
         key="vrrp_peers",
         category=_CLUSTER,
         label="VRRP peers",
-        description="Addresses of all load balancers, with commas: VRRP by unicast. Empty: multicast.",
+        description="Instead of that, addresses of all load balancers. Empty, and no nodes: multicast.",
     ),
     Property(
         key="vrrp_priority",
@@ -132,7 +190,7 @@ PROPERTIES: Final = (
         key="config",
         category=_WHOLE,
         label="appliance.yaml",
-        description="A whole configuration, base64 (base64 -w0 appliance.yaml). Wins over all of section 2.",
+        description="A whole configuration, base64 (base64 -w0 appliance.yaml). Wins over section 4.",
         longest=65535,
     ),
 )

@@ -24,10 +24,13 @@ _CHECKS: Final = {
     "routers-https": ["balance: source", "check: { type: http, port: 1936, path: /healthz/ready }"],
 }  # fmt: skip
 
+_FIRST, _STEP, _PAGE = 150, 10, 29445
+
 
 def render(given: GuestCluster) -> str:
     """Return the text of the file."""
-    lines = [_HEAD, *_cluster(given), *_frontends(given), *_pools(given), *_virtual_ips(given)]
+    sections = (_cluster, _nodes, _frontends, _pools, _virtual_ips, _page)
+    lines = [_HEAD, *(line for each in sections for line in each(given))]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -35,6 +38,16 @@ def _cluster(given: GuestCluster) -> Iterator[str]:
     domain = f", domain: {_text(given.domain)}" if given.domain else ""
     if given.name:
         yield f"cluster: {{ name: {_text(given.name)}{domain} }}"
+        yield ""
+
+
+def _nodes(given: GuestCluster) -> Iterator[str]:
+    if given.nodes:
+        yield "# The load balancers, the same on all of them; the first one is preferred."
+        yield "nodes:"
+        for name, address in given.nodes:
+            family = "ipv6" if ":" in address else "address"
+            yield f"  {_text(name)}: {{ {family}: {_text(address)} }}"
         yield ""
 
 
@@ -92,22 +105,50 @@ def _virtual_ips(given: GuestCluster) -> Iterator[str]:
         yield "virtual_ips:"
     for each in given.virtual_ips:
         yield f"  {each.name}:"
-        yield f"    addresses: {_list([each.address])}"
+        yield f"    addresses: {_list([_placed(each.address, given)])}"
         yield f"    interface: {_text(given.interface)}"
         yield "    router_id: auto"
-        yield f"    priority: {given.priority}"
-        if each.peers:
+        yield f"    priority: {_priority(given)}"
+        if each.peers and not given.nodes:
             yield f"    peers: {_list(each.peers)}"
         if each.group:
             yield f"    sync_group: {each.group}"
-        yield from _track(each)
+        yield from _track(each, given.clients)
 
 
-def _track(each: GuestVip) -> Iterator[str]:
-    """Yield the tracks by which another router takes the address while a proxy here accepts nothing."""
-    if each.serves:
-        programs = ", ".join(f"{role}: {{ program: proxy-{role} }}" for role in each.serves)
-        yield f"    track: {{ {programs} }}"
+def _placed(address: str, given: GuestCluster) -> str:
+    """Return an address with the clients' interface, where advertisements have another one."""
+    return f"{address} dev {given.clients}" if given.clients else address
+
+
+def _priority(given: GuestCluster) -> str:
+    """Return the priority, or that of each load balancer by their order."""
+    if not given.nodes:
+        return str(given.priority)
+    steps = ((name, _FIRST - _STEP * place) for place, (name, _) in enumerate(given.nodes))
+    return "{ " + ", ".join(f"{_text(name)}: {max(number, 1)}" for name, number in steps) + " }"
+
+
+def _page(given: GuestCluster) -> Iterator[str]:
+    if given.page is None:
+        return
+    addresses = given.page.addresses or ("::",)
+    first, *others = (str(Endpoint(host=each, port=_PAGE)) for each in addresses)
+    local = [f"localhost:{_PAGE}"] if given.page.addresses else []
+    yield ""
+    yield "stats:"
+    yield f"  bind: {_text(first)}"
+    if others or local:
+        yield f"  also_bind: {_list([*others, *local])}"
+    yield f"  auth: {{ user: admin, password: {_text(given.page.password)} }}"
+
+
+def _track(each: GuestVip, clients: str | None) -> Iterator[str]:
+    """Yield the tracks by which another router takes the address while a proxy or its clients are away."""
+    tracks = [f"{role}: {{ program: proxy-{role} }}" for role in each.serves]
+    tracks += [f"clients: {{ interface: {_text(clients)} }}"] if clients else []
+    if tracks:
+        yield f"    track: {{ {', '.join(tracks)} }}"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -65,12 +65,14 @@ def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
 
 
 def shortened(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties in the form to show: of a key both ends, of a whole configuration its length."""
+    """Return properties in the form to show: of a key both ends, of a whole file its length."""
     return {key: _short(key, value) for key, value in properties.items()}
 
 
 def _short(key: str, value: str) -> str:
-    if key == "config":
+    if BY_KEY[key].secret:
+        return "(given)"
+    if key in ("config", "ca_bundle"):
         return f"({len(value)} characters)"
     if key == "ssh_key" and len(value) > 40:
         value = f"{value[:20]}...{value[-16:]}"

@@ -16,6 +16,7 @@ from typing import Final
 from appliance.model.guest import cluster, virtual_ips
 from appliance.model.guest.cluster import GuestCluster
 from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY, given_properties, misspelt
 from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.rendering import render
@@ -114,17 +115,21 @@ def property_reader(written: Mapping[str, str]) -> PropertyReader:
 
 
 def guest_settings(
-    reader: PropertyReader, of_machine: GuestMachine, *, interfaces: Sequence[str]
+    reader: PropertyReader,
+    of_machine: GuestMachine,
+    *,
+    interfaces: Sequence[str],
+    of_networks: Mapping[Role, str],
 ) -> GuestSettings:
     """Return the configuration from the properties.
 
     The machine's own properties have been read before. `interfaces` are the machine's, by their names in the
-    kernel; the first one carries virtual IPs.
+    kernel, `of_networks` those of its networks.
     """
     if _CONFIG in reader.given:
         yaml, refused = _whole(reader, of_machine, interfaces)
     else:
-        yaml, refused = _made(reader, of_machine, interfaces[0] if interfaces else None)
+        yaml, refused = _made(reader, of_machine, of_networks)
     return GuestSettings(
         given=reader.given,
         yaml=yaml,
@@ -142,6 +147,10 @@ def _position(problem: GuestProblem) -> int:
 def _whole(reader: PropertyReader, of_machine: GuestMachine, interfaces: Sequence[str]) -> _Texts:
     if cluster.is_given(reader.given):
         reader.notes.append("the property config is used, and nothing of the cluster section beside it")
+    if "page_password" in reader.given:
+        reader.warn(
+            "page_password", "means nothing beside `config`, whose section `stats` has the page's password"
+        )
     text = reader.one(_CONFIG, unpack)
     if text is None:
         return None, None
@@ -167,15 +176,15 @@ def _warn_of_machine(
         reader.warn(_CONFIG, message)
 
 
-def _made(reader: PropertyReader, of_machine: GuestMachine, interface: str | None) -> _Texts:
+def _made(reader: PropertyReader, of_machine: GuestMachine, interfaces: Mapping[Role, str]) -> _Texts:
     if not cluster.is_given(reader.given):
         return None, None
-    found = cluster.cluster(reader, of=of_machine, interface=interface)
+    found = cluster.cluster(reader, of=of_machine, interfaces=interfaces)
     if found is None:
         return None, None
     _tell(reader, found)
     text = render(found).encode()
-    return _judged(reader, text, load(text, source=_CONFIG, number=0), key=None)
+    return _judged(reader, text, load(text, source=_CONFIG, number=0, node=of_machine.host_name), key=None)
 
 
 def _tell(reader: PropertyReader, found: GuestCluster) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from appliance.model.guest import fields
 from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.reader import PropertyReader
 
@@ -53,7 +54,7 @@ def addresses(reader: PropertyReader, *, of: GuestMachine, peers: tuple[str, ...
     """Yield the addresses that can be a virtual IP; the others become problems."""
     known = {**dict.fromkeys(peers, "one of the VRRP peers"), **taken(of)}
     for role in SERVERS:
-        for each in _of_role(reader, role, of.addresses, peers):
+        for each in _of_role(reader, role, of.of(Role.CLIENTS), peers):
             objection = _objection(each, known, of.addresses)
             if objection is not None:
                 reader.warn(each.key, objection)

@@ -4,6 +4,7 @@ import pytest
 from support.values.keys import ED25519
 
 from appliance.model.guest.machine import GuestMachine, machine
+from appliance.model.guest.networks import GuestNetwork
 from appliance.model.guest.reader import PropertyReader
 
 pytestmark = pytest.mark.pure
@@ -29,9 +30,13 @@ def test_everything_that_is_said_holds():
     found, problems, notes = read(said)
     assert found == GuestMachine(
         host_name="lb-1",
-        addresses=("10.0.0.11/24", "2001:db8::11/64"),
-        gateways=("10.0.0.1", "fe80::1"),
-        resolvers=("10.0.0.2",),
+        networks=(
+            GuestNetwork(
+                addresses=("10.0.0.11/24", "2001:db8::11/64"),
+                gateways=("10.0.0.1", "fe80::1"),
+                resolvers=("10.0.0.2",),
+            ),
+        ),
         time_servers=("ntp.example.com", "10.0.0.3"),
         ssh_keys=(ED25519,),
     )

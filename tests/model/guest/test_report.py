@@ -47,4 +47,7 @@ def test_long_values_are_shortened():
     assert shown["ssh_key"].startswith("ssh-rsa AAAA")
     assert shown["ssh_key"].endswith(RSA[-16:])
     assert len(shown["ssh_key"]) < 45
+    assert shortened({"page_password": "s3cret", "ca_bundle": "x" * 9}) == {
+        "page_password": "(given)", "ca_bundle": "(9 characters)"
+    }  # fmt: skip
     assert shortened({"ssh_key": "ssh-rsa"}) == {"ssh_key": "ssh-rsa"}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.values.keys import ED25519
 
 from appliance.model.guest.machine import machine
+from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.settings import GuestSettings, guest_settings, property_reader
 from appliance.model.loading.loading import load
@@ -38,7 +39,8 @@ def settings(written: dict[str, str]) -> GuestSettings:
 def on_interface(written: dict[str, str], interface: str | None) -> GuestSettings:
     """Return what they amount to on a machine with this interface, or with none."""
     reader = property_reader(written)
-    return guest_settings(reader, machine(reader), interfaces=() if interface is None else (interface,))
+    known = {Role.CLIENTS: interface} if interface is not None else {}
+    return guest_settings(reader, machine(reader), interfaces=tuple(known.values()), of_networks=known)
 
 
 def snapshot(found: GuestSettings) -> Snapshot:
@@ -481,3 +483,121 @@ def test_a_config_of_other_machines_is_refused():
     found = settings({**MACHINE, "hostname": "lb-7", "config": PAIR})
     assert found.refused == PAIR.encode()
     assert "this node is `lb-7`, which is not one of them" in str(found.problems[0])
+
+
+NODES = {
+    **ALL,
+    "hostname": "lb-1",
+    "nodes": "lb-1=10.0.0.11, lb-2=10.0.0.12",
+    "vrrp_peers": "",
+    "vrrp_priority": "",
+}
+FOUR = {
+    **NODES,
+    "servers_address": "10.0.1.11/24",
+    "management_address": "10.0.2.11/24",
+    "vrrp_address": "10.0.3.11/24",
+    "nodes": "lb-1=10.0.3.11, lb-2=10.0.3.12",
+    "page_password": "s3cret",
+}
+ADAPTERS = {Role.CLIENTS: "ens192", Role.SERVERS: "ens224", Role.MANAGEMENT: "ens256", Role.VRRP: "ens161"}
+
+
+def on_adapters(written: dict[str, str], adapters: dict[Role, str]) -> GuestSettings:
+    """Return what they amount to on a machine with these interfaces."""
+    reader = property_reader(written)
+    return guest_settings(reader, machine(reader), interfaces=tuple(adapters.values()), of_networks=adapters)
+
+
+def routers_of(found: GuestSettings, node: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Return priority and peers of each virtual IP on a node."""
+    loaded = load(found.yaml or b"", source="x", number=1, node=node)
+    assert loaded.snapshot is not None
+    return [(each.priority, each.peers) for each in loaded.snapshot.virtual_routers]
+
+
+def test_load_balancers_are_named_once_for_all():
+    """The same list on each machine: the first is preferred, and each sends to the others."""
+    found = settings(NODES)
+    assert found.problems == ()
+    assert routers_of(found, "lb-1") == [(150, ("10.0.0.12",))] * 2
+    assert routers_of(found, "lb-2") == [(140, ("10.0.0.11",))] * 2
+    six = settings({**NODES, "address": "2001:db8::11/64", "api_vip": "2001:db8::100", "ingress_vip": "",
+                    "gateway": "none", "nodes": "lb-1=2001:db8::11 lb-2=2001:db8::12"})  # fmt: skip
+    assert routers_of(six, "lb-2") == [(140, ("2001:db8::11",))]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ({"hostname": "lb-9"}, "`lb-9`, is none of lb-1, lb-2"),
+        ({"hostname": ""}, "is none of"),
+        ({"nodes": "lb-1=10.0.0.99 lb-2=10.0.0.12"}, "no address of this machine"),
+        ({"nodes": "lb-1=10.0.0.11"}, "two load balancers"),
+        ({"nodes": "lb-1 lb-2=10.0.0.12"}, "two load balancers"),
+        ({"nodes": "lb-1=10.0.0.11 lb-2=10.0.0.11 lb-3=10.0.0.13"}, "`10.0.0.11` twice"),
+    ],
+)
+def test_a_list_of_load_balancers_that_is_wrong_leaves_virtual_ips_out(written: dict[str, str], message: str):
+    """Two machines might hold them at a time; what needs no virtual IP is served."""
+    found = settings({**NODES, **written})
+    assert message in " ".join(map(str, found.problems))
+    assert b"virtual_ips" not in (found.yaml or b"")
+    assert b"kube-api" in (found.yaml or b"")
+
+
+def test_peers_beside_load_balancers_mean_nothing():
+    """That is said of both properties, and costs nothing."""
+    found = settings({**NODES, "vrrp_peers": "10.0.0.12", "vrrp_priority": "110"})
+    assert [each.key for each in found.problems] == ["vrrp_peers", "vrrp_priority"]
+    assert routers_of(found, "lb-1") == [(150, ("10.0.0.12",))] * 2
+
+
+def test_each_network_has_its_role():
+    """Advertisements in the network of VRRP, addresses with the clients, the page with the management."""
+    found = snapshot_of_node(on_adapters(FOUR, ADAPTERS))
+    api, _ = found.virtual_routers
+    assert (api.interface, api.addresses) == ("ens161", ("10.0.0.200/24",))
+    assert api.elsewhere == (("10.0.0.200/24", "ens192"),)
+    assert api.peers == ("10.0.3.12",)
+    assert [each.target for each in api.track] == ["proxy-api", "ens192"]
+    assert found.stats is not None
+    frontends = {each.name: each for group in found.groups for each in group.frontends}
+    assert frontends["machine-config"].allow == ("10.0.0.0/24", "10.0.1.0/24")
+    text = (on_adapters(FOUR, ADAPTERS).yaml or b"").decode()
+    assert 'bind: "10.0.2.11:29445"' in text
+    assert 'also_bind: ["localhost:29445"]' in text
+
+
+def snapshot_of_node(found: GuestSettings) -> Snapshot:
+    """Return what lb-1 makes of it; nothing may be wrong."""
+    assert found.problems == ()
+    loaded = load(found.yaml or b"", source="x", number=1, node="lb-1")
+    assert loaded.errors == ()
+    assert loaded.snapshot is not None
+    return loaded.snapshot
+
+
+def test_page_without_a_network_of_its_own():
+    """It is where the clients are, or everywhere where no address is known; a bad password is no page."""
+    assert 'bind: "10.0.0.11:29445"' in (settings({**NODES, "page_password": "a"}).yaml or b"").decode()
+    dhcp = {**CLUSTER, "page_password": "a"}
+    assert 'bind: "[::]:29445"' in (settings(dhcp).yaml or b"").decode()
+    managed = on_adapters({**FOUR, "management_address": "dhcp"}, ADAPTERS)
+    assert 'bind: "[::]:29445"' in (managed.yaml or b"").decode()
+    bad = settings({**NODES, "page_password": "\u00e4\0"})
+    assert ([each.key for each in bad.problems], b"stats:" in (bad.yaml or b"")) == (["page_password"], False)
+
+
+@pytest.mark.parametrize("adapters", [{Role.CLIENTS: "ens192"}, {Role.VRRP: "ens161"}])
+def test_without_its_interface_there_is_no_virtual_ip(adapters: dict[Role, str]):
+    """The advertisements would be where nobody hears them, or the address where no client is."""
+    found = on_adapters(FOUR, adapters)
+    assert b"virtual_ips" not in (found.yaml or b"")
+    assert "left out" in " ".join(map(str, found.problems))
+
+
+def test_a_password_beside_a_whole_configuration_is_no_password():
+    """Which would be believed to be set."""
+    found = settings({**MACHINE, "page_password": "s3cret", "config": "api: {}\n"})
+    assert "page_password" in [each.key for each in found.problems]

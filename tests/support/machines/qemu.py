@@ -55,8 +55,12 @@ class Machine:
         firmware: Firmware = Firmware.BIOS,
         cd: Path | None = None,
         credential: Path | None = None,
+        bridges: Sequence[str] = (),
     ) -> None:
-        """Make its layer of the disk; `credential` is what systemd gets as lb.ovfenv."""
+        """Make its layer of the disk; `credential` is what systemd gets as lb.ovfenv.
+
+        `bridges` are of its further network adapters, in the namespace of the segment.
+        """
         self.name = name
         self._segment = segment
         self._firmware = firmware
@@ -64,16 +68,21 @@ class Machine:
         self._credential = credential
         self._serial = folder / f"{name}.serial"
         self._complaints = folder / f"{name}.qemu"
+        self._keyboard = folder / f"{name}.keyboard"
         self._monitor = folder / f"{name}.qmp"
         self._variables = folder / f"{name}.variables"
         self.layer = folder / f"{name}.qcow2"
         self._process: subprocess.Popen[bytes] | None = None
         self._serial.touch()
         self._number = len(list(folder.glob("*.qcow2"))) + 1
-        self.tap = f"tap{self._number}"
         image = ("create", "-q", "-f", "qcow2", "-F", "vmdk", "-b", str(disk), str(self.layer))
         subprocess.run(["qemu-img", *image], check=True, timeout=60)
-        segment.batch(f"tuntap add dev {self.tap} mode tap", f"link set {self.tap} master bridge up")
+        self._taps = {
+            f"tap{self._number}" + (f"-{place}" if place else ""): bridge
+            for place, bridge in enumerate(("bridge", *bridges))
+        }
+        for tap, bridge in self._taps.items():
+            segment.batch(f"tuntap add dev {tap} mode tap", f"link set {tap} master {bridge} up")
 
     def __enter__(self) -> Self:
         self.start()
@@ -109,9 +118,25 @@ class Machine:
         self._cd = cd
         self.start()
 
+    def insert(self, cd: Path) -> None:
+        """Put a CD into a machine that is off."""
+        self._cd = cd
+
     def power_button(self) -> None:
         """Press its power button, which asks for an end in order."""
         self._ask("system_powerdown")
+
+    def types(self, text: str) -> None:
+        """Type a line at its serial console."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_END)
+            connection.connect(str(self._keyboard))
+            connection.sendall(f"{text}\r".encode())
+
+    @property
+    def macs(self) -> tuple[str, ...]:
+        """The addresses of its network adapters, in their order."""
+        return tuple(f"52:54:00:00:{place:02x}:{self._number:02x}" for place in range(len(self._taps)))
 
     def console(self, *, since: int = 0) -> str:
         """Return what it has said on its serial console after so many bytes."""
@@ -138,10 +163,12 @@ class Machine:
         return self._process is None or self._process.poll() is not None
 
     def _command(self) -> list[str]:
+        log = f"logfile={self._serial},logappend=on"
         return [
             *("qemu-system-x86_64", "-accel", "tcg", "-smp", "2", "-m", str(_MEMORY), "-nodefaults"),
             *("-display", "none", "-vga", "std", "-no-user-config", "-name", self.name),
-            *("-chardev", f"file,id=serial,path={self._serial},append=on", "-serial", "chardev:serial"),
+            *("-chardev", f"socket,id=serial,path={self._keyboard},server=on,wait=off,{log}"),
+            *("-serial", "chardev:serial"),
             *("-qmp", f"unix:{self._monitor},server=on,wait=off", "-device", "virtio-rng-pci"),
             *self._machine(),
             *self._disk(),
@@ -173,11 +200,12 @@ class Machine:
         return (*drive, "-device", "virtio-blk-pci,drive=disk")  # OVMF finds no disk at a pvscsi
 
     def _network(self) -> Sequence[str]:
-        mac = f"52:54:00:00:00:{self._number:02x}"
-        return (
-            *("-netdev", f"tap,id=net,ifname={self.tap},script=no,downscript=no"),
-            *("-device", f"vmxnet3,netdev=net,mac={mac},romfile="),
-        )
+        words: list[str] = []
+        # The last one first on the bus: their order is what the OVF environment says.
+        for place, tap in reversed(list(enumerate(self._taps))):
+            words += ("-netdev", f"tap,id=net{place},ifname={tap},script=no,downscript=no")
+            words += ("-device", f"vmxnet3,netdev=net{place},mac={self.macs[place]},romfile=")
+        return words
 
     def _drive(self, cd: Path) -> Sequence[str]:
         drive = ("-drive", f"if=none,id=medium,format=raw,media=cdrom,readonly=on,file={cd}")
@@ -231,20 +259,26 @@ def make_key(folder: Path) -> tuple[Path, str]:
     return key, key.with_suffix(".pub").read_text().strip()
 
 
-def environment(properties: Mapping[str, str]) -> str:
-    """Return the OVF environment that vSphere makes of the form."""
+def environment(properties: Mapping[str, str], macs: Sequence[str] = ("00:50:56:00:00:01",)) -> str:
+    """Return the OVF environment that vSphere makes of the form, for a machine with these adapters."""
     lines = (
         f"    <Property oe:key={quoteattr(key)} oe:value={quoteattr(value)}/>"
         for key, value in properties.items()
     )
-    return _ENVIRONMENT.format(properties="\n".join(lines))
+    adapters = (
+        f'    <ve:Adapter ve:mac="{mac}" ve:network="VM Network" ve:unitNumber="{number}"/>'
+        for number, mac in enumerate(macs, start=7)
+    )
+    return _ENVIRONMENT.format(properties="\n".join(lines), adapters="\n".join(adapters))
 
 
-def ovf_iso(folder: Path, name: str, properties: Mapping[str, str]) -> Path:
+def ovf_iso(
+    folder: Path, name: str, properties: Mapping[str, str], macs: Sequence[str] = ("00:50:56:00:00:01",)
+) -> Path:
     """Return a CD with the OVF environment of the properties."""
     source = folder / f"{name}.cd"
     source.mkdir()
-    (source / "ovf-env.xml").write_text(environment(properties))
+    (source / "ovf-env.xml").write_text(environment(properties, macs))
     iso = folder / f"{name}.iso"
     make = ["genisoimage", "-quiet", "-J", "-R", "-V", "OVF ENV", "-o", str(iso), str(source)]
     subprocess.run(make, check=True, timeout=60)
@@ -266,7 +300,7 @@ _ENVIRONMENT: Final = """\
 {properties}
   </PropertySection>
   <ve:EthernetAdapterSection>
-    <ve:Adapter ve:mac="00:50:56:00:00:01" ve:network="VM Network" ve:unitNumber="7"/>
+{adapters}
   </ve:EthernetAdapterSection>
 </Environment>
 """

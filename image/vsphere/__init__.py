@@ -1,0 +1,1 @@
+"""Deploys the OVA to vSphere."""
