@@ -31,8 +31,8 @@ _TIMEOUT: Final = 600.0  # seconds: each worker moves sessions for 20 s at most
 def rebalance(paths: Paths, *, node: str, share: float | None, as_json: bool) -> None:
     """Give NODE a share of this node's sessions of shared IPs, as that node has returned and is empty.
 
-    NODE is its name or address, as in `appliance fleet status`. The sessions go on there, and nobody notices. Sessions of
-    virtual IPs return with their address by themselves. Exits 1 if nothing can move.
+    NODE is its name or address, as in `appliance fleet status`. The sessions go on there, and nobody notices.
+    Sessions of virtual IPs return with their address by themselves. Exits 1 if nothing can move.
 
     JSON: addresses (each with node, moved, stay, trouble).
     """
