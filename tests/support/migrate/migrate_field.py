@@ -39,7 +39,13 @@ def certificate(directory: Path, name: str = "nodes") -> Path:
 
 
 def node_config(
-    name: str, server: Node, pem: Path, more: Mapping[int, Values] = MappingProxyType({}), **changes: object
+    name: str,
+    server: Node,
+    pem: Path,
+    more: Mapping[int, Values] = MappingProxyType({}),
+    *,
+    workers: int = 1,
+    **changes: object,
 ) -> dict[str, object]:
     """Return the configuration of a node; the servers are on another machine.
 
@@ -59,7 +65,7 @@ def node_config(
     return {
         **made,
         "api": {
-            "workers": 1,
+            "workers": workers,
             "frontends": {
                 FRONTEND: {"bind": [f"{VIP}:{PORT}"], "pool": "four"},
                 "kube-api6": {"bind": [f"[{VIP6}]:{PORT}"], "pool": "six"},

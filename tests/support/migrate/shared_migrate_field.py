@@ -85,7 +85,8 @@ class SharedMigrateField(SharedField):
 
         wait_until(withdrawn, what=f"{name} announces nothing")
         self.route(*rest)
-        sys.stderr.write(appliance.command("leave", "--within", "60s").stderr)
+        with self.machines[name].inside():  # whose connections it counts
+            sys.stderr.write(appliance.command("leave", "--within", "60s").stderr)
 
 
 @contextlib.contextmanager
