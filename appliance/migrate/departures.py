@@ -5,6 +5,7 @@ A worker holds a batch still while it is offered, and continues with what it doe
 """
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class _Batch:
         self.held: list[Ends] = []
         self.ends: dict[int, list[Ends]] = {}
         self.offered: list[int] = []
+        self.held_at = 0.0
 
 
 class _Way:
@@ -109,7 +111,8 @@ class _Way:
 class Departures:
     """The commands `offer` and `take` for workers. `targets` has the nodes for each address, none for none.
 
-    `given` and `lost` count sessions, `on_lost` is called with an address and how many are lost.
+    `given` and `lost` count sessions, `on_lost` is called with an address and how many are lost. `pauses` are
+    the longest times in seconds for which a batch that was given was held back, by address.
     """
 
     def __init__(
@@ -123,6 +126,7 @@ class Departures:
         log: FilteringBoundLogger,
     ) -> None:
         self.given: Counter[str] = Counter()
+        self.pauses: dict[str, float] = {}
         self.lost = 0
         self.log = log
         self._paths, self._held, self._owners, self._targets = paths, held, owners, targets
@@ -185,6 +189,7 @@ class Departures:
         batch.held = [one for some in batch.ends.values() for one in some]
         if not batch.held:
             return reasons
+        batch.held_at = time.monotonic()
         self._held.hold(batch.held)
         moved = _states(batch, reasons)
         if moved:
@@ -245,6 +250,8 @@ class Departures:
             self._forget(going, ends, shared=way.target.shared)
             if having is Having.GONE:
                 self.given[way.address] += len(going)
+                pause = time.monotonic() - batch.held_at
+                self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
             else:
                 self.lost += len(going)
                 self._on_lost(way.address, len(going))

@@ -293,6 +293,7 @@ class Migrator:
     def _move(self, address: str, targets: Sequence[Target], *, share: float = 1.0) -> DepartureStatus:
         """Have all workers move their sessions of an address, one after the other: one batch is under way."""
         begun, before = time.monotonic(), self.departures.given[address]
+        self.departures.pauses.pop(address, None)
         stay: Counter[str] = Counter()
         troubles = list[str]()
         for each in worker_boards(self._paths.runtime):
@@ -303,7 +304,12 @@ class Migrator:
         if moved:
             seconds = round(time.monotonic() - begun, 3)
             self.log.info(
-                "sessions-moved-to-node", address=address, node=nodes, sessions=moved, seconds=seconds
+                "sessions-moved-to-node",
+                address=address,
+                node=nodes,
+                sessions=moved,
+                seconds=seconds,
+                longest_pause=round(self.departures.pauses.get(address, 0.0), 4),
             )
             self._report(EventKind.SESSIONS_MOVED, address, f"{moved} in {seconds:g} s to {nodes}")
         trouble = "; ".join(dict.fromkeys(troubles))
