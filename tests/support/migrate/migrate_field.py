@@ -157,13 +157,24 @@ def fill(streams: CheckedStreams, count: int) -> None:
 
 def leave(source: MigratingNode, target: MigratingNode) -> None:
     """Leave the node, and wait until it has nothing more."""
+    before = len(source.appliance.events("sessions-moved-to-node"))
     sys.stderr.write(source.appliance.command("leave", "--wait").stderr)
     settle(target, [target])
     wait_until_empty(source)
+    _show_moves(source, before)
+
+
+def _show_moves(source: MigratingNode, before: int) -> None:
+    """Show how long the moves took, and the longest pause of a batch."""
+    for each in source.appliance.events("sessions-moved-to-node")[before:]:
+        shown = {name: each[name] for name in ("address", "sessions", "seconds", "longest_pause")}
+        sys.stderr.write(f"{source.name}: {shown}\n")
 
 
 def take_back(source: MigratingNode, target: MigratingNode) -> None:
     """Let the node of the higher priority take its addresses back, and wait until the other has nothing."""
+    before = len(source.appliance.events("sessions-moved-to-node"))
     target.appliance.command("reload")
     settle(target, [source, target])
     wait_until_empty(source)
+    _show_moves(source, before)
