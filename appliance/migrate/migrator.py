@@ -88,6 +88,7 @@ class Migrator:
         self._owners = Owners(paths, log)
         self._targets: dict[str, tuple[Target, ...]] = {}
         self._asked_for: dict[str, tuple[Target, ...]] = {}
+        self._leaving: frozenset[str] = frozenset()
         self._withdrawn: frozenset[str] = frozenset()
         self._announce_due = float("-inf")
         self.departures = Departures(
@@ -145,7 +146,8 @@ class Migrator:
         if self._board.changed() is not None:
             self._lively_until = now + _LIVELY
         self._look_at_announce(now)
-        if self._contexts is None or (now >= self._lively_until and not self._withdrawn):
+        quiet = now >= self._lively_until and not self._withdrawn and not self.reports
+        if self._contexts is None or quiet:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         if status is None:
@@ -197,20 +199,25 @@ class Migrator:
         return self._asked_for.get(address) or self._targets.get(address, ())
 
     def _look_at_announce(self, now: float) -> None:
-        """Learn which shared addresses this node has left; one that has stopped has left them for good."""
+        """Learn which shared addresses this node has left: one that leaves as it stops does not answer soon."""
         if self.snapshot is None or not self.snapshot.shared_ips:
-            self._withdrawn = frozenset()
+            self._withdrawn = self._leaving = frozenset()
         elif now >= self._announce_due:
             self._announce_due = now + _SHARED
             status = status_of(self._paths.control(ANNOUNCE), AnnounceStatus, timeout=_ANSWERED)
-            if status is not None:
-                left = (SharedState.WITHDRAWN.value, LEAVES)
-                self._withdrawn = frozenset(
-                    str(ip_interface(address).ip)
-                    for each in status.addresses
-                    if (each.state, each.reason) == left
-                    for address in each.addresses
-                )
+            if status is None:
+                self._withdrawn = self._leaving
+                return
+            leaving = {
+                str(ip_interface(address).ip): each.state
+                for each in status.addresses
+                if each.reason == LEAVES
+                for address in each.addresses
+            }
+            self._leaving = frozenset(leaving)
+            self._withdrawn = frozenset(
+                address for address, state in leaving.items() if state == SharedState.WITHDRAWN
+            )
 
     def _refusal(self, address: str) -> str:
         return "the other node leaves the address, too" if address in self._withdrawn else ""

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from support.migrate.shared_migrate_field import SharedMigrateField, shared_streams
 from support.network.checked_streams import CheckedStreams
+from support.processes.waiting import wait_until
 
 pytestmark = [
     pytest.mark.kernel,
@@ -51,3 +52,19 @@ def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
             share = 2 * _COUNT / count
             assert abs(field.sessions("one") - share) <= 2 * count
             assert [field.migrated(name)["lost"] for name in field.machines] == [0] * count
+
+
+@pytest.mark.promise("docs/taking-a-node-away.md", "a stop gives sessions of shared IPs away")
+def test_a_stop_gives_them_away(tmp_path: Path):
+    """TERM ends the node long before the end of its drain, and no session."""
+    with SharedMigrateField(2, tmp_path) as field:
+        field.route(*field.machines)
+        with shared_streams(field, _COUNT) as streams:
+            appliance = field.nodes["one"].appliance
+            appliance.terminate()
+            wait_until(lambda: not field.announces("one"), what="it announces nothing")
+            field.route("two")
+            assert appliance.wait(patience=25.0) == 0  # `drain` is 30 s
+            field.machines["one"].isolate()
+            _go_on(streams)
+            assert field.migrated("two")["taken"]

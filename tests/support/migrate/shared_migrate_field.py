@@ -74,16 +74,18 @@ class SharedMigrateField(SharedField):
         found = self.nodes[name].appliance.command("sessions", "--json")
         return found.stdout.count('"frontend"')
 
+    def announces(self, name: str) -> bool:
+        """Return whether routers would learn an address from a node."""
+        with contextlib.suppress(OSError, ValueError):
+            found = listed(self.nodes[name].appliance.ask("announce", "status"), "addresses")
+            return any(each["state"] in ("serving", "drained") for each in found)
+        return False
+
     def leave(self, name: str) -> None:
         """Have a node leave, and its router forget it as soon as it announces nothing."""
         appliance, rest = self.nodes[name].appliance, [each for each in self.machines if each != name]
         appliance.command("leave")
-
-        def withdrawn() -> bool:
-            found = listed(appliance.ask("announce", "status"), "addresses")
-            return all(each["state"] == "withdrawn" for each in found)
-
-        wait_until(withdrawn, what=f"{name} announces nothing")
+        wait_until(lambda: not self.announces(name), what=f"{name} announces nothing")
         self.route(*rest)
         with self.machines[name].inside():  # whose connections it counts
             sys.stderr.write(appliance.command("leave", "--within", "60s").stderr)
