@@ -199,7 +199,7 @@ class Migrator:
         return self._asked_for.get(address) or self._targets.get(address, ())
 
     def _look_at_announce(self, now: float) -> None:
-        """Learn which shared addresses this node has left: one that leaves as it stops does not answer soon."""
+        """Learn which shared addresses this node has left; once it has stopped, all that it was leaving."""
         if self.snapshot is None or not self.snapshot.shared_ips:
             self._withdrawn = self._leaving = frozenset()
         elif now >= self._announce_due:
