@@ -220,6 +220,9 @@ class Migrator:
             )
 
     def _refusal(self, address: str) -> str:
+        if address in self._withdrawn:  # it may take part again since a moment ago
+            self._announce_due = float("-inf")
+            self._look_at_announce(time.monotonic())
         return "the other node leaves the address, too" if address in self._withdrawn else ""
 
     def _sharing(self, status: LingerStatus, address: str) -> tuple[Target, ...]:
