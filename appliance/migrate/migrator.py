@@ -1,7 +1,7 @@
 """Follows the addresses: when one has left this node, its sessions go to a node that serves it.
 
-A virtual IP has left when another node holds it, a shared one when this node was told to leave and announces
-it no longer. Sessions of shared IPs may also be given away by a command, a share of them at a time.
+A virtual IP has left when another node holds it, a shared one when this node leaves by command or stops, and
+announces it no longer. Sessions of shared IPs may also be given away by a command, a share of them at a time.
 """
 
 import time
