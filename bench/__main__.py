@@ -27,6 +27,7 @@ from bench import (
     reload,
     rounds,
     shared_ips,
+    source,
     table,
     whole,
 )
@@ -46,6 +47,7 @@ _MINUTES = {
     "servers": 5,
     "kernel": 3,
     "shared": 8,
+    "source": 2,
     "whole": 3,
 }
 _QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
@@ -68,6 +70,7 @@ def main() -> int:
         "servers": _servers,
         "kernel": _kernel,
         "shared": _shared,
+        "source": _source,
         "whole": _whole,
     }
     asked = list(parts) if arguments.part == "all" else [arguments.part]
@@ -262,6 +265,22 @@ def _shared(arguments: argparse.Namespace) -> int:
     speakers = f"BIRD {_said('bird', '--version').split()[2]}, FRR"
     text = f"{_machine(speakers)} {count} rounds; load average {load}.\n\n{shared_ips.markdown(results)}"
     return _report("shared", text, arguments)
+
+
+def _source(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["nginx", "wrk"]):
+        print(f"bench: `source: virtual-ip` is not measured: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        package = _compiled(Path(directory))
+        count = arguments.rounds or (2 if arguments.quick else 10)
+        results = source.measure(
+            package, count=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    kind = "compiled" if package else "plain Python"
+    text = f"{_machine(kind)} {count} rounds; load average {load}.\n\n{source.markdown(results)}"
+    return _report("source", text, arguments)
 
 
 def _whole(arguments: argparse.Namespace) -> int:

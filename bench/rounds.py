@@ -58,7 +58,7 @@ def _round(server: Nginx, starts: dict[str, Start], effort: Effort) -> Iterator[
         running = {name: stack.enter_context(start(server.port)) for name, start in starts.items()}
         splicing = stack.enter_context(proxies.haproxy_splice(server.port))
         for take in (measures.short, measures.kept):
-            yield from _in_slices(take, running, effort)
+            yield from in_slices(take, running, effort)
         for name, proxy in running.items():
             yield name, measures.bulk(proxy, effort)
         yield SPLICING, measures.bulk(splicing, effort)
@@ -68,7 +68,7 @@ def _round(server: Nginx, starts: dict[str, Start], effort: Effort) -> Iterator[
             yield name, measures.idle(proxy, effort)
 
 
-def _in_slices(
+def in_slices(
     take: Callable[[Proxy, Effort], Numbers], running: dict[str, Proxy], effort: Effort
 ) -> Iterator[tuple[str, Numbers]]:
     """Measure in short slices, in turn, and give the means: a noisy second hits more than one proxy."""

@@ -78,6 +78,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
             "leave",
             "Hand the virtual IPs to other nodes, and wait until their connections have ended.",
         ),
+        ("rebalance", "rebalance", "rebalance", "Give another node a share of the sessions of shared IPs."),
         (
             "discover",
             "discover.discover",

@@ -8,9 +8,9 @@ from typing import Final
 import click
 import msgspec
 
+from appliance.console.duration_type import DurationType
 from appliance.console.output.printing import print_json, print_rows
 from appliance.console.runtime_access import require_access
-from appliance.model.config.values.units import duration
 from appliance.model.operator_events import OperatorEvent
 from appliance.model.paths import Paths
 from appliance.net.events.event_follower import EventFollower
@@ -21,21 +21,8 @@ _LIMIT: Final = 100
 _COLUMNS: Final = ("when", "event", "subject", "change", "cause", "detail")
 
 
-class SinceType(click.ParamType[float]):
-    """A past duration, in the configuration's form: 90s, 1h."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds."""
-        try:
-            return value if isinstance(value, float) else duration(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command(epilog="Example: appliance events --since 1h --follow")
-@click.option("--since", type=SinceType(), metavar="TIME", help="Only events of the last 30m, 12h, 2d ...")
+@click.option("--since", type=DurationType(), metavar="TIME", help="Only events of the last 30m, 12h, 2d ...")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=_LIMIT, show_default=True, help="Number of newest events."
 )

@@ -1,11 +1,13 @@
 """`appliance leave`: leaves virtual IPs and shared addresses to others, and waits for connections to end."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
 import click
 
+from appliance.console.duration_type import DurationType
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import program_status
@@ -15,12 +17,14 @@ from appliance.console.vip.connections import objection, unkept
 from appliance.core.announce.shared_state import SharedState
 from appliance.linger.open_connections import OpenConnections
 from appliance.model.paths import Paths
-from appliance.model.program_names import ANNOUNCE, LINGER
+from appliance.model.program_names import ANNOUNCE, LINGER, MIGRATE
+from appliance.model.snapshot.linger import Linger
 from appliance.net.control.control_client import status_of
 from appliance.net.files import snapshots
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Answer, bad
 from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.migrate_status import MigrateStatus
 
 _TIMEOUT: Final = 120.0  # seconds: a hand-over takes a minute at most
 _LOOK_AGAIN: Final = 0.5
@@ -38,16 +42,30 @@ _ANSWERED: Final = 10.0  # seconds for a status
     metavar="SECONDS",
     help="How long to wait; by default as long as `linger: { longest: ... }`.",
 )
+@click.option(
+    "--within",
+    type=DurationType(),
+    metavar="TIME",
+    help="Wait for so long, such as 10s. What is left then is named, with why it did not move.",
+)
 @click.option("--if-kept", "if_kept", is_flag=True, help="Change nothing if connections would end.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
-def leave(paths: Paths, *, waits: bool, timeout: float | None, if_kept: bool, as_json: bool) -> None:
+def leave(
+    paths: Paths,
+    *,
+    waits: bool,
+    timeout: float | None,
+    within: float | None,
+    if_kept: bool,
+    as_json: bool,
+) -> None:
     """Leave all virtual IPs and shared addresses to other nodes, until the next `appliance reload`.
 
-    With `linger` in the configuration, connections stay on this node until they end, and --wait returns when
-    the last one has ended: the node can then be stopped, and nobody notices. If no other node can forward
-    their packets to this one, a warning comes first. Exits 1 if the programs do not answer, or connections
-    are left after the timeout.
+    With `linger` in the configuration, connections stay on this node until they end, or with
+    `linger: { sessions: ... }` until they have moved to another node, and --wait returns when none is left:
+    the node can then be stopped, and nobody notices. If no other node can forward their packets to this one,
+    a warning comes first. Exits 1 if the programs do not answer, or connections are left after the timeout.
 
     Shared addresses are announced as drained first, and then no more.
 
@@ -66,8 +84,8 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, if_kept: bool, as
     except ReloadUnavailable as error:
         answer = bad(str(error))
     left = 0
-    if answer.ok and waits:
-        answer, left = _waited(paths, answer, timeout)
+    if answer.ok and (waits or within is not None):
+        answer, left = _waited(paths, answer, timeout if within is None else within)
     errors = [each.message for each in answer.errors]
     if as_json:
         print_json({"ok": answer.ok, "connections": left, "errors": errors})
@@ -94,7 +112,7 @@ def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer
             return answer, 0
         if time.monotonic() >= until:
             left = {**{each.address: each.connections for each in status.addresses}, **shared}
-            return bad(_left(left)), sum(left.values())
+            return bad(_left(left, _stay(paths, accepted.linger))), sum(left.values())
         time.sleep(_LOOK_AGAIN)
 
 
@@ -113,6 +131,17 @@ def _served_here_only(paths: Paths) -> list[str]:
     return [each.name for each in status.addresses if not each.others] if status else []
 
 
-def _left(connections: Mapping[str, int]) -> str:
+def _stay(paths: Paths, linger: Linger) -> str:
+    """Return why sessions have not moved, "" if none should."""
+    status = status_of(paths.control(MIGRATE), MigrateStatus, timeout=_ANSWERED) if linger.sessions else None
+    stay: Counter[str] = Counter()
+    for each in status.departures if status else ():
+        stay.update(each.stay)
+    troubles = {each.trouble: None for each in status.departures if each.trouble} if status else {}
+    return "; ".join((*(f"{count}: {why}" for why, count in stay.items()), *troubles))
+
+
+def _left(connections: Mapping[str, int], stay: str) -> str:
     kept = ", ".join(f"{address} {count}" for address, count in connections.items())
-    return f"connections are left: {kept}. They go on; see: appliance vip status, appliance sessions"
+    why = f" ({stay})" if stay else ""
+    return f"connections are left: {kept}{why}. They go on; see: appliance vip status, appliance sessions"

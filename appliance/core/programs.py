@@ -187,7 +187,7 @@ PROGRAMS: Final = (
     Program(
         name=MIGRATE,
         needed=lambda snapshot: bool(
-            snapshot.linger and snapshot.linger.sessions and snapshot.virtual_routers
+            snapshot.linger and snapshot.linger.sessions and (snapshot.virtual_routers or snapshot.shared_ips)
         ),
         module="appliance.programs.migrate",
         # TCP_REPAIR, and rules that hold back packets.

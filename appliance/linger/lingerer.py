@@ -15,6 +15,7 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.linger import shared_rules
 from appliance.core.linger.hops import hops
 from appliance.core.linger.informed import informed
 from appliance.core.linger.nodes import Keeper, Nodes
@@ -154,6 +155,8 @@ class Lingerer:
             mine, theirs = (
                 [each for each in some if (":" in each[0]) == (family == 6)] for some in (ours, others)
             )
+            if shared := [each for each in theirs if self.shared.has(each[2])]:
+                self._led.note(shared_rules.given(FAMILIES[family], shared, table=TABLE))
             if mine or theirs:
                 self._led.change_owner(family, ours=mine, others=theirs)
 

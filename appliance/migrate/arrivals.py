@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.migration.batches import TakenBatches
 from appliance.migrate import tcp_repair
-from appliance.migrate.connections import Connections, of_states, restored
+from appliance.migrate.connections import Connections, address_of, of_states, restored
 from appliance.migrate.held_packets import HeldPackets
 from appliance.migrate.link import Link, LinkError, accepted, listener
 from appliance.migrate.local_workers import WorkerOffer
@@ -63,9 +63,12 @@ def _named(migrating: Migrating, node: str) -> Migrating:
 
 
 class Arrivals:
-    """The server for other nodes. The constructor raises OSError if the port is taken."""
+    """The server for other nodes. The constructor raises OSError if the port is taken.
 
-    def __init__(
+    `refusal` returns why this node takes no sessions of an address, "" if it does.
+    """
+
+    def __init__(  # noqa: PLR0913  # each is a neighbour of its own
         self,
         paths: Paths,
         held: HeldPackets,
@@ -73,12 +76,13 @@ class Arrivals:
         *,
         port: int,
         tls: ssl.SSLContext,
+        refusal: Callable[[str], str],
         on_taken: Callable[[int], None],
         log: FilteringBoundLogger,
     ) -> None:
         self.drops: Counter[str] = Counter()
         self._paths, self._held, self._owners = paths, held, owners
-        self._tls, self._on_taken, self._log = tls, on_taken, log
+        self._tls, self._refusal, self._on_taken, self._log = tls, refusal, on_taken, log
         self._batches = TakenBatches()
         self._places: Places[Greenlet] = Places()
         self._listener = listener(port)
@@ -151,6 +155,9 @@ class Arrivals:
         """Make the sockets of a batch, and find a worker; return for each session why not, or ""."""
         reasons = [""] * len(batch.sessions)
         for place, each in enumerate(batch.sessions):
+            reasons[place] = self._refusal(address_of(each))
+            if reasons[place]:
+                continue
             try:
                 batch.made[place] = each, restored(each)
             except OSError as error:

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
 from appliance.migrate.migrator import Migrator, interfaces_of
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
@@ -30,9 +32,15 @@ class MigrateCommands:
         """Return the commands by their names."""
         return {
             "status": self._status,
+            "rebalance": self._rebalance,
             **self._migrator.departures.handlers(),
             **self._reload.handlers(),
         }
+
+    def _rebalance(self, call: Call) -> Answer:
+        """Give a node a share of the sessions of shared addresses; answer what became of them."""
+        moved = self._migrator.rebalance(call.question.text("node"), call.question.number("share"))
+        return good(addresses=msgspec.to_builtins(moved))
 
     def _status(self, _: Call) -> Answer:
         migrator = self._migrator

@@ -133,6 +133,11 @@ def ends_of(connection: socket.socket) -> Ends:
     return (there, peer_port, here, port)
 
 
+def address_of(migrating: Migrating) -> str:
+    """Return the address by which the client of another node's session has come."""
+    return _plain(migrating.client.local.host)
+
+
 def of_states(migrating: Migrating) -> Iterator[Ends]:
     """Yield the connections of another node's session as rules name them."""
     for each in (migrating.client, migrating.server):

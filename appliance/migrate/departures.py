@@ -5,6 +5,7 @@ A worker holds a batch still while it is offered, and continues with what it doe
 """
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,12 +45,16 @@ _BATCH: Final = 16  # bytes of its number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The node that serves an address: its own address, the interface to it, and its port."""
+    """A node that serves an address: its own address, the interface to it, and its port.
+
+    `shared` is whether this node serves the address too.
+    """
 
     node: str
     interface: str
     port: int
     tls: ssl.SSLContext
+    shared: bool = False
 
 
 class _Batch:
@@ -61,34 +66,53 @@ class _Batch:
         self.held: list[Ends] = []
         self.ends: dict[int, list[Ends]] = {}
         self.offered: list[int] = []
+        self.held_at = 0.0
 
 
 class _Way:
-    """The way of one worker's sessions of one address; `link` is None until the first batch."""
+    """The way of one worker's sessions of one address: of several nodes each in turn takes a batch."""
 
-    def __init__(self, program: str, address: str, target: Target) -> None:
-        self.program, self.address, self.target = program, address, target
-        self.link: Link | None = None
+    def __init__(self, program: str, address: str, targets: Sequence[Target]) -> None:
+        self.program, self.address, self.targets = program, address, targets
+        self.target = targets[0]
         self.batch: _Batch | None = None
+        self._links: dict[Target, Link] = {}
+
+    @property
+    def link(self) -> Link | None:
+        """The connection to the node of this turn, None until its first batch."""
+        return self._links.get(self.target)
+
+    def turn(self) -> None:
+        """Let the next node have its turn."""
+        self.target = self.targets[(self.targets.index(self.target) + 1) % len(self.targets)]
 
     def open(self) -> Link:
         """Return the connection to the other node. Raises LinkError and MigrationError."""
-        if self.link is None:
-            target = self.target
-            self.link = connect(target.node, target.port, interface=target.interface, tls=target.tls)
-        return self.link
+        target = self.target
+        if target not in self._links:
+            self._links[target] = connect(
+                target.node, target.port, interface=target.interface, tls=target.tls
+            )
+        return self._links[target]
 
     def close(self) -> None:
         """Close the connection: the other node drops what it has prepared."""
-        link, self.link = self.link, None
+        link = self._links.pop(self.target, None)
         if link is not None:
             link.close()
 
+    def end(self) -> None:
+        """Close all connections."""
+        while self._links:
+            self._links.popitem()[1].close()
+
 
 class Departures:
-    """The commands `offer` and `take` for workers. `targets` has the node for each address.
+    """The commands `offer` and `take` for workers. `targets` has the nodes for each address, none for none.
 
-    `given` and `lost` count sessions, `on_lost` is called with an address and how many are lost.
+    `given` and `lost` count sessions, `on_lost` is called with an address and how many are lost. `pauses` are
+    the longest times in seconds for which a batch that was given was held back, by address.
     """
 
     def __init__(
@@ -97,11 +121,12 @@ class Departures:
         held: HeldPackets,
         owners: Owners,
         *,
-        targets: Callable[[str], Target | None],
+        targets: Callable[[str], Sequence[Target]],
         on_lost: Callable[[str, int], None],
         log: FilteringBoundLogger,
     ) -> None:
         self.given: Counter[str] = Counter()
+        self.pauses: dict[str, float] = {}
         self.lost = 0
         self.log = log
         self._paths, self._held, self._owners, self._targets = paths, held, owners, targets
@@ -125,6 +150,7 @@ class Departures:
         if way is None:
             return bad("no other node serves this address")
         self._drop(way)
+        way.turn()
         batch = way.batch = _Batch(received(sessions, call.keep()))
         try:
             reasons = self._prepare(way, batch)
@@ -135,24 +161,24 @@ class Departures:
         return good(**moving_sessions.values(Offered(refused=tuple(reasons))))
 
     def _way(self, caller: Caller, program: str, address: str) -> _Way | None:
-        target = self._targets(address)
+        targets = self._targets(address)
         way = self._ways.get(id(caller))
-        if way is not None and (way.program, way.address, way.target) == (program, address, target):
+        if way is not None and (way.program, way.address, way.targets) == (program, address, targets):
             return way
         if way is not None:
             self._leave(id(caller))
-        if target is None:
+        if not targets:
             return None
         if way is None:
             caller.on_close.append(lambda: self._leave(id(caller)))
-        way = self._ways[id(caller)] = _Way(program, address, target)
+        way = self._ways[id(caller)] = _Way(program, address, targets)
         return way
 
     def _leave(self, key: int) -> None:
         way = self._ways.pop(key, None)
         if way is not None:
             self._drop(way)
-            way.close()
+            way.end()
 
     def _prepare(self, way: _Way, batch: _Batch) -> list[str]:
         """Hold back the packets of a batch, and have it prepared; return for each session why not, or ""."""
@@ -163,6 +189,7 @@ class Departures:
         batch.held = [one for some in batch.ends.values() for one in some]
         if not batch.held:
             return reasons
+        batch.held_at = time.monotonic()
         self._held.hold(batch.held)
         moved = _states(batch, reasons)
         if moved:
@@ -220,9 +247,11 @@ class Departures:
         if having is Having.BACK and self._back(way, batch, places):
             self._let_go(ends)
         else:
-            self._forget(going, ends)
+            self._forget(going, ends, shared=way.target.shared)
             if having is Having.GONE:
                 self.given[way.address] += len(going)
+                pause = time.monotonic() - batch.held_at
+                self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
             else:
                 self.lost += len(going)
                 self._on_lost(way.address, len(going))
@@ -264,8 +293,11 @@ class Departures:
             going[place].reset_if_lost(wanted=False)
         return True
 
-    def _forget(self, going: Sequence[Connections], ends: Sequence[Ends]) -> None:
-        """Leave nothing here of connections that another node has."""
+    def _forget(self, going: Sequence[Connections], ends: Sequence[Ends], *, shared: bool) -> None:
+        """Leave nothing here of connections that another node has.
+
+        Packets of `shared` addresses still come here, and are forwarded at once.
+        """
         for each in going:
             each.close_silently()
         try:
@@ -273,6 +305,8 @@ class Departures:
         except NftablesError as error:
             self.log.error("session-move-failed", reason=str(error))  # noqa: TRY400  # no bug
         self._owners.left(ends)
+        if shared:
+            self._let_go(ends)
 
     def _let_go(self, ends: Sequence[Ends]) -> None:
         try:

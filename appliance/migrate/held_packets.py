@@ -31,9 +31,10 @@ class HeldPackets:
             self._run(ruleset.hold(family, some, seconds=seconds))
 
     def hold_afterwards(self, connections: Collection[Ends]) -> None:
-        """Hold back what comes late for connections that are another node's now."""
-        self.let_go(connections)
-        self.hold(connections, seconds=AFTERWARDS)
+        """Hold back what comes late for connections that are another node's now, without a gap."""
+        for family, some in _by_family(connections).items():
+            self._make(family)
+            self._run(f"{ruleset.let_go(family, some)}\n{ruleset.hold(family, some, seconds=AFTERWARDS)}")
 
     def let_go(self, connections: Collection[Ends]) -> None:
         """Let their packets through."""

@@ -1,8 +1,13 @@
-"""Follows the virtual IPs: when one has left this node, its sessions go to the node that serves it."""
+"""Follows the addresses: when one has left this node, its sessions go to a node that serves it.
+
+A virtual IP has left when another node holds it, a shared one when this node leaves by command or stops, and
+announces it no longer. Sessions of shared IPs may also be given away by a command, a share of them at a time.
+"""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Final
 
@@ -11,6 +16,7 @@ from gevent import ssl
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.announce.shared_state import LEAVES, SharedState
 from appliance.migrate import link, tcp_repair
 from appliance.migrate.arrivals import Arrivals
 from appliance.migrate.departures import Departures, Target
@@ -19,7 +25,7 @@ from appliance.migrate.link import LinkError
 from appliance.migrate.owners import Owners
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.paths import Paths
-from appliance.model.program_names import LINGER, MIGRATE
+from appliance.model.program_names import ANNOUNCE, LINGER, MIGRATE
 from appliance.model.snapshot.linger import MovedSessions
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_content import BoardFollower
@@ -29,7 +35,8 @@ from appliance.net.events.event_board import EventBoard
 from appliance.net.logging import log as logs
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines.control import Question
+from appliance.wire.lines.announce_status import AnnounceStatus
+from appliance.wire.lines.control import ControlError, Question
 from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.migrate_status import DepartureStatus
 
@@ -41,6 +48,9 @@ _LIVELY: Final = 30.0
 
 _SETTLED: Final = 0.5
 """Seconds after which an address has left for good: by then its packets are forwarded here."""
+
+_SHARED: Final = 1.0
+"""Seconds between two questions to `announce` whether this node leaves."""
 
 _RETRY: Final = 5.0
 _ANSWERED: Final = 2.0
@@ -76,9 +86,13 @@ class Migrator:
         self._tell = EventBoard(paths.event_board(MIGRATE), MIGRATE)
         self._held = HeldPackets()
         self._owners = Owners(paths, log)
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, tuple[Target, ...]] = {}
+        self._asked_for: dict[str, tuple[Target, ...]] = {}
+        self._leaving: frozenset[str] = frozenset()
+        self._withdrawn: frozenset[str] = frozenset()
+        self._announce_due = float("-inf")
         self.departures = Departures(
-            paths, self._held, self._owners, targets=self._targets.get, on_lost=self._lost, log=log
+            paths, self._held, self._owners, targets=self._targets_of, on_lost=self._lost, log=log
         )
         self._unsupported = tcp_repair.unsupported()
         self._refused = ""
@@ -131,12 +145,15 @@ class Migrator:
             self._listen(self._settings, now)
         if self._board.changed() is not None:
             self._lively_until = now + _LIVELY
-        if self._contexts is None or now >= self._lively_until:
+        self._look_at_announce(now)
+        quiet = now >= self._lively_until and not self._withdrawn and not self.reports
+        if self._contexts is None or quiet:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         if status is None:
             return
-        left = self._left(status)
+        shared = {each: self._sharing(status, each) for each in self._withdrawn}
+        left = {**self._left(status), **{each: found for each, found in shared.items() if found}}
         self._targets.clear()
         self._targets.update(left)
         for address in self.reports.keys() - left.keys():
@@ -144,8 +161,8 @@ class Migrator:
             self._left_because.pop(address, None)
         if left:
             self._lively_until = max(self._lively_until, now + _LIVELY)
-            for address, target in left.items():
-                self._depart(address, target)
+            for address, targets in left.items():
+                self._depart(address, targets)
 
     def _listen(self, settings: MovedSessions, now: float) -> None:
         """Read the certificate, and listen for other nodes; a failure is tried again later."""
@@ -160,6 +177,7 @@ class Migrator:
                 self._owners,
                 port=settings.port,
                 tls=self._contexts[0],
+                refusal=self._refusal,
                 on_taken=self._count_taken,
                 log=self.log,
             )
@@ -177,7 +195,49 @@ class Migrator:
         if arrivals is not None:
             arrivals.close()
 
-    def _left(self, status: LingerStatus) -> dict[str, Target]:
+    def _targets_of(self, address: str) -> tuple[Target, ...]:
+        return self._asked_for.get(address) or self._targets.get(address, ())
+
+    def _look_at_announce(self, now: float) -> None:
+        """Learn which shared addresses this node has left; once it has stopped, all that it was leaving."""
+        if self.snapshot is None or not self.snapshot.shared_ips:
+            self._withdrawn = self._leaving = frozenset()
+        elif now >= self._announce_due:
+            self._announce_due = now + _SHARED
+            status = status_of(self._paths.control(ANNOUNCE), AnnounceStatus, timeout=_ANSWERED)
+            if status is None:
+                self._withdrawn = self._leaving
+                return
+            leaving = {
+                str(ip_interface(address).ip): each.state
+                for each in status.addresses
+                if each.reason == LEAVES
+                for address in each.addresses
+            }
+            self._leaving = frozenset(leaving)
+            self._withdrawn = frozenset(
+                address for address, state in leaving.items() if state == SharedState.WITHDRAWN
+            )
+
+    def _refusal(self, address: str) -> str:
+        if address in self._withdrawn:  # it may take part again since a moment ago
+            self._announce_due = float("-inf")
+            self._look_at_announce(time.monotonic())
+        return "the other node leaves the address, too" if address in self._withdrawn else ""
+
+    def _sharing(self, status: LingerStatus, address: str) -> tuple[Target, ...]:
+        """Return the other nodes of a shared address."""
+        if self._settings is None or self._contexts is None:
+            return ()
+        settings, tls = self._settings, self._contexts[1]
+        return tuple(
+            Target(node=node, interface="", port=settings.port, tls=tls, shared=True)
+            for each in status.shared
+            if each.address == address
+            for node in each.nodes
+        )
+
+    def _left(self, status: LingerStatus) -> dict[str, tuple[Target, ...]]:
         """Return the addresses that this node has left, each with the node that serves it."""
         if self.snapshot is None or self._settings is None or self._contexts is None:
             return {}
@@ -185,11 +245,13 @@ class Migrator:
         interfaces = interfaces_of(self.snapshot)
         settled = time.time() - _SETTLED
         return {
-            each.address: Target(
-                node=serving[each.address],
-                interface=interfaces[each.address],
-                port=self._settings.port,
-                tls=self._contexts[1],
+            each.address: (
+                Target(
+                    node=serving[each.address],
+                    interface=interfaces[each.address],
+                    port=self._settings.port,
+                    tls=self._contexts[1],
+                ),
             )
             for each in status.addresses
             if not each.active
@@ -199,34 +261,69 @@ class Migrator:
             and each.address in interfaces
         }
 
-    def _depart(self, address: str, target: Target) -> None:
-        """Have all workers move their sessions of an address, one after the other: one batch is under way."""
-        begun, before = time.monotonic(), self.departures.given[address]
-        stay: Counter[str] = Counter()
-        troubles = list[str]()
-        for each in worker_boards(self._paths.runtime):
-            reasons, trouble = self._ask(each, address) if each.sessions else ({}, "")
-            stay.update(reasons)
-            troubles += [trouble] if trouble else []
-        moved = self.departures.given[address] - before
-        total = self.reports[address].moved if address in self.reports else 0
-        report = DepartureStatus(
-            address=address,
-            node=target.node,
-            moved=total + moved,
-            stay=dict(stay),
-            trouble="; ".join(dict.fromkeys(troubles)),
+    def rebalance(self, node: str, share: float) -> list[DepartureStatus]:
+        """Give a node this share of the sessions of each shared address; return what became of them.
+
+        Raises ControlError if that node cannot have any.
+        """
+        if self.trouble:
+            raise ControlError(self.trouble)
+        status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
+        if status is None:
+            raise ControlError("`linger` does not answer")
+        named = {node}.union(
+            *(each.addresses for each in status.nodes if node in (each.name, *each.addresses))
         )
-        former, self.reports[address] = self.reports.get(address), report
-        if moved:
-            seconds = round(time.monotonic() - begun, 3)
-            self.log.info(
-                "sessions-moved-to-node", address=address, node=target.node, sessions=moved, seconds=seconds
-            )
-            self._report(EventKind.SESSIONS_MOVED, address, f"{moved} in {seconds:g} s to {target.node}")
+        targets = {each.address: self._sharing(status, each.address) for each in status.shared}
+        found = {
+            address: each
+            for address, others in targets.items()
+            if (each := tuple(one for one in others if one.node in named))
+        }
+        if not found:
+            known = sorted({one.node for others in targets.values() for one in others})
+            raise ControlError(f"{node} has no shared address; known are: {', '.join(known) or 'none'}")
+        if self._asked_for:
+            raise ControlError("another rebalance is under way")
+        self._asked_for.update(found)
+        try:
+            return [self._move(address, each, share=share) for address, each in found.items()]
+        finally:
+            self._asked_for.clear()
+
+    def _depart(self, address: str, targets: Sequence[Target]) -> None:
+        report = self._move(address, targets)
+        former = self.reports.get(address)
+        report = replace(report, moved=report.moved + (former.moved if former else 0))
+        self.reports[address] = report
         self._report_left(report, former)
         if report.trouble and (former is None or former.trouble != report.trouble):
             self.log.warning("sessions-stay", address=address, reason=report.trouble)
+
+    def _move(self, address: str, targets: Sequence[Target], *, share: float = 1.0) -> DepartureStatus:
+        """Have all workers move their sessions of an address, one after the other: one batch is under way."""
+        begun, before = time.monotonic(), self.departures.given[address]
+        self.departures.pauses.pop(address, None)
+        stay: Counter[str] = Counter()
+        troubles = list[str]()
+        for each in worker_boards(self._paths.runtime):
+            reasons, trouble = self._ask(each, address, share) if each.sessions else ({}, "")
+            stay.update(reasons)
+            troubles += [trouble] if trouble else []
+        moved, nodes = self.departures.given[address] - before, ", ".join(each.node for each in targets)
+        if moved:
+            seconds = round(time.monotonic() - begun, 3)
+            self.log.info(
+                "sessions-moved-to-node",
+                address=address,
+                node=nodes,
+                sessions=moved,
+                seconds=seconds,
+                longest_pause=round(self.departures.pauses.get(address, 0.0), 4),
+            )
+            self._report(EventKind.SESSIONS_MOVED, address, f"{moved} in {seconds:g} s to {nodes}")
+        trouble = "; ".join(dict.fromkeys(troubles))
+        return DepartureStatus(address=address, node=nodes, moved=moved, stay=dict(stay), trouble=trouble)
 
     def _report_left(self, report: DepartureStatus, former: DepartureStatus | None) -> None:
         """Report sessions that stay, once for the same reasons, if these are no matter of the moment."""
@@ -241,12 +338,14 @@ class Migrator:
             reasons = "; ".join(f"{count}: {each}" for each, count in report.stay.items())
             self._report(EventKind.SESSIONS_LEFT, address, reasons)
 
-    def _ask(self, board: WorkerBoard, address: str) -> tuple[Mapping[str, int], str]:
+    def _ask(self, board: WorkerBoard, address: str, share: float) -> tuple[Mapping[str, int], str]:
         """Have one worker move its sessions; return why how many stay, and what went wrong."""
         path = self._paths.worker_control(board.program, board.generation, board.index)
         try:
             answer = ask(
-                path, Question(command="emigrate", values={"address": address}), timeout=_MOVED + _ANSWERED
+                path,
+                Question(command="emigrate", values={"address": address, "share": share}),
+                timeout=_MOVED + _ANSWERED,
             )
         except ControlUnavailable:
             return {}, ""  # it has ended since; its board stays for its master

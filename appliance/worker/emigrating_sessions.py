@@ -48,8 +48,11 @@ class EmigratingSessions:
         self._traffic, self._ids, self._batches = traffic, ids, batches
 
     def emigrate(self, call: Call) -> Answer:
-        """Move the sessions whose clients came by an address; answer how many did, and why others stay."""
-        address = call.question.text("address")
+        """Move the sessions whose clients came by an address, or a share of them: those that came last.
+
+        Answer how many have moved, and why others stay.
+        """
+        address, wanted = call.question.text("address"), self._wanted(call)
         refused = dict[int, str]()
         moved, trouble = 0, ""
 
@@ -64,7 +67,7 @@ class EmigratingSessions:
             log=self._log,
             more={"program": self._program, "address": address},
         )
-        left, until = self._at(address), time.monotonic() + _LONGEST
+        left, until = wanted[:], time.monotonic() + _LONGEST
         try:
             while left and not trouble and time.monotonic() < until:
                 batch = self._batches.take(left, _fits, most=MOST)
@@ -77,7 +80,8 @@ class EmigratingSessions:
                 gevent.sleep(0)  # the traffic has its turn
         finally:
             way.close()
-        stay = Counter(_why(each, refused) for each in self._at(address))
+        staying = set(wanted).intersection(self._at(address))
+        stay = Counter(_why(each, refused) for each in staying)
         return good(moved=moved, stay=dict(stay), trouble=trouble)
 
     def _end_stuck(self, batch: list[Session]) -> None:
@@ -87,6 +91,11 @@ class EmigratingSessions:
             if each.phase == OPEN and any(side is not None and tcp.is_in_repair(side.fd) for side in sides):
                 self._log.error("session-ended-on-the-way", session=self._ids.of(each.number))
                 each.end(EndReason.INTERNAL)
+
+    def _wanted(self, call: Call) -> list[Session]:
+        found = self._at(call.question.text("address"))
+        share = call.question.number("share") if "share" in call.question.values else 1.0
+        return sorted(found, key=lambda each: each.number)[len(found) - round(share * len(found)) :]
 
     def _at(self, address: str) -> list[Session]:
         return [each for each in self._traffic.live if isinstance(each, Session) and _local(each) == address]

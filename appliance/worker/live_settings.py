@@ -45,7 +45,7 @@ class LiveSettings:
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
             self._apply_pool(pools.get(name))
         for each in self.backends.values():
-            each.connect_from(snapshot.virtual_addresses, self._source_failed)
+            each.connect_from(snapshot.source_addresses, self._source_failed)
         return len(self.backends) > before
 
     def refused_options(self, snapshot: Snapshot) -> list[str]:

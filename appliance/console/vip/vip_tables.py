@@ -1,6 +1,6 @@
 """The virtual IPs as tables for a terminal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -38,6 +38,9 @@ def vip_tables(
         parts.append(Text(late, style="yellow"))
     for router in status.routers:
         parts += [*([""] if parts else []), *_router(router, now, linger, migrate)]
+    if linger and migrate:
+        shared = _moved(migrate, {each.address for each in linger.shared})
+        parts += [shared] if shared.row_count else []
     return Group(*parts)
 
 
@@ -47,7 +50,8 @@ def _router(
     yield _title(router, now)
     yield _facts(router, now)
     kept = _kept(router, now, linger) if linger else columns()
-    moved = _moved(linger, router, migrate) if linger and migrate else columns()
+    mine = {each.address for each in linger.addresses if each.router == router.name} if linger else set()
+    moved = _moved(migrate, mine) if migrate else columns()
     for table in (_parts(router), _heard(router, now), kept, moved, _transitions(router, now)):
         if table.row_count:
             yield table
@@ -145,12 +149,11 @@ def _kept(router: RouterStatus, now: float, linger: LingerStatus) -> Table:
     return table
 
 
-def _moved(linger: LingerStatus, router: RouterStatus, migrate: MigrateStatus) -> Table:
-    """Return the sessions that have moved with their address, and why others stay."""
+def _moved(migrate: MigrateStatus, addresses: Collection[str]) -> Table:
+    """Return the sessions of these addresses that have moved, and why others stay."""
     table = columns("sessions of", "moved to", "moved>", "stay>", "because")
-    mine = {each.address for each in linger.addresses if each.router == router.name}
     for each in migrate.departures:
-        if each.address in mine:
+        if each.address in addresses:
             reasons = [f"{count}: {why}" for why, count in each.stay.items()]
             why = "; ".join([*reasons, *([each.trouble] if each.trouble else [])])
             stay = str(sum(each.stay.values()))

@@ -45,6 +45,10 @@ _ICMP: Final = {
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 _TIMEOUT: Final = 24
 _ALONE: Final = 1
+GIVEN: Final = 2
+"""Seconds for which a node does not deny what it has given to another one: that one may have denied it just
+before, and what all deny is reset (longer than `strays.DENIED`)."""
+
 _NOTED_FOR: Final = 2
 _MOST_NOBODYS: Final = 1 << 17  # more than `Strays` adds, ten times a second, before the first ones have gone
 _MOST_TOLD: Final = 1 << 18  # the same for what the kernel notes
@@ -91,6 +95,7 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
         f"add map {name} owner {{ type {ends} : {kind}; flags timeout; size {2 * MOST_OWNED}; }}",
         f"add set {name} nobody {{ type {ends}; flags dynamic,timeout; size {_MOST_NOBODYS}; }}",
         f"add set {name} told {{ type {ends} . ether_addr; flags timeout; size {_MOST_TOLD}; }}",
+        f"add set {name} given {{ type {ends}; flags timeout; timeout {GIVEN}s; }}",
         *(f"add set {name} {each} {{ {noted} }}" for each in SETS),
         *(f"add chain {name} {each}" for each in chains),
         *(f"flush chain {name} {each}" for each in chains),
@@ -141,6 +146,12 @@ def told(family: Family, found: Iterable[tuple[Ends, bytes]], *, table: str) -> 
     return f"add element {family.value} {table} told {{ {listed} }}" if listed else ""
 
 
+def given(family: Family, connections: Iterable[Ends], *, table: str) -> str:
+    """Return the script that notes which connections were given to other nodes, "" for none."""
+    listed = ", ".join(map(_text, connections))
+    return f"add element {family.value} {table} given {{ {listed} }}" if listed else ""
+
+
 def _places() -> list[str]:
     return [f"other{number}" for number in range(1, MOST_OTHERS + 1)]
 
@@ -178,6 +189,8 @@ def _shared(family: Family, begun: str) -> list[str]:
         f"{_key(family)} @ours goto shared_ours",
         # An `invalid` packet with ACK alone is out of the window of a connection of ours, and stays here.
         f"ct state new {_FLAGS} == ack goto strays",
+        # A server's answer to a connect of another node (`source: virtual-ip`).
+        f"ct state invalid {_FLAGS} == (syn | ack) goto strays",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strays",
     ]
 
@@ -186,6 +199,7 @@ def _strays(family: Family, ended: str, *, notes: bool) -> list[str]:
     key, word = _key(family), family.value
     noted = f"{{ {key} . ether saddr }} drop"
     denied = (
+        f"{key} @given ether saddr @sharing drop",
         f"ct state new {_FLAGS} == ack ether saddr @sharing {_NOTE} @denied {noted}",
         # It may be out of the window of a connection of ours: whether there is one has to be looked up.
         f"tcp flags & fin != 0 ether saddr @sharing {_NOTE} @closing {noted}",

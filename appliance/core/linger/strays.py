@@ -18,7 +18,7 @@ OWNED: Final = 30.0
 TOLD: Final = 10
 """Seconds for which a node does not repeat that it has a connection."""
 
-DENIED: Final = 2.0
+DENIED: Final = 1.0
 """Seconds for which a denial counts: all nodes get a packet at about the same time."""
 
 NOBODYS: Final = 120
@@ -96,12 +96,19 @@ class Strays:
             self._found[ends] = node
 
     def denied(self, ends: Ends, *, node: str, now: float) -> None:
-        """Note that a node does not have a connection whose packet was forwarded to it."""
-        if self._found.get(ends) == node:
-            del self._found[ends]
-        owner = self._owners.get(ends)
-        if owner is not None and owner.node == node:
+        """Note that a node does not have a connection whose packet was forwarded to it.
+
+        What is denied beside the node that has it does not count once that one has given it away.
+        """
+        known = self._owners.get(ends)
+        owner = self._found.get(ends) or (known.node if known is not None and known.is_there(now) else node)
+        if owner != node:
+            return
+        if self._found.pop(ends, None) == node:
+            self._denied.pop(ends, None)
+        if known is not None and known.node == node and ends not in self._left:
             self._left[ends] = None
+            self._denied.pop(ends, None)
         if ends in self._denied or len(self._denied) < MOST_DENIED:
             self._denied.setdefault(ends, {})[node] = now
 

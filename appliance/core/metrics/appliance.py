@@ -51,6 +51,7 @@ def appliance_metrics(
     migrate = observations.answer(MigrateStatus)
     if migrate is not None:
         yield _migrated(migrate)
+        yield _staying(migrate)
     if status.nodes:
         yield from _nodes(status.nodes)
     if observations.connection_room is not None:
@@ -67,6 +68,14 @@ def _migrated(migrate: MigrateStatus) -> Metric:
     about = "Sessions that were given to other nodes, taken from them, and lost between the two."
     counts = (("given", migrate.given), ("taken", migrate.taken), ("lost", migrate.lost))
     return _counter("migrated_sessions", about, [(labels(result=result), count) for result, count in counts])
+
+
+def _staying(migrate: MigrateStatus) -> Metric:
+    about = "Sessions of addresses that this node has left which do not move, by why."
+    stay = [(each.address, *found) for each in migrate.departures for found in sorted(each.stay.items())]
+    return _gauge(
+        "staying_sessions", about, [(labels(address=at, reason=why), count) for at, why, count in stay]
+    )
 
 
 def _nodes(nodes: Sequence[OtherNode]) -> Iterator[Metric]:

@@ -58,9 +58,13 @@ def findings(config: Config) -> Iterator[Finding]:
             if "source_ports" in pool.model_fields_set:
                 message = "has no effect with `source: node`, only with `virtual-ip`"
                 yield warning((*path, "source_ports"), message, (*path, "source"))
-        elif not config.virtual_ips:
+        elif not config.virtual_ips and not (config.shared_ips and config.linger and config.linger.sessions):
             message = "has no effect: there are no `virtual_ips`"
-            shared = "; sessions of `shared_ips` connect from the node" if config.shared_ips else ""
+            shared = (
+                "; sessions of `shared_ips` connect from the node without `linger.sessions`"
+                if config.shared_ips
+                else ""
+            )
             yield warning((*path, "source"), f"{message}{shared}", ("virtual_ips",))
         elif pool.source_ports is None and not config.nodes:
             message = (

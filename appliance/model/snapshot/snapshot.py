@@ -100,6 +100,15 @@ class Snapshot:
         return tuple(str(ip_interface(each).ip) for group in self.shared_ips for each in group.addresses)
 
     @property
+    def source_addresses(self) -> frozenset[str]:
+        """Return the addresses from which sessions may connect to servers.
+
+        Shared ones only where nodes forward servers' packets to each other, and their sessions can move.
+        """
+        moves = self.linger is not None and self.linger.sessions is not None
+        return self.virtual_addresses.union(self.shared_addresses if moves else ())
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """Return the sources of discovered servers, each once, in the order of the pools."""
         return tuple(dict.fromkeys(each.discover.source for each in self.pools if each.discover))

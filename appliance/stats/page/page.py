@@ -23,6 +23,7 @@ from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures
 from appliance.stats.page.lines import Lines
 from appliance.wire.haproxy.statistics import duration_text
+from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 
 STATIC: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
@@ -39,6 +40,7 @@ def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, no
     """Return the page as HTML; every text in it is escaped. `notice` is shown above everything else."""
     status, observations = figures.status, figures.observations
     reload = observations.answer(ReloadStatus)
+    migrate = observations.answer(MigrateStatus)
     text = _template().render(
         status=status,
         notice=notice,
@@ -47,6 +49,7 @@ def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, no
         process=figures.process,
         uptime=duration_text(figures.process.uptime),
         nodes=[(each, holds(status, each)) for each in status.nodes],
+        departures=migrate.departures if migrate else (),
         by_address={address: each for each in status.nodes for address in each.addresses},
         draining=[each for each in status.generations if each.phase is GenerationPhase.DRAINING],
         events=events,

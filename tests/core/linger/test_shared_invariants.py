@@ -151,6 +151,14 @@ class Cluster:
         at.tables.connections.add(ends)
         self.owners[ends] = at
 
+    def move(self, ends: Ends, to: Machine) -> None:
+        """Move a connection to another node, as `migrate` does: packets on the way are dropped meanwhile."""
+        owner = self.owners[ends]
+        if owner.lives and owner is not to:
+            owner.tables.give(ends, self.now)
+            to.tables.connections.add(ends)
+            self.owners[ends] = to
+
     def send(self, ends: Ends, at: Machine, kind: Kind = Kind.ACK) -> bool:
         """Have a client send a packet by this node; return whether its connection's node gets it."""
         decision = at.tables.decide(kind, ends, ROUTER, self.now)
@@ -185,6 +193,7 @@ _STEPS: Final = st.lists(
         _SEND,
         _SEND,
         st.tuples(st.just("turns"), st.integers(1, 40), st.booleans()),
+        st.tuples(st.just("move"), st.integers(0, 3), st.integers(0, 3)),
         st.tuples(st.just("restart"), st.integers(0, 3), st.booleans()),
         st.tuples(st.just("crash"), st.integers(0, 3), st.just(0)),
     ),
@@ -197,7 +206,7 @@ _STEPS: Final = st.lists(
 def test_no_interleaving_resets_a_connection_whose_node_lives(
     size: int, steps: list[tuple[str, int, int | bool]]
 ):
-    """Packets, restarts of the program, crashes, lost reports: I1, I2, I3, I5 and I6 hold at each step."""
+    """Packets, moves, restarts of the program, crashes, lost reports: I1, I2, I3, I5, I6 hold always."""
     cluster = Cluster(size)
     cluster.turns(5)
     for number, each in enumerate(cluster.living):
@@ -212,6 +221,9 @@ def test_no_interleaving_resets_a_connection_whose_node_lives(
             machine.look({}, cluster.now)  # which makes the rules, if they are gone
         elif what == "crash":
             living[first % len(living)].lives = len(living) == 1
+        elif what == "move":
+            known = list(cluster.owners)
+            cluster.move(known[first % len(known)], living[second % len(living)])
         elif what == Kind.SYN:
             cluster.connect(ends(len(cluster.owners)), living[second % len(living)])
         else:

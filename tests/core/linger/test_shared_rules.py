@@ -108,6 +108,13 @@ def test_what_was_learnt():
     assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
 
 
+def test_what_was_given():
+    """Each connection is noted for as long as the set says; none is no script."""
+    script = shared_rules.given(Family.IPV4, [ENDS], table="lb_linger")
+    assert script == f"add element ip lb_linger given {{ {TEXT} }}"
+    assert shared_rules.given(Family.IPV4, [], table="lb_linger") == ""
+
+
 def test_who_was_told():
     """A node is not told again of a connection for some seconds."""
     script = shared_rules.told(Family.IPV4, [(ENDS, MAC)], table="lb_linger")

@@ -91,6 +91,22 @@ def test_an_owner_that_denies():
     assert changes(strays, 1.0) == StrayChanges(removed=(ends(1),))
 
 
+def test_denials_from_before_a_move_do_not_count():
+    """The node that had it gives it to one that denied it just before: all are asked again."""
+    for put in (False, True):
+        strays = known()
+        strays.denied(ends(), node=C, now=0.0)
+        strays.found(ends(), node=B)
+        if put:
+            changes(strays, 0.0)
+        strays.denied(ends(), node=C, now=0.1)
+        strays.denied(ends(), node=B, now=0.2)
+        strays.denied(ends(), node=B, now=0.3)
+        assert changes(strays, 0.3) == StrayChanges(removed=(ends(),) if put else ())
+        strays.denied(ends(), node=C, now=0.4)
+        assert changes(strays, 0.4) == StrayChanges(nobodys=(ends(),))
+
+
 def test_what_all_deny_is_nobodys():
     """Each node that may have it has to deny it, at about the same time, and none may have found it since."""
     strays = known()
@@ -98,9 +114,9 @@ def test_what_all_deny_is_nobodys():
     assert changes(strays, 0.0) == StrayChanges()
     strays.denied(ends(), node=C, now=DENIED)
     assert changes(strays, DENIED) == StrayChanges()
-    strays.denied(ends(), node=B, now=DENIED + 1)
-    assert changes(strays, DENIED + 1) == StrayChanges(nobodys=(ends(),))
-    assert changes(strays, DENIED + 1) == StrayChanges()
+    strays.denied(ends(), node=B, now=DENIED + 0.5)
+    assert changes(strays, DENIED + 0.5) == StrayChanges(nobodys=(ends(),))
+    assert changes(strays, DENIED + 0.5) == StrayChanges()
 
 
 def test_a_found_connection_is_not_nobodys():
@@ -117,7 +133,7 @@ def test_nothing_is_nobodys_while_others_may_be_unheard():
     strays = known()
     strays.denied(ends(), node=B, now=0.0)
     assert changes(strays, 0.5, settled=False, others=(B,)) == StrayChanges()
-    assert changes(strays, 1.0, others=(B,)) == StrayChanges(nobodys=(ends(),))
+    assert changes(strays, 0.9, others=(B,)) == StrayChanges(nobodys=(ends(),))
     strays.denied(ends(), node=B, now=1.0)
     assert changes(strays, 1.0, others=()) == StrayChanges()
     assert changes(strays, 1.0 + DENIED, others=(B,)) == StrayChanges(revoked=True)
@@ -207,7 +223,7 @@ def test_nothing_is_pending_once_all_is_put():
     assert strays.pending
     changes(strays, 0.0)
     assert not strays.pending
-    strays.denied(ends(), node=C, now=1.0)
+    strays.denied(ends(2), node=C, now=1.0)
     assert strays.pending
     changes(strays, 1.0)
     assert strays.pending

@@ -24,6 +24,7 @@ from appliance.wire.boards.health_board import NO_CHECKS
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Histogram, Metric
 from appliance.wire.lines.linger_status import LingerStatus, SharedAddress
+from appliance.wire.lines.migrate_status import DepartureStatus, MigrateStatus
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
@@ -223,6 +224,13 @@ def test_the_room_of_the_kernels_table():
     assert "tracked_connections" not in values(observations())
     found = values(observations(connection_room=ConnectionRoom(used=7, limit=100)))
     assert (found["tracked_connections"], found["tracked_connections_limit"]) == ({"": 7}, {"": 100})
+
+
+def test_sessions_that_stay_have_their_reasons():
+    """One sample for each address and reason."""
+    left = DepartureStatus(address="192.0.2.1", moved=7, stay={"it connects": 2})
+    found = values(observations(answers=answers(migrate=MigrateStatus(departures=(left,)))))
+    assert found["staying_sessions"] == {'{address="192.0.2.1",reason="it connects"}': 2}
 
 
 def test_strays_of_shared_addresses():

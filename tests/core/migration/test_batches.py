@@ -3,8 +3,9 @@
 from enum import Enum
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.run import tiers
 
 from appliance.core.migration.batches import _REMEMBERED, Having, TakenBatches, after_commit
 
@@ -85,6 +86,131 @@ def test_no_session_is_ever_on_two_nodes(
     if death == "never" and commit is _Fate.ARRIVES and settled is _Fate.ARRIVES:
         assert having is (Having.BACK if fails else Having.GONE)
         assert continues is not taker.has
+
+
+class _Where(Enum):
+    """What the giver does with the sessions of a batch."""
+
+    HERE = "here"
+    OFFERED = "offered"
+    COMMITTED = "committed"
+    ASKING = "asking"
+    AWAY = "away"
+    LOST = "lost"
+
+
+class _Pair:
+    """Two nodes, sessions of which one byte after another is read, and messages that may be lost or late.
+
+    A session has read `at` bytes; `read` is how many its client has sent that anybody has read.
+    """
+
+    def __init__(self, batches: int) -> None:
+        self.at = dict.fromkeys(range(batches), 0)
+        self.where = dict.fromkeys(range(batches), _Where.HERE)
+        self.read = dict.fromkeys(range(batches), 0)
+        self.there: dict[int, int] = {}
+        self.prepared: dict[bytes, tuple[int, int]] = {}
+        self.taken = TakenBatches()
+        self.run = self.numbers = self.faults = 0
+        self.number: dict[int, bytes] = {}
+        self.prepared_by: dict[int, int] = {}
+        self.wire: list[tuple[str, int, bytes, object]] = []
+
+    def step(self, what: str, which: int) -> None:
+        """Do one thing with one batch, or with one message."""
+        batch = which % len(self.at)
+        if what in ("arrives", "late", "twice", "lost"):
+            if self.wire:
+                place = 0 if what == "arrives" else which % len(self.wire)
+                message = self.wire[place] if what == "twice" else self.wire.pop(place)
+                if what != "lost":
+                    self._receive(*message)
+        elif what == "taker dies":
+            self.faults += 1
+            self.run += 1
+            self.taken, self.prepared, self.there = TakenBatches(), {}, {}
+        else:
+            self._do(what, batch)
+        for each, where in self.where.items():
+            assert not (where is _Where.HERE and each in self.there), "on two nodes"
+            self._read(each)
+
+    def _do(self, what: str, batch: int) -> None:
+        where = self.where[batch]
+        if what == "offer" and where is _Where.HERE:
+            self.numbers += 1
+            self.number[batch] = self.numbers.to_bytes(16)
+            self.where[batch] = _Where.OFFERED
+            self.wire.append(("offer", batch, self.number[batch], self.at[batch]))
+        elif what == "gives up" and where is _Where.OFFERED:
+            self.where[batch] = _Where.HERE
+        elif what == "gives up" and where is _Where.COMMITTED:
+            self.where[batch] = _Where.ASKING
+            self.wire.append(("ask", batch, self.number[batch], None))
+        elif what == "gives up" and where is _Where.ASKING:
+            self.faults += 1
+            self._settle(batch, taken=None, same_run=False)
+
+    def _read(self, batch: int) -> None:
+        """Read the next byte of a session, by whoever has it."""
+        if self.where[batch] is _Where.HERE:
+            assert self.at[batch] == self.read[batch], "a byte twice, or lost"
+            self.at[batch] += 1
+            self.read[batch] += 1
+        elif batch in self.there:
+            assert self.there[batch] == self.read[batch], "a byte twice, or lost"
+            self.there[batch] += 1
+            self.read[batch] += 1
+
+    def _receive(self, what: str, batch: int, number: bytes, more: object) -> None:
+        where = self.where[batch] if self.number[batch] == number else _Where.LOST
+        if what == "offer":
+            assert isinstance(more, int)
+            self.prepared[number] = batch, more
+            self.wire.append(("prepared", batch, number, self.run))
+        elif what == "prepared" and where is _Where.OFFERED:
+            assert isinstance(more, int)
+            self.where[batch], self.prepared_by[batch] = _Where.COMMITTED, more
+            self.wire.append(("commit", batch, number, None))
+        elif what == "commit":
+            found = self.prepared.pop(number, None)
+            taken = found is not None and self.taken.take(number)
+            if taken and found is not None:
+                self.there[found[0]] = found[1]
+            if found is not None:  # a commit of nothing ends the connection
+                self.wire.append(("settled", batch, number, (taken, self.run, _Where.COMMITTED)))
+        elif what == "ask":
+            self.wire.append(("settled", batch, number, (self.taken.ask(number), self.run, _Where.ASKING)))
+        elif what == "settled":
+            assert isinstance(more, tuple)
+            taken, run, asked = more
+            if where is asked:
+                self._settle(batch, taken=taken, same_run=run == self.prepared_by[batch])
+
+    def _settle(self, batch: int, *, taken: bool | None, same_run: bool) -> None:
+        after = after_commit(taken=taken, same_run=same_run)
+        self.where[batch] = {
+            Having.GONE: _Where.AWAY,
+            Having.BACK: _Where.HERE,
+            Having.DOUBTFUL: _Where.LOST,
+        }[after]
+
+
+_WHAT = ["offer", "arrives", "arrives", "arrives", "late", "twice", "lost", "gives up", "taker dies"]
+
+
+@settings(deadline=None, max_examples=tiers.examples(1000))
+@given(
+    batches=st.integers(1, 2),
+    steps=st.lists(st.tuples(st.sampled_from(_WHAT), st.integers(0, 30)), min_size=20, max_size=60),
+)
+def test_no_byte_is_read_twice_or_lost(batches: int, steps: list[tuple[str, int]]):
+    """Whatever is lost, late or doubled, whoever dies: one node has a session, a fault costs one batch."""
+    pair = _Pair(batches)
+    for what, which in steps:
+        pair.step(what, which)
+    assert sum(where is _Where.LOST for where in pair.where.values()) <= pair.faults
 
 
 def test_a_batch_is_taken_once():

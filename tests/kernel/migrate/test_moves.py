@@ -1,12 +1,13 @@
 """Sessions of the proxy move to another node with their virtual IP, and every byte of them is checked.
 
-`E2E_FULL=1` moves 1,000 sessions of each family, 20 times.
+`E2E_FULL=1` moves 1,000 sessions of each family 20 times, and 5,000 of each once there and back.
 """
 
 import os
 import random
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -34,6 +35,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "openssl", root
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
 _COUNT: Final = 1000 if _FULL else 50  # sessions of each family
 _ROUNDS: Final = 20 if _FULL else 3
+_MANY: Final = 5000 if _FULL else 200  # sessions of each family
 _SLOW: Final = pytest.mark.slow("many moves of whole appliances")
 
 
@@ -82,6 +84,32 @@ def test_there_and_back_many_times(tmp_path: Path, count: int):
             sys.stderr.write(f"{streams.pauses()}\n")
         assert streams.report().ended == {}
         assert [each.migrated()["lost"] for each in nodes] == [0] * count
+
+
+@_SLOW
+def test_many_sessions_and_their_node_is_off_at_once(tmp_path: Path):
+    """As soon as `leave` returns the node has no network; all sessions go on, and return."""
+    period = 5.0 if _FULL else 0.2
+    with (
+        migrating_nodes(2, tmp_path, workers=2) as (client, (one, two)),
+        CheckedStreams(client, port=PORT, period=period) as streams,
+    ):
+        fill(streams, _MANY)
+        begun = time.monotonic()
+        one.appliance.command("leave", "--within", "120s")
+        sys.stderr.write(f"{2 * _MANY} left in {time.monotonic() - begun:.1f} s\n")
+        one.node.unplug()
+        settle(two, [two])
+        streams.go_on()
+        sys.stderr.write(f"{streams.pauses()}\n")
+        one.node.plug()
+        settle(two, [one, two])
+        take_back(two, one)
+        two.node.unplug()
+        streams.go_on()
+        assert streams.report().ended == {}
+        assert streams.report().to == dict.fromkeys(VIPS, _MANY)
+        assert [one.migrated()["lost"], one.migrated()["taken"]] == [0, 2 * _MANY]
 
 
 @_SLOW

@@ -1,6 +1,7 @@
 """Ports of connections from virtual IPs: every node has its own."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -81,6 +82,15 @@ def test_ports_of_two_nodes_are_told(ports: str):
 def test_a_node_that_connects_as_itself_has_no_ports_in_common():
     """`source` may differ by node, too."""
     assert _pool("source: { lb-0: virtual-ip }", "lb-1").source is SourceAddress.NODE
+
+
+def test_sessions_that_move_connect_from_shared_addresses_too():
+    """Then `source` has an effect without `virtual_ips`."""
+    text = (Path(__file__).parents[1] / "corpus" / "source-shared.yaml").read_text()
+    moving = text.replace("linger: {", "linger: { sessions: { certificate: /etc/nodes.pem },")
+
+    assert [each.path for each in load(text, source="FILE", number=1).problems] == ["pools.shared.source"]
+    assert load(moving, source="FILE", number=1).problems == ()
 
 
 def test_an_error_at_one_node_hides_no_other():

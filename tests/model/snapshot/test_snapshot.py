@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from support.run.tiers import examples
+from support.values.shared_ips import shared_ip
 from support.values.snapshots import (
     check,
     frontend,
@@ -20,6 +21,7 @@ from support.values.snapshots import (
 
 from appliance.model.snapshot.discovery import Source, SourceKind
 from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.linger import Linger, MovedSessions
 from appliance.model.snapshot.pools import CheckStep, Discovery
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
 
@@ -126,6 +128,21 @@ def test_virtual_addresses_are_as_a_socket_names_them():
     ]
     assert snapshot(virtual_routers=routers).virtual_addresses == {"192.0.2.1", "192.0.2.2", "2001:db8::1"}
     assert snapshot().virtual_addresses == set()
+
+
+def test_sessions_connect_from_shared_addresses_only_if_they_can_move():
+    """Without `linger.sessions` no node forwards a server's answer for the sake of it."""
+    virtual = virtual_router("a", addresses=("192.0.2.1/24",))
+    shared = [shared_ip(addresses=("198.51.100.10/32",))]
+    sessions = MovedSessions(certificate="/nodes.pem", authorities=None, port=29447)
+    cases: tuple[tuple[Linger | None, set[str]], ...] = (
+        (None, set()),
+        (Linger(longest=60.0, port=29446, keys=()), set()),
+        (Linger(longest=60.0, port=29446, keys=(), sessions=sessions), {"198.51.100.10"}),
+    )
+    for linger, more in cases:
+        made = snapshot(virtual_routers=[virtual], shared_ips=shared, linger=linger)
+        assert made.source_addresses == {"192.0.2.1", *more}
 
 
 def test_absent_group_and_pool_are_none():

@@ -38,7 +38,7 @@ from appliance.wire.exposition import Metric
 from appliance.wire.lines.discovery_status import SourceStatus
 from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
 from appliance.wire.lines.linger_status import LingerStatus, OtherNode, SharedAddress
-from appliance.wire.lines.migrate_status import MigrateStatus
+from appliance.wire.lines.migrate_status import DepartureStatus, MigrateStatus
 from appliance.wire.lines.status_answer import LastReload, ReloadStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
@@ -72,6 +72,9 @@ _LINGER: Final = LingerStatus(
     shared=(SharedAddress(address="198.51.100.10"),),
     strays={"led": 1},
     nodes=(OtherNode(name="lb-1"),),
+)
+_MIGRATE: Final = MigrateStatus(
+    departures=(DepartureStatus(address="192.0.2.1", stay={"it connects to its server": 1}),)
 )
 _FORWARD: Final = ForwardStatus(program="forward", pid=79, started_at=NOW, snapshot=1, sync=SyncStatus())
 _DESCRIPTORS: Final = WorkerDescriptors(program="proxy-api", generation=1, index=0, open=40, limit=1024)
@@ -152,7 +155,7 @@ def _observations() -> Observations:
         snapshot=snapshot(
             number=7, virtual_routers=[virtual_router()], shared_ips=(shared_ip(),), bgp=bgp(neighbor())
         ),
-        answers=answers(reload=reload, linger=_LINGER, migrate=MigrateStatus(), forward=_FORWARD),
+        answers=answers(reload=reload, linger=_LINGER, migrate=_MIGRATE, forward=_FORWARD),
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,

@@ -6,7 +6,7 @@ The kernel's rules are compared with them, and the invariants of whole clusters 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_rules import GIVEN, SharedElements
 from appliance.core.linger.strays import OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 
@@ -15,9 +15,10 @@ _ALONE = 1.0
 
 
 class Kind(StrEnum):
-    """A packet by its flags: the first one, one of a connection, its end."""
+    """A packet by its flags: the first one, a server's answer to it, one of a connection, its end."""
 
     SYN = "syn"
+    ANSWER = "syn-ack"
     ACK = "ack"
     FIN = "fin"
     RST = "rst"
@@ -52,6 +53,7 @@ class Tables:
     owner: dict[Ends, tuple[str, float]] = field(default_factory=dict)
     nobody: dict[Ends, float] = field(default_factory=dict)
     told: dict[tuple[Ends, bytes], float] = field(default_factory=dict)
+    given: dict[Ends, float] = field(default_factory=dict)
     found: set[tuple[Ends, bytes]] = field(default_factory=set)
     denied: set[tuple[Ends, bytes]] = field(default_factory=set)
     closing: set[tuple[Ends, bytes]] = field(default_factory=set)
@@ -94,11 +96,16 @@ class Tables:
             return Decision(fate=Fate.TAKEN, noted=self._note(ends, mac, now))
         if mac not in self.shared.macs:
             return self._stray(ends, now)
-        if kind is Kind.RST:
+        if kind in (Kind.RST, Kind.ANSWER) or self.given.get(ends, now) > now:
             return Decision(fate=Fate.DROPPED)
         noted = "denied" if kind is Kind.ACK else "closing"
         (self.denied if kind is Kind.ACK else self.closing).add((ends, mac))
         return Decision(fate=Fate.DROPPED, noted=noted)
+
+    def give(self, ends: Ends, now: float) -> None:
+        """Note that another node has a connection now."""
+        self.connections.discard(ends)
+        self.given[ends] = now + GIVEN
 
     def _note(self, ends: Ends, mac: bytes, now: float) -> str:
         if mac not in self.shared.macs or self.told.get((ends, mac), now) > now:

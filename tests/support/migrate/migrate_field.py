@@ -39,7 +39,13 @@ def certificate(directory: Path, name: str = "nodes") -> Path:
 
 
 def node_config(
-    name: str, server: Node, pem: Path, more: Mapping[int, Values] = MappingProxyType({}), **changes: object
+    name: str,
+    server: Node,
+    pem: Path,
+    more: Mapping[int, Values] = MappingProxyType({}),
+    *,
+    workers: int = 1,
+    **changes: object,
 ) -> dict[str, object]:
     """Return the configuration of a node; the servers are on another machine.
 
@@ -59,7 +65,7 @@ def node_config(
     return {
         **made,
         "api": {
-            "workers": 1,
+            "workers": workers,
             "frontends": {
                 FRONTEND: {"bind": [f"{VIP}:{PORT}"], "pool": "four"},
                 "kube-api6": {"bind": [f"[{VIP6}]:{PORT}"], "pool": "six"},
@@ -151,13 +157,24 @@ def fill(streams: CheckedStreams, count: int) -> None:
 
 def leave(source: MigratingNode, target: MigratingNode) -> None:
     """Leave the node, and wait until it has nothing more."""
+    before = len(source.appliance.events("sessions-moved-to-node"))
     sys.stderr.write(source.appliance.command("leave", "--wait").stderr)
     settle(target, [target])
     wait_until_empty(source)
+    _show_moves(source, before)
+
+
+def _show_moves(source: MigratingNode, before: int) -> None:
+    """Show how long the moves took, and the longest pause of a batch."""
+    for each in source.appliance.events("sessions-moved-to-node")[before:]:
+        shown = {name: each[name] for name in ("address", "sessions", "seconds", "longest_pause")}
+        sys.stderr.write(f"{source.name}: {shown}\n")
 
 
 def take_back(source: MigratingNode, target: MigratingNode) -> None:
     """Let the node of the higher priority take its addresses back, and wait until the other has nothing."""
+    before = len(source.appliance.events("sessions-moved-to-node"))
     target.appliance.command("reload")
     settle(target, [source, target])
     wait_until_empty(source)
+    _show_moves(source, before)
