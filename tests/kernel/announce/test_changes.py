@@ -28,6 +28,7 @@ _DYING: Final = ("three", "four") if _FULL else ("three",)
 _MARK: Final = "203.0.114.0/24"
 
 
+@pytest.mark.promise("docs/shared-ips.md", "five nodes leave, return, stop and start, and end no connection")
 @pytest.mark.parametrize(
     "made",
     [
@@ -52,6 +53,7 @@ def test_changes_of_five_nodes(made: Callable[[], SharedField]):
                 changes.die(name)
 
 
+@pytest.mark.promise("docs/shared-ips.md", "an upgrade in place is no event at a router")
 def test_kills_and_an_upgrade_in_place_are_not_seen(tmp_path: Path):
     """Of `linger` and `announce`: the router changes no route, no stream ends or is at another node."""
     release = Release(tmp_path / "newer", "9.9.9")

@@ -57,6 +57,7 @@ def test_a_change_of_nodes_behind_routers_ends_nothing():
 
 
 @_WHOLE
+@pytest.mark.promise("docs/shared-ips.md", "behind routers, nodes that leave and return end no connection")
 @pytest.mark.parametrize("count", _COUNTS)
 def test_changes_of_nodes_behind_routers(count: int):
     """Nodes leave, return, stop and start, and no stream ends; a dead one takes its own streams along."""
