@@ -75,19 +75,17 @@ def test_a_session_that_flaps():
             "add chain ip blocking first { type filter hook input priority 0; }",
             "add rule ip blocking first udp dport 3784 drop",
         ):
-            machine.run(["nft", line])
-        down = node.appliance.wait_for_event("bgp-session-down")
-        assert "BFD" in str(down["reason"])
+            place.run(["nft", line])
+        node.appliance.wait_for_event("bgp-session-down", lambda each: "BFD" in str(each["reason"]))
         node.appliance.wait_for_event("bfd-down", timeout=60.0)
         assert "BFD with tor-0 is Down" in node.appliance.command("status", check=False).stdout
         assert "UDP port 3784" in " ".join(node.appliance.command("why", "tor-0", check=False).stdout.split())
-        machine.run(["nft", "delete table ip blocking"])
+        place.run(["nft", "delete table ip blocking"])
         node.appliance.wait_for_event("bfd-up", timeout=60.0)
         router.show("disable n0")
-        closed = node.appliance.wait_for_event(
-            "bgp-session-down", lambda each: "BFD" not in str(each["reason"])
+        node.appliance.wait_for_event(
+            "bgp-session-down", lambda each: "Administrative shutdown" in str(each["reason"])
         )
-        assert "Administrative shutdown" in str(closed["reason"])
         router.show("enable n0")
         wait_until(lambda: _tells(node, "tor-0", "BFD is up"), what="it is up again", timeout=40.0)
         told = " ".join(node.appliance.command("why", "tor-0").stdout.split())
