@@ -23,18 +23,22 @@ from support.announce.shared_node import ADDRESS, NODES_ASN, SharedNode, config
 from support.linger.linger_field import PORT
 from support.linger.shared_field import SHARED, shared_field
 from support.network.namespaces import Node, Segment
-from support.processes.processes import cpu_seconds
+from support.processes.processes import cpu_seconds, kill, proportional
 from support.processes.waiting import wait_until
 from support.run import tools
 
+from appliance.announce import bird_control
 from bench.table import ratio
 
 _WITHDRAWN: Final = "verdict to withdrawn, {}, ms"
 _DEAD: Final = "crash to left out, {}, BFD 3 x 100 ms, ms"
 _STRAYS: Final = "MB/s there and back, {}"
 _NEW: Final = "processor us per new connection, {} nodes"
+_EVENTS: Final = "route changes at the router, kill -9 of {}"
+_MEMORY: Final = "MB PSS, announce and BIRD"
 _BY_HAND: Final = 3
 _SECONDS: Final = 2.0
+_CHANGE: Final = re.compile(rf"^\[([^]]+)\] (?:Deleted )?{ADDRESS} ", re.MULTILINE)
 _STREAMS: Final = """
 import select, socket, sys, time
 open_ = [socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=10) for _ in range(8)]
@@ -76,7 +80,8 @@ def measure(*, rounds: int, say: Callable[[str], None]) -> Results:
     results: Results = {}
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
-        for name, beside, theirs, target, ours in (*_changes(), *_strays(), *_new_connections()):
+        rows = (*_changes(), *_kills(), *_strays(), *_new_connections())
+        for name, beside, theirs, target, ours in rows:
             found = results.setdefault(name, (beside, [], target, []))
             found[1].extend([theirs] if theirs else [])
             found[3].append(ours)
@@ -103,7 +108,7 @@ def _spread(values: list[float]) -> str:
 
 
 def _verdict(target: str, theirs: list[float], ours: list[float]) -> str:
-    """Return whether a target is reached: one in ms is of our figure, others are of the ratio."""
+    """Return whether a target is reached: one with a unit is of our figure, others are of the ratio."""
     sign, limit, *unit = target.split()
     found = median(ours if unit else [mine / other for other, mine in zip(theirs, ours, strict=True)])
     reached = found <= float(limit) if sign == "<=" else found >= float(limit)
@@ -140,6 +145,35 @@ def _site(kind: Callable[..., Router]) -> Iterator[tuple[Router, SharedNode, Sha
         )
         router.wait_for(ADDRESS, one.node, other.node)
         yield router, one, other
+
+
+def _kills() -> Iterator[_Row]:
+    """Yield what the router sees of programs that are killed, and what they hold."""
+    with _site(FrrRouter) as (router, one, other), _Monitor(router.node) as monitor:
+        appliance = one.appliance
+        wait_until(lambda: _bfd(one) == "Up", what="BFD is up")
+        bird = bird_control.process(appliance.paths.bird_control)
+        announce = appliance.program_pid("announce")
+        assert announce
+        held = sum(map(proportional, (announce, bird))) / 1e6
+        since = len(monitor.text())
+        appliance.wait_for_restart("announce", appliance.kill("announce"))
+        wait_until(lambda: one.state() == "serving", what="the next announce continues")
+        yield _EVENTS.format("announce"), "", 0.0, "<= 0 changes", monitor.changes(since)
+        since = len(monitor.text())
+        kill(bird)
+        wait_until(
+            lambda: bird_control.process(appliance.paths.bird_control) not in (0, bird), what="BIRD is back"
+        )
+        wait_until(lambda: _bfd(one) == "Up", what="the session is back", timeout=60.0)
+        yield _EVENTS.format("BIRD"), "", 0.0, "<= 0 changes", monitor.changes(since)
+        router.wait_for(ADDRESS, one.node, other.node)
+    yield _MEMORY, "", 0.0, "<= 40 MB", held
+
+
+def _bfd(node: SharedNode) -> str:
+    found = node.status().get("neighbors")
+    return str(found[0]["bfd"]) if isinstance(found, list) and found else ""
 
 
 def _remove(router: Router, one: SharedNode, other: SharedNode, monitor: "_Monitor") -> float:
@@ -182,10 +216,13 @@ class _Monitor:
         """Return what it has said so far."""
         return os.pread(self._file.fileno(), 1 << 20, 0).decode()
 
+    def changes(self, since: int) -> int:
+        """Return how many changes of routes for the address there were after so much text."""
+        return len(_CHANGE.findall(self.text(), since))
+
     def changed_at(self, since: int) -> float:
         """Return when the routes for the address changed first after so much text."""
-        pattern = re.compile(rf"^\[([^]]+)\] (?:Deleted )?{ADDRESS} ", re.MULTILINE)
-        found = wait_until(lambda: pattern.search(self.text(), since), what="the change is told")
+        found = wait_until(lambda: _CHANGE.search(self.text(), since), what="the change is told")
         assert found is not None
         return datetime.fromisoformat(found[1]).replace(tzinfo=UTC).timestamp()
 

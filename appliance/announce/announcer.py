@@ -5,7 +5,7 @@ does not answer delays nothing.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -207,6 +207,11 @@ class Announcer:
             others[shared.name] = tuple(
                 sorted({node for each in literal if each in known for node in known[each].nodes})
             )
+        for name, found in others.items():
+            before = self.others.get(name)
+            if before and not found and name not in unready:  # else `linger` has not heard them yet
+                self.log.warning("last-path", name=name, before=list(before))
+                self._tell(_last_path(name, before))
         self._unready, self.others = unready, others
         self._linger_due = now + (_LINGER_ASKED if unready else _GLANCE)
 
@@ -264,6 +269,11 @@ class Announcer:
             announced_to=tuple(each for each in mine if each in up),
             others=self.others.get(shared.name, ()),
         )
+
+
+def _last_path(name: str, before: Sequence[str]) -> OperatorEvent:
+    gone = f"until then {', '.join(before)}"
+    return OperatorEvent(when=time.time(), kind=EventKind.LAST_PATH, subject=name, detail=gone)
 
 
 def _changed(name: str, before: Announced, after: Announced) -> OperatorEvent:

@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.announce import bird
 from appliance.announce.bird import Bird
+from appliance.core.status.shared_ips import BFD_UP
 from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.paths import Paths
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
@@ -23,6 +24,7 @@ from appliance.wire.bird.bird_config import (
 )
 from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
 
+_BFD_COMES_UP: Final = 10.0  # seconds that BFD may take after the session
 _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
 
 
@@ -35,6 +37,7 @@ class Neighbors:
         self._paths = paths
         self._bird = Bird(paths, log)
         self._statuses: dict[str, NeighborStatus] = {}
+        self._without_bfd: set[str] = set()
         self._trouble = ""
 
     @property
@@ -98,6 +101,21 @@ class Neighbors:
                     "bgp-session-down", neighbor=status.name, address=status.address, reason=reason
                 )
                 self._tell(_session_event(EventKind.BGP_SESSION_DOWN, status, reason))
+            self._follow_bfd(status)
+        self._without_bfd.intersection_update(self._statuses)
+
+    def _follow_bfd(self, status: NeighborStatus) -> None:
+        """Report a session whose BFD does not come up, and later that it has."""
+        reported = status.name in self._without_bfd
+        if reported and status.bfd == BFD_UP:
+            self._without_bfd.discard(status.name)
+            self.log.info("bfd-up", neighbor=status.name, address=status.address)
+            self._tell(_session_event(EventKind.BFD_UP, status, status.address))
+        late = status.is_up and time.time() - status.since > _BFD_COMES_UP
+        if late and not reported and status.bfd not in ("", BFD_UP):
+            self._without_bfd.add(status.name)
+            self.log.error("bfd-down", neighbor=status.name, address=status.address)
+            self._tell(_session_event(EventKind.BFD_DOWN, status, f"{status.address}: {status.bfd}"))
 
     def _status(self, neighbor: Neighbor, before: NeighborStatus) -> NeighborStatus:
         session = self._bird.sessions.get(protocol(neighbor.name))

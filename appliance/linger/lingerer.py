@@ -85,7 +85,7 @@ class Lingerer:
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
         self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
-        self.shared = SharedHolder(self._sharing, self._led, log)
+        self.shared = SharedHolder(self._sharing, self._led, log, tell=tell)
         self._tunnels = Tunnels()
         self._room = RoomWatch()
         self._settled = Settled()

@@ -21,6 +21,8 @@ from appliance.core.linger.unheard import Listening, unheard
 from appliance.linger.address_sets import SharedSet
 from appliance.linger.led_packets import FAMILIES, LedPackets
 from appliance.linger.shared_reports import ANYWHERE, SharedReports
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink import signs_of_life
 from appliance.net.netlink.address_messages import all_addresses, decode_address
@@ -48,8 +50,9 @@ _NOBODY: Final = Company(others={}, settled=False, doubtful=())
 class SharedHolder:
     """The sets of the snapshot applied last, with the reports about them, None while there are none."""
 
-    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger) -> None:
+    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger, *, tell: Tell) -> None:
         self.log = log
+        self._tell_event = tell
         self.sets: tuple[SharedSet, ...] = ()
         self.reports: SharedReports | None = None
         self.counts: dict[str, int] = {}
@@ -264,6 +267,14 @@ class SharedHolder:
         if limited and now >= self._warn_due:
             self._warn_due = now + _LIMITED
             self.log.warning("strays-limited", packets=limited)
+            self._tell_event(
+                OperatorEvent(
+                    when=time.time(),
+                    kind=EventKind.STRAYS_LIMITED,
+                    subject=LINGER,
+                    detail=f"{limited} packets of shared IPs were dropped",
+                )
+            )
 
     # Told
 

@@ -23,8 +23,8 @@ class EventKind(StrEnum):
 
     The subject of an event is the server, pool, frontend, virtual IP, shared IP, neighbour, node or program.
     VIP_* are the states of our part in a virtual router: VIP_ACTIVE means that its addresses are here now.
-    IP_* are those of a shared IP on this node. SESSIONS_LEFT are those that stay on a node which their
-    virtual IP has left.
+    IP_* are those of a shared IP on this node; LAST_PATH means that no other node has it any more.
+    SESSIONS_LEFT are those that stay on a node which their virtual IP has left.
     """
 
     SERVER_UP = "server-up"
@@ -54,8 +54,12 @@ class EventKind(StrEnum):
     IP_ANNOUNCED = "ip-announced"
     IP_DRAINED = "ip-drained"
     IP_WITHDRAWN = "ip-withdrawn"
+    LAST_PATH = "last-path"
+    STRAYS_LIMITED = "strays-limited"
     BGP_SESSION_UP = "bgp-session-up"
     BGP_SESSION_DOWN = "bgp-session-down"
+    BFD_UP = "bfd-up"
+    BFD_DOWN = "bfd-down"
     CONFIGURATION_DIFFERS = "configuration-differs"
     CONFIGURATION_AGREES = "configuration-agrees"
     VERDICTS_DIFFER = "verdicts-differ"
@@ -90,7 +94,10 @@ _WARNING: Final = frozenset(
         EventKind.SESSIONS_LOST,
         EventKind.IP_DRAINED,
         EventKind.IP_WITHDRAWN,
+        EventKind.LAST_PATH,
+        EventKind.STRAYS_LIMITED,
         EventKind.BGP_SESSION_DOWN,
+        EventKind.BFD_DOWN,
         EventKind.CONFIGURATION_DIFFERS,
         EventKind.VERDICTS_DIFFER,
         EventKind.PROGRAM_EXITED,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from ipaddress import ip_interface
+from socket import AF_INET, AF_INET6
 from typing import Final
 
 from appliance.announce.bird import MISSING, executable
@@ -16,6 +17,9 @@ from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.networks import networks
 from appliance.net.netlink.route_lookup import way
+from appliance.net.netlink.route_messages import all_routes, decode_place
+from appliance.net.netlink.rtnetlink import readable
+from appliance.wire.bird.bird_config import PROTOCOL
 
 _PORT: Final = 179
 _ENGINE: Final = ("bgp", "engine")
@@ -32,6 +36,7 @@ def announce_lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
         elif not process(paths.bird_control):
             yield from _port()
     yield from _ways(snapshot.bgp)
+    yield from _tables(snapshot.bgp)
 
 
 def _local(snapshot: Snapshot) -> Iterator[Finding]:
@@ -60,6 +65,21 @@ def _port() -> Iterator[Finding]:
         for each in taken:
             yield Finding(path=_ENGINE, message=f"{each}: with `engine: table` that daemon announces")
     probe.keep_only(())
+
+
+def _tables(bgp: Bgp) -> Iterator[Finding]:
+    """Yield the tables that another program routes by: kube-vip's routes are marked as ours are."""
+    with Requests() as requests:
+        places = {
+            place
+            for family in (AF_INET, AF_INET6)
+            for place in readable(decode_place, requests.dump(all_routes(family, protocol=0)))
+        }
+    others = {table for table, protocol in places if protocol != PROTOCOL}
+    for key, table in (("serve", bgp.serve), ("drain", bgp.drain)):
+        if table in others:
+            message = f"table {table} has routes of another program: choose one that is not used"
+            yield Finding(path=("bgp", "tables", key), message=message)
 
 
 def _ways(bgp: Bgp) -> Iterator[Finding]:

@@ -26,6 +26,7 @@ _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.VIP_BACKUP: (EventKind.VIP_FAULT, EventKind.SPLIT_BRAIN),
     EventKind.IP_ANNOUNCED: (EventKind.IP_DRAINED, EventKind.IP_WITHDRAWN),
     EventKind.BGP_SESSION_UP: (EventKind.BGP_SESSION_DOWN,),
+    EventKind.BFD_UP: (EventKind.BFD_DOWN,),
     EventKind.CONFIGURATION_AGREES: (EventKind.CONFIGURATION_DIFFERS,),
     EventKind.VERDICTS_AGREE: (EventKind.VERDICTS_DIFFER,),
     EventKind.PROGRAM_RUNNING: (EventKind.PROGRAM_EXITED, EventKind.PROGRAM_FAILING),

@@ -24,6 +24,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "the kernel refuses an address or route of `shared_ips`, for `reason`; it is tried again",
         "start with the capability NET_ADMIN; `ip route show table 198` lists the routes",
     ),
+    "bfd-down": LogEvent(
+        "a BGP session is up without the BFD that is configured: routers notice a dead node by the hold time",
+        "configure BFD at the router, and open UDP port 3784 (4784 with `multihop`)",
+    ),
     "bgp-session-down": LogEvent(
         "the BGP session with a neighbour is down, for `reason`: it learns no shared address from this node",
         "compare address, `asn` and `password` with the router's; `appliance bgp status`",
@@ -83,6 +87,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "leftovers-unknown": LogEvent(
         "it is unknown whether a killed run left something in the kernel",
         "check yourself: `ip address`, `ip route show table all proto 112`, `ip rule`, `nft list tables`",
+    ),
+    "last-path": LogEvent(
+        "no other node has this shared IP any more, which the nodes `before` had until then",
+        "`appliance status` on the other nodes shows why; `appliance leave --if-kept` refuses here meanwhile",
     ),
     "linger-crashed": LogEvent("the program `linger` hit a bug and restarts", REPORT),
     "linger-cut": LogEvent(

@@ -46,8 +46,8 @@ _BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.POOL: ("pool-", "last-server"),
     Kind.FRONTEND: ("frontend-",),
     Kind.VIRTUAL_IP: ("vip-", "split-brain"),
-    Kind.SHARED_IP: ("ip-",),
-    Kind.NEIGHBOR: ("bgp-",),
+    Kind.SHARED_IP: ("ip-", "last-path"),
+    Kind.NEIGHBOR: ("bgp-", "bfd-"),
 }
 """How the kinds of events about such a thing begin."""
 
@@ -120,9 +120,12 @@ def _sentences(
             yield from _of_sessions(subject, events, evidence)
         case Kind.SHARED_IP:
             live = evidence.observations.answer(AnnounceStatus) is not None
-            yield from _of_states(explanation, about, evidence, live=live)
+            states = [each for each in about if each.kind is not EventKind.LAST_PATH]
+            yield from _of_states(explanation, states, evidence, live=live)
+            yield from _times(about, EventKind.LAST_PATH, "No other node had it", evidence, _detail)
         case Kind.NEIGHBOR:
             yield from _times(about, EventKind.BGP_SESSION_DOWN, "Its session went down", evidence, _detail)
+            yield from _times(about, EventKind.BFD_DOWN, "Its session was without BFD", evidence, _detail)
         case _:
             assert_never(subject.kind)
 

@@ -74,7 +74,10 @@ def remove_rule(rule: VirtualRule) -> bytes:
 
 
 def all_routes(family: int, *, protocol: int = OURS) -> bytes:
-    """Return the request for all our routes; before Linux 4.20, for those of other programs, too."""
+    """Return the request for all our routes, with 0 for those of all programs.
+
+    Before Linux 4.20 they are those of all in any case.
+    """
     message = rtmsg()
     message["family"], message["proto"] = family, protocol
     return encode(message, kind=RTM_GETROUTE, flags=REQUEST | DUMP)
@@ -105,6 +108,16 @@ def decode_route(message: Message, *, protocol: int = OURS) -> VirtualRoute | No
             table=found.get_attr("RTA_TABLE") or found["table"],
             metric=None if metric == OWN_METRICS[to.version] else metric,
         )
+
+
+def decode_place(message: Message) -> tuple[int, int] | None:
+    """Return table and protocol of a route of any program. Raises DamagedMessage."""
+    with one_decoding_error():
+        if message.kind != RTM_NEWROUTE:
+            return None
+        found = rtmsg(message.data)
+        found.decode()
+        return found.get_attr("RTA_TABLE") or found["table"], found["proto"]
 
 
 def decode_rule(message: Message) -> VirtualRule | None:

@@ -325,8 +325,10 @@ bgp:
 
 @pytest.mark.needs("bird")
 def test_what_bgp_lacks(node: Node, file: Path):
-    """An address of this segment, a script, a password, ways to neighbours, and a port that another has."""
+    """An address of this segment, a script, a password, ways to neighbours; a table and a port of others."""
     node.ip("route", "replace", "198.19.0.0/24", "via", "192.0.2.9")
+    node.ip("route", "replace", "198.20.0.0/24", "dev", "lo", "table", "199")
+    node.ip("route", "replace", "198.20.0.1/32", "dev", "lo", "table", "198", "proto", "248")
     file.write_text(_ANNOUNCED.format(key="ab" * 32))
     listener = [sys.executable, "-m", "http.server", "179"]
     other = node.start(listener)
@@ -338,6 +340,7 @@ def test_what_bgp_lacks(node: Node, file: Path):
     assert "/lb/none/ready" in told.pop("shared_ips.all.track.ready.script")
     assert {path: message.split(",")[0] for path, message in told.items()} == {
         "shared_ips.all.addresses[1]": "is in the network 192.0.2.0/24 of this machine",
+        "bgp.tables.drain": "table 199 has routes of another program: choose one that is not used",
         "bgp.neighbors.near.password": "/lb/none/password does not exist here",
         "bgp.neighbors.far.address": "198.19.0.1 is behind a router: set `multihop`",
         "bgp.neighbors.nowhere.address": "there is no route to 203.0.113.9",

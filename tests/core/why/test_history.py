@@ -286,6 +286,22 @@ def test_since_when_a_shared_ip_is_served():
     assert shared_history(*SHARED_EVENTS, state="serving").since == LATER - 890
 
 
+def test_a_shared_ip_that_no_other_node_had():
+    """It is no state of this node, and counts as no change of it."""
+    alone = event(EventKind.LAST_PATH, 60, subject="ingress", detail="until then lb-1")
+    told = shared_history(*SHARED_EVENTS[:2], alone, state="serving").history
+    assert told[-1] == "No other node had it once in the last 1h: <60 s ago> (until then lb-1)."
+    assert told[:-1] == shared_history(*SHARED_EVENTS[:2], state="serving").history
+
+
+def test_a_session_without_bfd():
+    """It is a session that was up all the same."""
+    event_ = event(EventKind.BFD_DOWN, 60, subject="tor-a", after="Established", detail="10.0.0.1: Down")
+    assert shared_history(event_, name="tor-a").history == (
+        "Its session was without BFD once in the last 1h: <60 s ago> (10.0.0.1: Down).",
+    )
+
+
 def test_a_session_that_went_down():
     """How often, when, and with which words; events of a shared IP of the same name are not its own."""
     down = event(EventKind.BGP_SESSION_DOWN, 60, subject="tor-a", after="Active", detail="Hold timer expired")

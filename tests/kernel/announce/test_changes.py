@@ -1,17 +1,17 @@
 """Changes of the nodes that a router has learnt by BGP, under streams whose every byte is checked."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.announce.bgp_field import BgpField
-from support.announce.routers import BirdRouter, FrrRouter, Router
-from support.linger.linger_field import PORT
-from support.linger.shared_field import SHARED, SHARED6
-from support.network.checked_streams import CheckedStreams
+from support.announce.routers import BirdRouter, FrrRouter
+from support.linger.node_changes import changes_of
+from support.linger.shared_field import SHARED, SHARED6, SharedField
+from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.supervisor.release import Release
 
@@ -22,89 +22,54 @@ pytestmark = [
 ]
 
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
-_COUNT: Final = 1000 if _FULL else 40
-"""Streams of each version of IP."""
-_PERIOD: Final = 1.0 if _FULL else 0.1
 _LEAVING: Final = ("one", "two", "three", "four", "five") if _FULL else ("one",)
 _STOPPING: Final = ("two", "three", "four", "five") if _FULL else ("two",)
 _DYING: Final = ("three", "four") if _FULL else ("three",)
 _MARK: Final = "203.0.114.0/24"
 
 
-@contextmanager
-def streams_of(field: BgpField) -> Iterator[CheckedStreams]:
-    """Open streams to both addresses, at all nodes."""
-    with CheckedStreams(field.client, port=PORT, period=_PERIOD) as streams:
-        streams.connect(SHARED, _COUNT)
-        streams.connect(SHARED6, _COUNT)
-        yield streams
-
-
-def others(field: BgpField, name: str) -> list[str]:
-    """Return the names of all nodes but one."""
-    return [each for each in field.machines if each != name]
-
-
-@pytest.mark.parametrize("kind", [FrrRouter, BirdRouter])
-def test_changes_of_five_nodes(kind: type[Router]):
+@pytest.mark.promise("docs/shared-ips.md", "five nodes leave, return, stop and start, and end no connection")
+@pytest.mark.parametrize(
+    "made",
+    [
+        partial(BgpField, 5, FrrRouter),
+        partial(BgpField, 5, BirdRouter),
+        # No daemon here installs resilient groups: the route follows the kernel's tables by hand.
+        partial(SharedField, 5, resilient=True),
+    ],
+    ids=["frr", "bird", "resilient"],
+)
+def test_changes_of_five_nodes(made: Callable[[], SharedField]):
     """Nodes leave, return, stop and start, and no stream ends; a dead one takes its own streams along."""
-    with BgpField(5, kind) as field, streams_of(field) as streams:
-        by = streams.report().by
-        assert set(by) == set(field.machines)
-        for name in _LEAVING:
-            field.nodes[name].appliance.command("leave")
-            field.wait_for(*others(field, name))
-            streams.go_on()
-            assert field.nodes[name].appliance.reload(field.config(name))["ok"]
-            field.wait_for(*field.machines)
-            streams.go_on()
-            assert streams.report().by == by
-        for name in _STOPPING:
-            _restart(field, streams, name)
-        assert streams.report().ended == {}
-        for name in _DYING:
-            by, before = streams.report().by, sum(streams.report().ended.values())
-            field.machines[name].isolate()
-            field.wait_for(*others(field, name))
-            wait_until(
-                lambda: sum(streams.report().ended.values()) >= before + by[name],  # noqa: B023  # called at once
-                what="its streams have ended",
-                timeout=60.0,
-            )
-            streams.go_on()
-            assert sum(streams.report().ended.values()) == before + by[name]
-            field.machines[name].rejoin()
-            field.wait_for(*field.machines)
-            field.wait_until_ready()
+    with made() as field:
+        field.wait_for(*field.machines)
+        with changes_of(field) as changes:
+            for name in _LEAVING:
+                changes.leave_and_return(name)
+            for name in _STOPPING:
+                changes.restart(name)
+            assert changes.streams.report().ended == {}
+            for name in _DYING:
+                changes.die(name)
 
 
-def _restart(field: BgpField, streams: CheckedStreams, name: str) -> None:
-    """Stop a node when its own streams have finished, and start it again."""
-    node = field.nodes[name]
-    node.appliance.command("leave")
-    field.wait_for(*others(field, name))
-    streams.go_on()
-    streams.finish(name)
-    node.appliance.stop(patience=60.0)
-    streams.go_on()
-    with node.node.inside():
-        node.appliance.start()
-    assert node.appliance.reload(field.config(name))["ok"]  # until then it has left
-    field.wait_for(*field.machines)
-    field.wait_until_ready()
-    streams.go_on()
-    streams.connect(SHARED, 5)
-
-
-def test_an_upgrade_in_place_is_not_seen(tmp_path: Path):
-    """The router changes no route, and no stream ends or is served by another node."""
+@pytest.mark.promise("docs/shared-ips.md", "an upgrade in place is no event at a router")
+def test_kills_and_an_upgrade_in_place_are_not_seen(tmp_path: Path):
+    """Of `linger` and `announce`: the router changes no route, no stream ends or is at another node."""
     release = Release(tmp_path / "newer", "9.9.9")
-    with BgpField(2, FrrRouter) as field, streams_of(field) as streams:
+    with BgpField(2, FrrRouter) as field, changes_of(field) as changes:
+        streams = changes.streams
         by = streams.report().by
         field.wait_until_ready()
         field.speaker.watch()
         wait_until(lambda: _is_watched(field), what="routes are watched")
         made = field.nodes["one"].appliance
+        for each in ("linger", "announce"):
+            pid = made.program_pid(each)
+            assert pid
+            kill(pid)
+            made.wait_for_restart(each, pid)
+            field.wait_until_ready()
         former = made.process
         with field.machines["one"].inside():
             made.process = release.run(made.paths, made.log_file)

@@ -61,5 +61,37 @@ def test_each_cause_is_told(node: SharedNode):
     assert "Bad peer AS" in shown.stdout
 
 
+@pytest.mark.slow("a session that goes down and comes back twice")
+def test_a_session_that_flaps():
+    """Blocked BFD ends it, which is its cause; it returns without BFD, and that is kept, too."""
+    with contextlib.ExitStack() as stack:
+        segment = stack.enter_context(Segment())
+        place, machine = segment.node("lb-0"), segment.node("router")
+        router = stack.enter_context(BirdRouter(machine, [place.address], asn=NODES_ASN))
+        node = stack.enter_context(SharedNode(place, place.name, config([machine.address])))
+        wait_until(lambda: _tells(node, "tor-0", "BFD is up"), what="BFD is up", timeout=40.0)
+        for line in (
+            "add table ip blocking",
+            "add chain ip blocking first { type filter hook input priority 0; }",
+            "add rule ip blocking first udp dport 3784 drop",
+        ):
+            place.run(["nft", line])
+        node.appliance.wait_for_event("bgp-session-down", lambda each: "BFD" in str(each["reason"]))
+        node.appliance.wait_for_event("bfd-down", timeout=60.0)
+        assert "BFD with tor-0 is Down" in node.appliance.command("status", check=False).stdout
+        assert "UDP port 3784" in " ".join(node.appliance.command("why", "tor-0", check=False).stdout.split())
+        place.run(["nft", "delete table ip blocking"])
+        node.appliance.wait_for_event("bfd-up", timeout=60.0)
+        router.show("disable n0")
+        node.appliance.wait_for_event(
+            "bgp-session-down", lambda each: "Administrative shutdown" in str(each["reason"])
+        )
+        router.show("enable n0")
+        wait_until(lambda: _tells(node, "tor-0", "BFD is up"), what="it is up again", timeout=40.0)
+        told = " ".join(node.appliance.command("why", "tor-0").stdout.split())
+        for words in ("Its session went down", "Administrative shutdown", "Its session was without BFD"):
+            assert words in told
+
+
 def _tells(node: SharedNode, name: str, words: str) -> bool:
     return words in " ".join(node.appliance.command("why", name, check=False).stdout.split())

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 from support.linger.linger_field import PORT
+from support.linger.node_changes import COUNT, PERIOD, changes_of
 from support.linger.shared_field import SHARED, SHARED6, SharedField, shared_field
 from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import INTERFACE, Node
@@ -19,8 +20,7 @@ from appliance.model.snapshot.vxlan import inside
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
-_COUNT: Final = 1000 if os.environ.get("E2E_FULL") == "1" else 40
-_PERIOD: Final = 1.0 if os.environ.get("E2E_FULL") == "1" else 0.1
+_COUNTS: Final = (2, 3, 5) if os.environ.get("E2E_FULL") == "1" else (3,)
 _WHOLE: Final = pytest.mark.slow("whole appliances in racks of their own")
 _DEVICES: Final = ("lb-strays4", "lb-strays6")
 _VXLAN_PORT: Final = 29447
@@ -31,9 +31,9 @@ _ASKED: Final = 4711
 def streams_of(field: SharedField) -> Iterator[CheckedStreams]:
     """Open streams to both addresses, whose packets are no larger than those of a real network."""
     field.client.ip("link", "set", INTERFACE, "gso_max_segs", "1")
-    with CheckedStreams(field.client, port=PORT, period=_PERIOD) as streams:
-        streams.connect(SHARED, _COUNT)
-        streams.connect(SHARED6, _COUNT)
+    with CheckedStreams(field.client, port=PORT, period=PERIOD) as streams:
+        streams.connect(SHARED, COUNT)
+        streams.connect(SHARED6, COUNT)
         yield streams
 
 
@@ -54,6 +54,21 @@ def test_a_change_of_nodes_behind_routers_ends_nothing():
             streams.go_on()
         assert streams.report().ended == {}
         assert streams.report().by == before
+
+
+@_WHOLE
+@pytest.mark.promise("docs/shared-ips.md", "behind routers, nodes that leave and return end no connection")
+@pytest.mark.parametrize("count", _COUNTS)
+def test_changes_of_nodes_behind_routers(count: int):
+    """Nodes leave, return, stop and start, and no stream ends; a dead one takes its own streams along."""
+    with shared_field(count, racks=True, vxlan={}) as field:
+        field.client.ip("link", "set", INTERFACE, "gso_max_segs", "1")
+        with changes_of(field) as changes:
+            for name in field.machines:
+                changes.leave_and_return(name)
+            changes.restart("one")
+            assert changes.streams.report().ended == {}
+            changes.die("two")
 
 
 @_WHOLE

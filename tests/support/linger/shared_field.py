@@ -67,8 +67,10 @@ class SharedField:
         racks: bool = False,
         vxlan: dict[str, object] | None = None,
         wait: bool = True,
+        resilient: bool = False,
     ) -> None:
         self._stack = contextlib.ExitStack()
+        self._resilient = resilient
         self._linger = linger
         self._wait = wait
         self._racks = racks
@@ -98,10 +100,35 @@ class SharedField:
     def route(self, *names: str) -> None:
         """Have the router spread connections over these nodes."""
         for address, via in ((SHARED, "address"), (SHARED6, "address6")):
-            hops = [
-                f"nexthop via {getattr(self.machines[name], via)} dev {self._port(name)}" for name in names
-            ]
-            self.router.ip(*f"route replace {address} {' '.join(hops)}".split())
+            hops = [f"via {getattr(self.machines[name], via)} dev {self._port(name)}" for name in names]
+            if self._resilient:
+                self._route_resilient(address, names, hops)
+            else:
+                paths = " ".join(f"nexthop {each}" for each in hops)
+                self.router.ip(*f"route replace {address} {paths}".split())
+
+    def _route_resilient(self, address: str, names: Iterable[str], hops: Iterable[str]) -> None:
+        """Have a group whose buckets stay with their next hops, except those of a next hop that goes."""
+        group = 200 if ":" in address else 100
+        numbers = [group + 1 + list(self.machines).index(each) for each in names]
+        members = "/".join(map(str, numbers))
+        self.router.batch(
+            *(f"nexthop replace id {number} {hop}" for number, hop in zip(numbers, hops, strict=True)),
+            f"nexthop replace id {group} group {members} type resilient buckets 128 idle_timer 1",
+            f"route replace {address} nhid {group}",
+        )
+
+    def wait_for(self, *names: str) -> None:
+        """Wait until these nodes serve the addresses, and have the router use exactly them."""
+        for each in names:
+            wait_until(lambda: self._serves(each), what=f"{each} serves", timeout=_PATIENCE)  # noqa: B023  # called at once
+        self.route(*names)
+
+    def _serves(self, name: str) -> bool:
+        """Return whether a node has both addresses in the table that routers are to learn."""
+        machine = self.machines[name]
+        shown = "".join(machine.ip(family, "route", "show", "table", "all") for family in ("-4", "-6"))
+        return all(f"{address} dev lo table 198" in shown for address in (SHARED, SHARED6))
 
     def wait_until_ready(self) -> None:
         """Wait until each node that lives says that the addresses can be announced, and has heard all."""
@@ -229,10 +256,19 @@ class HopsField(SharedField):
             paths = [f"nexthop via {hop} dev {INTERFACE}" for hop in hops]
             self.router.ip(*f"route replace {address} {' '.join(paths)}".split())
 
+    def wait_for(self, *names: str) -> None:
+        """Wait until these nodes have all next hops, each of them some; a dead node holds its own, unseen."""
+        total = sum(map(len, HOPS.values()))
+        wait_until(
+            lambda: all(held := [self.hops(each) for each in names]) and sum(held) == total,
+            what=f"the next hops are at {', '.join(names)}",
+            timeout=60.0,
+        )
+
     def hops(self, name: str) -> int:
         """Return how many of the next hops a node holds."""
-        machine = self.machines[name]
-        return sum(machine.holds(hop, INTERFACE) for hops in HOPS.values() for hop in hops)
+        held = {each.partition("/")[0] for each in self.machines[name].addresses()}
+        return sum(hop in held for hops in HOPS.values() for hop in hops)
 
 
 @contextlib.contextmanager
@@ -240,12 +276,7 @@ def hops_field(count: int) -> Iterator[HopsField]:
     """Run so many nodes, over which VRRP has spread the next hops."""
     with HopsField(count) as field:
         field.route()
-        share = sum(map(len, HOPS.values())) // count
-        wait_until(
-            lambda: [field.hops(name) for name in field.machines] == [share] * count,
-            what="each node has its share of the next hops",
-            timeout=_PATIENCE,
-        )
+        field.wait_for(*field.machines)
         yield field
 
 
@@ -257,8 +288,10 @@ def shared_field(
     racks: bool = False,
     vxlan: dict[str, object] | None = None,
     wait: bool = True,
+    resilient: bool = False,
 ) -> Iterator[SharedField]:
     """Run so many nodes, all of which the router uses; `wait` until all have heard each other."""
-    with SharedField(count, linger=linger, racks=racks, vxlan=vxlan, wait=wait) as field:
+    made = SharedField(count, linger=linger, racks=racks, vxlan=vxlan, wait=wait, resilient=resilient)
+    with made as field:
         field.route(*field.machines)
         yield field

