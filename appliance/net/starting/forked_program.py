@@ -65,7 +65,8 @@ def is_possible() -> bool:
 def load(modules: Iterable[str]) -> None:
     """Import modules for all forks that follow, and exempt what is there from garbage collection.
 
-    A collection would write to every object, and so copy its memory.
+    A collection would write to every object, and so copy its memory. The cache of attributes is emptied, as
+    each entry that a fork replaces would be a write to the name of the former one.
     """
     missing = [each for each in (*_LATER, *modules) if each not in sys.modules]
     for each in missing:
@@ -75,6 +76,7 @@ def load(modules: Iterable[str]) -> None:
         with contextlib.suppress(SnapshotError):
             decode(b"{}")  # what its types are is found out at the first use
         gc.collect()
+    sys._clear_type_cache()  # noqa: SLF001  # documented, with this name
     gc.freeze()
 
 

@@ -109,11 +109,11 @@ def test_a_logger_without_level_keeps_its_fields():
 def test_a_package_that_was_hidden_is_found_again_whatever_happens():
     """An import that fails meanwhile must not take another package away from the process."""
     done = run(
-        "import contextlib, sys; from appliance.net.logging import structlog_without_rich\n"
-        "with contextlib.suppress(ValueError), structlog_without_rich.hidden('json'):\n"
+        "import contextlib, sys; from appliance.net.logging import lean_structlog\n"
+        "with contextlib.suppress(ValueError), lean_structlog.hidden('json'):\n"
         "    raise ValueError\n"
         "import json\n"
-        "print(json.dumps(structlog_without_rich.hidden('absent').__enter__()))",
+        "print(json.dumps(lean_structlog.hidden('absent').__enter__()))",
         stdout=subprocess.PIPE,
     )
     assert done.stdout == b"null\n"
