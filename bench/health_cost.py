@@ -4,8 +4,9 @@
 
 The servers are addresses of 127.0.0.0/8 that one nginx answers for, plain and with TLS, so that there is a
 connection for every check as in real life; `reuse` keeps connections. Figures are user and system time of the
-process, in per cent of one processor, over seconds in which all servers are known and up. The ratio is that of
-a check to the same one of HAProxy with one thread, measured just before; `reuse` is compared with HAProxy's https.
+process, in per cent of one processor, over seconds in which all servers are known and up. The ratio is that
+of a check to the same one of HAProxy with one thread, measured just before; `reuse` is compared with
+HAProxy's https.
 """
 
 import argparse
@@ -32,7 +33,6 @@ from appliance.model.snapshot.snapshot import Snapshot, encode
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.wire.boards.health_board import HealthBoard, decode
-
 
 _REUSE: Final = "-reuse"
 _HAPROXY: Final = """
@@ -130,7 +130,9 @@ def _haproxy(kind: str, arguments: argparse.Namespace) -> float:
             for index, host in zip(range(arguments.servers), _addresses(), strict=False)
         ]
         default = f"default-server inter {arguments.interval}s check {check}"
-        text = _HAPROXY.format(socket=root / "h.sock", asked=asked, default=default, servers="\n  ".join(lines))
+        text = _HAPROXY.format(
+            socket=root / "h.sock", asked=asked, default=default, servers="\n  ".join(lines)
+        )
         (root / "haproxy.cfg").write_text(text)
         command = [tools.path("haproxy") or "haproxy", "-db", "-f", str(root / "haproxy.cfg")]
         with running(command, log=root / "log") as program:

@@ -149,12 +149,17 @@ def _surround(environment: Mapping[str, str]) -> None:
 
 
 def _run(module: str, arguments: Sequence[str]) -> int:
-    """Run a module as `python -m` does, and return the exit status."""
+    """Run a module as `python -m` does, and return the exit status.
+
+    Of one that is loaded `main` is called, as its last lines do: to run it anew would write to each name
+    that it imports, and so copy memory that all share.
+    """
     sys.argv[:] = [module, *arguments]
     sys.orig_argv[:] = python.command(module, *arguments)
-    sys.modules.pop(module, None)  # runpy warns if it is loaded already
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if main := getattr(sys.modules.pop(module, None), "main", None):
+            return _exit_status(main())
+        runpy.run_module(module, run_name="__main__", alter_sys=True)  # it warns if it is loaded already
     except SystemExit as end:
         return _exit_status(end.code)
     return 0
