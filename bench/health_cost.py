@@ -46,7 +46,7 @@ defaults
   timeout server 1h
   timeout check 5s
 frontend none
-  bind 127.0.0.1:0
+  bind {socket}.unused
   default_backend checked
 backend checked
   {asked}
@@ -129,7 +129,7 @@ def _haproxy(kind: str, arguments: argparse.Namespace) -> float:
             f"server server-{index} {host}:{port}"
             for index, host in zip(range(arguments.servers), _addresses(), strict=False)
         ]
-        default = f"default-server inter {arguments.interval}s check {check}"
+        default = f"default-server inter {arguments.interval * 1000:.0f}ms check {check}"
         text = _HAPROXY.format(
             socket=root / "h.sock", asked=asked, default=default, servers="\n  ".join(lines)
         )
@@ -149,7 +149,7 @@ def _up(path: Path) -> int:
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-            client.sendall(b"show stat 2 4 -1\n")
+            client.sendall(b"show stat -1 4 -1\n")
             answer = b"".join(iter(lambda: client.recv(65536), b""))
     except OSError:
         return 0
