@@ -1,13 +1,15 @@
 """What the whole appliance takes with nothing to do: memory, processor time, and how soon it serves.
 
-Ours is the demo's appliance: supervisord, reload, health, two masters with a worker each, five servers with a
-check a second; the demo's servers are not counted. HAProxy (master and
-worker) has the same frontends, servers and checks,
-and keepalived one virtual router, in a network namespace of its own.
+Ours is the demo's appliance: supervisord, reload, health, stats, two masters with a worker each, seven
+servers with a check a second; the demo's servers are not counted. HAProxy (master and worker) has the same
+frontends, servers and checks, and keepalived one virtual router, in a network namespace of its own. Of 16
+workers one has the ingress.
 """
 
 import contextlib
+import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -31,6 +33,9 @@ _SETTLED: Final = 6.0
 _OFFSET: Final = 7100
 _READY: Final = 9444
 _WORKERS: Final = 5
+_MOST_WORKERS: Final = 16
+_RELOADS: Final = 5
+_REST: Final = 2.0
 _NOT_OURS: Final = "demo_backend"
 _WORKER: Final = "appliance.programs.worker"
 _MB: Final = 1 << 20
@@ -53,6 +58,13 @@ frontend api
 frontend http
   bind 127.0.0.1:{http}
   default_backend routers
+frontend https
+  bind 127.0.0.1:{https}
+  default_backend routers-https
+frontend stats
+  bind 127.0.0.1:{stats}
+  mode http
+  stats enable
 backend masters
   option httpchk GET /readyz?check
   default-server inter 1s check check-ssl verify none
@@ -64,6 +76,11 @@ backend routers
   default-server inter 1s check port {check}
   server router-0 127.0.0.11:{router}
   server router-1 127.0.0.12:{router}
+backend routers-https
+  option httpchk GET /healthz/ready
+  default-server inter 1s check port {check}
+  server router-0 127.0.0.11:{tls}
+  server router-1 127.0.0.12:{tls}
 """
 _KEEPALIVED: Final = """
 global_defs { router_id bench }
@@ -124,26 +141,53 @@ def _ours(package: Path | None, seconds: float) -> Numbers:
             "ms CPU per second at rest, one worker": _at_rest(workers, seconds) / len(workers),
             "ms from the start to the first byte": held.first_byte * 1e3,
         }
-        return {**numbers, "MB private to one more worker": _more_workers(made, held.pids[0])}
+        text = made.paths.config.read_text()
+        weights = [_reload(made, _weighted(text, each)) for each in range(2, 2 + _RELOADS)]
+        limits = [_reload(made, _limited(text, each)) for each in range(800, 800 + _RELOADS)]
+        more = _more_workers(made, held.pids[0], text, _WORKERS)
+        private = median(map(_private, more)) / _MB
+        _more_workers(made, held.pids[0], text, _MOST_WORKERS - 1)
+        return {
+            **numbers,
+            "ms of a reload that changes a weight": median(weights),
+            "ms of a reload that needs new workers": median(limits),
+            "MB private to one more worker": private,
+            "MB PSS of all programs, 16 workers": sum(map(proportional, _ours_of(held.pids[0]))) / _MB,
+        }
 
 
-def _more_workers(made: DemoSite, supervisor: int) -> float:
-    """Start further workers, and return the median of the memory that each has alone."""
-    text = made.paths.config.read_text()
-    made.paths.config.write_text(text.replace("workers: 1", f"workers: {_WORKERS}", 1))
-    subprocess.run(
-        python.command("appliance.console", "reload"),
-        env={**os.environ, **made.paths.environment()},
-        check=True,
-        capture_output=True,
-    )
+def _weighted(text: str, weight: int) -> str:
+    return re.sub(r'(master-0: \{ address: "[^"]+")', rf"\1, weight: {weight}", text)
+
+
+def _limited(text: str, connections: int) -> str:
+    return re.sub(r"max_connections: \d+", f"max_connections: {connections}", text)
+
+
+def _reload(made: DemoSite, text: str) -> float:
+    """Reload another configuration at rest, and return the milliseconds until the answer."""
+    assert text != made.paths.config.read_text()
+    made.paths.config.write_text(text)
+    time.sleep(_REST)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(made.paths.reload_socket))
+        since = time.monotonic()
+        client.sendall(b"reload\n")
+        answer = client.makefile("rb").readline()
+    assert json.loads(answer)["ok"], answer
+    return (time.monotonic() - since) * 1e3
+
+
+def _more_workers(made: DemoSite, supervisor: int, text: str, count: int) -> list[int]:
+    """Give the group api so many workers, and return them when their start is over."""
+    _reload(made, text.replace("workers: 1", f"workers: {count}", 1))
 
     def workers() -> list[int]:
         return [each for each in _ours_of(supervisor) if '"group":"api"' in command_line(each)]
 
-    wait_until(lambda: len(workers()) == _WORKERS, what="the new workers alone are there", timeout=60)
-    time.sleep(1.0)  # and have done what a start leaves to be done
-    return median(_private(each) for each in workers()) / _MB
+    wait_until(lambda: len(workers()) == count, what="the new workers alone are there", timeout=60)
+    time.sleep(_REST)
+    return workers()
 
 
 def _others(seconds: float) -> Numbers:
@@ -153,7 +197,8 @@ def _others(seconds: float) -> Numbers:
         made = stack.enter_context(site(offset=_OFFSET))
         stack.enter_context(_servers(made))
         config = root / "haproxy.cfg"
-        ports = {"ready": _READY, "api": 9445, "http": 8080, "master": 16443, "check": 11936, "router": 18080}
+        ports = {"ready": _READY, "api": 9445, "http": 8080, "https": 8443, "stats": 8404, "master": 16443}
+        ports |= {"check": 11936, "router": 18080, "tls": 18443}
         config.write_text(_HAPROXY.format(**{name: port + _OFFSET for name, port in ports.items()}))
         held = stack.enter_context(
             _started([tools.path("haproxy") or "haproxy", "-W", "-db", "-f", str(config)])
@@ -263,12 +308,14 @@ def _at_rest(pids: Sequence[int], seconds: float) -> float:
     """Return milliseconds of processor time a second, by the scheduler: ticks are too coarse."""
     before, since = _spent(pids), time.monotonic()
     time.sleep(seconds)  # what is measured is this time itself
-    return (_spent(pids) - before) / (time.monotonic() - since) / 1e6
+    after = _spent(pids)
+    spent = sum(after[each] - before.get(each, 0) for each in after)  # a thread that has ended counts nothing
+    return spent / (time.monotonic() - since) / 1e6
 
 
-def _spent(pids: Sequence[int]) -> int:
+def _spent(pids: Sequence[int]) -> dict[Path, int]:
     threads = [task for pid in pids if alive(pid) for task in Path(f"/proc/{pid}/task").iterdir()]
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in threads)
+    return {task: int((task / "schedstat").read_text().split()[0]) for task in threads}
 
 
 def _private(pid: int) -> int:

@@ -220,8 +220,9 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     return ended
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Run the program for the group named by its only argument."""
+    arguments = sys.argv[1:]
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m appliance.programs.proxy GROUP\n")
         return 2
@@ -230,4 +231,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -18,11 +18,11 @@ from appliance.worker.commands import commands
 from appliance.worker.worker import Worker, worker_log
 
 
-def main(argv: list[str]) -> int:
+def main() -> int:
     """Run a worker until it has drained; return the exit status."""
     survive(signal.SIGUSR1, signal.SIGUSR2)
     paths = Paths.from_environment(os.environ)
-    arguments = worker_arguments.decode(argv)
+    arguments = worker_arguments.decode(sys.argv[1:])
     try:
         snapshot = snapshots.proposed(paths, arguments.snapshot)
     except ControlError as error:  # all copies lost: they are written again before the next try
@@ -72,4 +72,4 @@ def _write_ready_byte(worker: Worker) -> None:
 if __name__ == "__main__":
     # Not sys.exit: all is closed by now, and the interpreter would spend long on freeing the objects of a
     # worker with many sessions, while the next reload waits for its exit.
-    os._exit(main(sys.argv[1:]))
+    os._exit(main())

@@ -34,6 +34,11 @@ class HealthFollower:
         """Give the pools all records again at the next read: there are new pools."""
         self._board.forget()
 
+    @property
+    def has_news(self) -> bool:
+        """Return whether `look` has something to give to the pools."""
+        return self._board.is_changed
+
     def look(self) -> None:
         """Give the pools the board's records if they have changed since the last read.
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from errno import EADDRINUSE
 from typing import Final
 
@@ -97,9 +98,18 @@ class Worker:
 
     def run(self) -> None:
         """Move connections until this worker has drained."""
-        self.traffic.run_until(
-            self.done.is_set, on_tick=self._tick, waits_elsewhere=lambda: self.acceptors.waits_elsewhere
-        )
+        self.traffic.run_until(self.done.is_set, on_tick=self._tick, ends_doze=lambda: self._ends_doze)
+
+    @property
+    def _ends_doze(self) -> Callable[[], bool] | None:
+        """Return what to look at twenty times a second while nothing happens: the queues of others, verdicts.
+
+        Without sessions a verdict changes nothing before the next event.
+        """
+        elsewhere, health = self.acceptors.waits_elsewhere, self.health
+        if not self.traffic.live:
+            return elsewhere
+        return lambda: health.has_news or (elsewhere is not None and elsewhere())
 
     def apply(self, snapshot: Snapshot) -> None:
         """Apply a snapshot: limits, times, pools and servers. What it no longer has stays as it was.

@@ -6,11 +6,10 @@ Secrets are shown as `***`: the preview is printed, and may be copied into a tic
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from appliance.core.rollout.change_plan import plan
 from appliance.core.rollout.needs_generation import is_fixed
-from appliance.model.document.document import Document
 from appliance.model.messages.problems import dotted
 from appliance.model.messages.quoting import printable
 from appliance.model.messages.secrets import is_secret
@@ -18,6 +17,9 @@ from appliance.model.snapshot.diff import ORDER, Absent, ConfigChange, diff
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.operators_keys import Keys, operators_keys
 from appliance.model.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:  # it imports YAML, which `reload` needs for a preview only
+    from appliance.model.document.document import Document
 
 _HIDDEN: Final = "***"
 _FRACTIONS: Final = frozenset({"panic", "max_age_jitter"})
@@ -60,7 +62,7 @@ class Preview:
     stop: tuple[str, ...]
 
 
-def preview(old: Snapshot, new: Snapshot, document: Document) -> Preview:
+def preview(old: Snapshot, new: Snapshot, document: "Document") -> Preview:
     """Return the effect of a change between two snapshots; `document` is the source of the new one."""
     programs = plan(old, new)
     going = frozenset({*programs.start, *programs.stop})
@@ -102,7 +104,7 @@ def _resized(change: ConfigChange, seen: list[tuple[ConfigChange, Takes]]) -> bo
     )
 
 
-def _shown(change: ConfigChange, takes: Takes, document: Document) -> PreviewedChange:
+def _shown(change: ConfigChange, takes: Takes, document: "Document") -> PreviewedChange:
     tree_path = tuple(step for step in change.path if step != ORDER)
     candidates = operators_keys(tree_path)
     path: Keys = next((each for each in candidates if document.has(each)), candidates[0])

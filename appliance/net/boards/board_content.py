@@ -1,5 +1,6 @@
 """The decoded content of a board, read once, or after each change."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -45,6 +46,13 @@ class BoardFollower(Generic[_Content]):
     def forget(self) -> None:
         """Make the next `changed` return the content even if it has not changed."""
         self._seen = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether the count of changes is another one than at the last read."""
+        with contextlib.suppress(BoardError):
+            return self._board is not None and self._board.changes != self._seen
+        return False
 
     def changed(self) -> _Content | None:
         """Return the content if it changed since the last read; None if not, or without a board.

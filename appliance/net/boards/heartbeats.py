@@ -28,6 +28,7 @@ RENEW: Final = 10.0
 
 _MAGIC: Final = int.from_bytes(b"LBHEART1", "little")
 _WORDS: Final = struct.Struct("=4Q")
+_EXITED: Final = "ZX"
 _PID: Final = 1
 _STARTED: Final = 2
 _BEAT: Final = 3
@@ -146,9 +147,10 @@ def read(path: Path) -> ProcessHeartbeat | None:
 
 
 def started(pid: int) -> int:
-    """Return when a process started, in the kernel's ticks; 0 if it does not exist."""
+    """Return when a process started, in the kernel's ticks; 0 if it does not exist, or has exited."""
     with contextlib.suppress(OSError):
-        return process_stat(pid).started
+        found = process_stat(pid)
+        return 0 if found.state in _EXITED else found.started
     return 0
 
 

@@ -17,7 +17,7 @@ from appliance.model.paths import Paths
 from appliance.net.events.event_file import EventFile, complete_since, tail
 from appliance.net.events.event_follower import EventFollower
 
-_PAUSE: Final = 0.1  # seconds between two reads of the boards: one number of each
+_PAUSE: Final = 0.5  # seconds between two reads of the boards; who shows events reads the boards too
 _RETRY: Final = 5.0  # seconds after which a file that could not be written is tried again
 _MOST_UNWRITTEN: Final = 4000
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from appliance.core.log_rate_limit import INTERVAL, LogRateLimit
-from appliance.net.logging.structlog_without_rich import EventDict, FilteringBoundLogger, structlog
+from appliance.net.logging.lean_structlog import EventDict, FilteringBoundLogger, structlog
 
 _ALL: Final = 0
 _UNLIMITED: Final = "_unlimited"

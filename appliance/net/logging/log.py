@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from appliance.model.snapshot.snapshot import Log as Settings
 from appliance.net.logging.journal import SyslogSeverity, marked
+from appliance.net.logging.lean_structlog import EventDict, FilteringBoundLogger, structlog
 from appliance.net.logging.line_limiter import limiter, unfiltered
 from appliance.net.logging.log_file import LogFile, objection
 from appliance.net.logging.output import STDOUT, output
-from appliance.net.logging.structlog_without_rich import EventDict, FilteringBoundLogger, structlog
 
 _AGAIN: Final = 1.0  # seconds until a file that could not be opened is tried again
 

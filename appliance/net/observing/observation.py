@@ -25,7 +25,7 @@ from appliance.core.status.observations import (
 from appliance.core.status.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
-from appliance.net.boards import ended_workers
+from appliance.net.boards import ended_workers, heartbeats
 from appliance.net.boards.board_content import content
 from appliance.net.boards.worker_boards import worker_board_paths
 from appliance.net.control.control_client import ControlUnavailable, ask
@@ -129,7 +129,7 @@ def _boards(runtime: Path) -> Iterator[tuple[WorkerBoard, bool]]:
     for path in worker_board_paths(runtime):
         board = content(path, worker_board.decode)
         if board is not None:
-            yield board, _alive(board.pid, path.with_suffix(".control"))
+            yield board, _alive(board.pid, path)
 
 
 def _with_sums(runtime: Path) -> Iterator[str]:
@@ -137,7 +137,14 @@ def _with_sums(runtime: Path) -> Iterator[str]:
     return (path.name.removesuffix(suffix) for path in runtime.glob(f"*{suffix}"))
 
 
-def _alive(pid: int, control: Path) -> bool:
+def _alive(pid: int, board: Path) -> bool:
+    """Return whether the worker of a board is alive; its heartbeat says when that process started.
+
+    Without a heartbeat its control socket decides, but that wakes the worker up.
+    """
+    beat = heartbeats.read(board.with_suffix(".heartbeat"))
+    if beat is not None and beat.pid == pid:
+        return beat.is_alive
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -147,7 +154,7 @@ def _alive(pid: int, control: Path) -> bool:
     # The number may belong to another process by now: if the socket refuses, there is no worker.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
-            probe.connect(str(control))
+            probe.connect(str(board.with_suffix(".control")))
         except ConnectionRefusedError:
             return False
         except OSError:

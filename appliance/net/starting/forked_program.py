@@ -65,7 +65,8 @@ def is_possible() -> bool:
 def load(modules: Iterable[str]) -> None:
     """Import modules for all forks that follow, and exempt what is there from garbage collection.
 
-    A collection would write to every object, and so copy its memory.
+    A collection would write to every object, and so copy its memory. The cache of attributes is emptied, as
+    each entry that a fork replaces would be a write to the name of the former one.
     """
     missing = [each for each in (*_LATER, *modules) if each not in sys.modules]
     for each in missing:
@@ -75,6 +76,7 @@ def load(modules: Iterable[str]) -> None:
         with contextlib.suppress(SnapshotError):
             decode(b"{}")  # what its types are is found out at the first use
         gc.collect()
+    sys._clear_type_cache()  # noqa: SLF001  # documented, with this name
     gc.freeze()
 
 
@@ -147,12 +149,17 @@ def _surround(environment: Mapping[str, str]) -> None:
 
 
 def _run(module: str, arguments: Sequence[str]) -> int:
-    """Run a module as `python -m` does, and return the exit status."""
+    """Run a module as `python -m` does, and return the exit status.
+
+    Of one that is loaded `main` is called, as its last lines do: to run it anew would write to each name
+    that it imports, and so copy memory that all share.
+    """
     sys.argv[:] = [module, *arguments]
     sys.orig_argv[:] = python.command(module, *arguments)
-    sys.modules.pop(module, None)  # runpy warns if it is loaded already
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if main := getattr(sys.modules.pop(module, None), "main", None):
+            return _exit_status(main())
+        runpy.run_module(module, run_name="__main__", alter_sys=True)  # it warns if it is loaded already
     except SystemExit as end:
         return _exit_status(end.code)
     return 0

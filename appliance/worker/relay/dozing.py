@@ -1,4 +1,6 @@
-"""The long sleep of a worker that has nothing to do: it does not tick twenty times a second for nobody.
+"""The long sleep of a worker with nothing to do: it does not tick twenty times a second for nobody.
+
+Its sessions may be open: what ends it are events, and the deadlines that a sweep has found (`traffic`).
 
 Nothing is accepted in it: whatever happens ends it, and is dealt with after a tick, by a clock and verdicts
 of `health` that are as new as ever.
@@ -14,13 +16,13 @@ LONGEST: Final = 0.5
 """Seconds of a sleep: what the heartbeat allows, and what gevent's timers may be late."""
 
 _AFTER: Final = 1.0
-"""Seconds without a connection until the first one."""
+"""Seconds without an event until the first one."""
 
 
 class Dozing:
     """When a worker sleeps, until there is something at `descriptor`.
 
-    Every `pause` seconds of a sleep it looks whether clients wait in the queues of other workers.
+    Every `pause` seconds of a sleep it looks at what no event reports.
     """
 
     def __init__(self, descriptor: int, *, pause: float) -> None:
@@ -28,27 +30,27 @@ class Dozing:
         self._poll.register(descriptor, select.POLLIN)
         self._pause = pause
         self._from = 0.0
-        self._sessions = -1
+        self._events = -1
 
-    def note(self, sessions: int, now: float, *, busy: bool) -> None:
-        """Note at a tick how many sessions there have been so far, and whether there is anything to do."""
-        if busy or sessions != self._sessions:
-            self._sessions = sessions
+    def note(self, events: int, now: float, *, busy: bool) -> None:
+        """Note at a tick how many events there have been so far, and whether there is anything to do."""
+        if busy or events != self._events:
+            self._events = events
             self._from = now + _AFTER
 
     def is_due(self, now: float) -> bool:
         """Return whether there has been nothing to do for long enough."""
         return now >= self._from
 
-    def sleep(self, until: float, waits_elsewhere: Callable[[], bool] | None) -> None:
+    def sleep(self, until: float, ends: Callable[[], bool] | None) -> None:
         """Return at this moment, or as soon as anything happens.
 
-        `waits_elsewhere` returns whether clients wait in others' queues; it is None if there are no such.
+        `ends` returns whether something has happened without an event; it is None if nothing can.
         """
         while (left := until - time.monotonic()) > 0:
-            pause = left if waits_elsewhere is None else min(left, self._pause)
+            pause = left if ends is None else min(left, self._pause)
             if self._poll.poll(math.ceil(pause * 1000)):
                 return
-            if waits_elsewhere is not None and waits_elsewhere():
+            if ends is not None and ends():
                 self._from = time.monotonic() + _AFTER
                 return

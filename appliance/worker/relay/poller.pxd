@@ -28,6 +28,7 @@ cdef class _Hub(Pollable):
 cdef class Poller:
     cdef readonly object loop
     cdef public long long turn
+    cdef public long long events
     cdef int _epoll
     cdef PyObject** _sides
     cdef Py_ssize_t _room

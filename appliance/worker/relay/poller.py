@@ -59,14 +59,26 @@ class Poller:
 
     A closed connection leaves the epoll set automatically. Its number may be reused in the same turn, while
     an event of the former connection is still pending: `turn` shows that the new one did not exist when the
-    kernel was asked.
+    kernel was asked. `events` counts all events so far.
     """
 
-    __slots__ = ("_asked", "_busy", "_epoll", "_hub", "_leads", "_sides", "_soon", "_watcher", "loop", "turn")
+    __slots__ = (
+        "_asked",
+        "_busy",
+        "_epoll",
+        "_hub",
+        "_leads",
+        "_sides",
+        "_soon",
+        "_watcher",
+        "events",
+        "loop",
+        "turn",
+    )
 
     def __init__(self) -> None:
         self.loop = get_hub().loop
-        self.turn = 0
+        self.turn = self.events = 0
         self._epoll = select.epoll()
         self._sides: list[Pollable | None] = []
         self._busy: list[Pollable] = []
@@ -157,6 +169,7 @@ class Poller:
         self.turn = turn = self.turn + 1
         sides = self._sides
         ready = self._epoll.poll(seconds, _BATCH)
+        self.events += len(ready)
         for fd, events in ready:
             side = sides[fd]
             if side is not None and side.turn != turn:

@@ -58,7 +58,7 @@ cdef class Poller:
 
     def __init__(self):
         self.loop = get_hub().loop
-        self.turn = 0
+        self.turn = self.events = 0
         self._busy = []
         self._soon = []
         self._hub = _Hub()
@@ -190,6 +190,8 @@ cdef class Poller:
                 raise OSError(code, "epoll_wait")
             self._hub.ready = True  # libev writes to its own pipe only while it is libev that sleeps
             PyErr_CheckSignals()
+        else:
+            self.events += found
         for each in range(found):
             fd = self._events[each].data.fd
             if self._sides[fd] != NULL:

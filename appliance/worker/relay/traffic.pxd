@@ -22,10 +22,12 @@ cdef class Traffic:
     cdef public bint paused
     cdef public bint changed
     cdef public long long last_number
+    cdef public double first_due
     cdef public double _lively_until
     cdef public double _hub_at
     cdef public list _sweep
     cdef public double _sweep_at
+    cdef public long long _swept_events
 
     cpdef bint is_full(self)
     cpdef tick(self)

@@ -2,7 +2,8 @@
 
 No session has a timer: a libev timer costs memory, and every read would have to restart it. Instead the
 worker ticks a few times a second. Sessions in a phase that ends soon (connecting, queued, half-closed) are
-examined on each tick, the others once a second, in slices.
+examined on each tick, the others once a second, in slices, and while nothing happens at any of them not
+before the first deadline.
 
 The clock is read once a tick, not for each read and write: timeouts of sessions are as exact as a tick.
 """
@@ -40,6 +41,9 @@ _HUB_LIVELY: Final = 1.0
 _SWEEP_EVERY: Final = 1.0
 """Seconds between two sweeps over all sessions."""
 
+_SWEEP_AT_LEAST: Final = 60.0
+"""Seconds between two sweeps while nothing happens."""
+
 _SLICE: Final = 500
 """Sessions examined in one tick of a sweep, so that the traffic does not wait for tens of thousands."""
 
@@ -73,7 +77,8 @@ class Traffic:
     `fault` reports a bug to the worker, `accept_failed` the errno of a failed accept, and `report` every
     session that ends, with the reason. `pause_full` is called when a limit is reached, `make_room` when a
     session ends while accepting is `paused`. `failing_servers` holds servers that failed clients, until they
-    are reported to `health`. `hub_ticks` is how often gevent's loop checks its timers.
+    are reported to `health`. `hub_ticks` is how often gevent's loop checks its timers. `first_due` is lowered
+    by each session that a sweep examines, to the moment at which it would end.
     """
 
     __slots__ = (
@@ -81,11 +86,13 @@ class Traffic:
         "_lively_until",
         "_sweep",
         "_sweep_at",
+        "_swept_events",
         "accept_failed",
         "changed",
         "every_tick",
         "failing_servers",
         "fault",
+        "first_due",
         "hub_ticks",
         "last_number",
         "limit",
@@ -133,6 +140,8 @@ class Traffic:
         self.last_number = 0
         self._sweep: list[Expiring] = []
         self._sweep_at = 0.0
+        self._swept_events = 0
+        self.first_due = math.inf
 
     def is_full(self) -> bool:
         """Whether there are as many sessions as descriptors allow."""
@@ -148,11 +157,11 @@ class Traffic:
         done: Callable[[], bool],
         *,
         on_tick: Callable[[], None],
-        waits_elsewhere: Callable[[], Callable[[], bool] | None] = lambda: None,
+        ends_doze: Callable[[], Callable[[], bool] | None] = lambda: None,
     ) -> None:
         """Move connections until `done`, as the outermost loop of the process; `on_tick` calls `tick`.
 
-        `waits_elsewhere` returns what `Dozing.sleep` asks.
+        `ends_doze` returns what `Dozing.sleep` asks.
 
         gevent's work, above all the control socket, runs when its loop has something to do. Its timers, and a
         thread that calls back into its loop, may be late by a few ticks.
@@ -178,11 +187,11 @@ class Traffic:
                 self._hub_at = math.inf
                 visit.make()
                 now = time.monotonic()
-            busy = self.live or self.resting or self.changed or now < self._lively_until
-            dozing.note(self.last_number, now, busy=bool(busy) or self.hub_ticks != HUB_TICKS)
+            busy = self.every_tick or self._sweep or self.resting or self.changed or now < self._lively_until
+            dozing.note(poller.events, now, busy=bool(busy) or self.hub_ticks != HUB_TICKS)
             dozed = dozing.is_due(now) and now < self._hub_at
             if dozed:
-                dozing.sleep(min(now + LONGEST, self._hub_at), waits_elsewhere())
+                dozing.sleep(min(now + LONGEST, self._hub_at), ends_doze())
                 on_tick()
                 tick_at = time.monotonic() + TICK
 
@@ -200,14 +209,25 @@ class Traffic:
         now = self.now = time.monotonic()
         if self.resting:
             self.wake()
+            self.poller.events += 1  # bytes may move without an event of the kernel
         for each in tuple(self.every_tick):
             each.expire(now)
+        if self.poller.events != self._swept_events:
+            self._sweep_at = min(self._sweep_at, now + _SWEEP_EVERY)
         if not self._sweep and now >= self._sweep_at and self.live:
             self._sweep = list(self.live)
             self._sweep_at = now + _SWEEP_EVERY
+            self._swept_events = self.poller.events
+            self.first_due = math.inf
+        if self._sweep:
+            self._continue_sweep(now)
+
+    def _continue_sweep(self, now: float) -> None:
         due, self._sweep = self._sweep[:_SLICE], self._sweep[_SLICE:]
         for each in due:
             each.expire(now)
+        if not self._sweep and self.poller.events == self._swept_events:
+            self._sweep_at = max(self._sweep_at, min(self.first_due, now + _SWEEP_AT_LEAST))
 
     def wake(self) -> None:
         """Let resting sides try again."""

@@ -44,6 +44,8 @@ def test_a_number_that_was_used_again_is_not_that_life(tmp_path: Path):
         assert life.is_alive
         assert not heartbeats.ProcessHeartbeat(pid=other.pid, started=life.started - 1, beat=0).is_alive
         other.kill()
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+        assert not life.is_alive, "nobody has asked how it ended, but it has"
     assert not life.is_alive
     assert not heartbeats.ProcessHeartbeat(pid=0, started=0, beat=0).is_alive
     Heartbeat(tmp_path / "a").close()

@@ -106,14 +106,28 @@ def test_a_logger_without_level_keeps_its_fields():
     assert expected.items() <= line.items()
 
 
+def test_programs_start_without_what_they_do_not_use():
+    """No program imports asyncio, YAML or pydantic: each would take its time at every start, and memory."""
+    done = run(
+        "import importlib, sys\n"
+        "for each in ('health', 'proxy', 'reload', 'supervisor', 'worker'):\n"
+        "    importlib.import_module(f'appliance.programs.{each}')\n"
+        "print({'asyncio', 'colorama', 'pydantic', 'rich', 'yaml'} & set(sys.modules))\n"
+        "import asyncio\n"
+        "print(asyncio.run(asyncio.sleep(0, 'as ever')))",
+        stdout=subprocess.PIPE,
+    )
+    assert done.stdout.decode().splitlines() == ["set()", "as ever"]
+
+
 def test_a_package_that_was_hidden_is_found_again_whatever_happens():
     """An import that fails meanwhile must not take another package away from the process."""
     done = run(
-        "import contextlib, sys; from appliance.net.logging import structlog_without_rich\n"
-        "with contextlib.suppress(ValueError), structlog_without_rich.hidden('json'):\n"
+        "import contextlib, sys; from appliance.net.logging import lean_structlog\n"
+        "with contextlib.suppress(ValueError), lean_structlog.hidden('json'):\n"
         "    raise ValueError\n"
         "import json\n"
-        "print(json.dumps(structlog_without_rich.hidden('absent').__enter__()))",
+        "print(json.dumps(lean_structlog.hidden('absent').__enter__()))",
         stdout=subprocess.PIPE,
     )
     assert done.stdout == b"null\n"

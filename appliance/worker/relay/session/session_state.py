@@ -16,7 +16,7 @@ from appliance.worker.relay.session.session_phases import (
     SessionEvent,
     UnexpectedEventError,
 )
-from appliance.worker.relay.session.session_timeouts import overdue
+from appliance.worker.relay.session.session_timeouts import first_due, overdue
 from appliance.worker.relay.sides import Side
 from appliance.worker.relay.traffic import Traffic
 
@@ -117,6 +117,13 @@ class SessionState:
             reason = EndReason.MAX_AGE
         if reason is not None:
             self.end(reason)
+            return
+        due = first_due(client, server, frontend=self.frontend, backend=backend)
+        if self.max_age_at > 0.0:
+            due = min(due, self.max_age_at)
+        if not self.keepalive_set:
+            due = min(due, self.ready_at + _BRIEF)
+        self.traffic.first_due = min(self.traffic.first_due, due)
 
     def count_bytes(self) -> None:
         """Add the bytes moved since the last call to the counters of frontend and server.

@@ -24,6 +24,14 @@ def overdue(
     return None
 
 
+def first_due(client: Side, server: Side, *, frontend: FrontendState, backend: Backend) -> float:
+    """Return when `overdue` could return a reason, if nothing happens before."""
+    return min(
+        client.active_at + (frontend.timeout_client_fin if client.shut else frontend.timeout_client),
+        server.active_at + (backend.timeout_server_fin if server.shut else backend.timeout_server),
+    )
+
+
 def _is_silent(side: Side) -> bool:
     """Return whether this side delays the session, and not the other one or the network."""
     if side.blocked() and not side.other.blocked():
