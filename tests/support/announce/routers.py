@@ -137,7 +137,8 @@ class FrrRouter(Router):
     def __init__(self, node: Node, neighbors: Sequence[str], *, asn: int, lines: str = "") -> None:
         super().__init__(node)
         peers = "".join(
-            f" neighbor {each} remote-as {asn}\n neighbor {each} bfd\n{lines}" for each in neighbors
+            f" neighbor {each} remote-as {asn}\n neighbor {each} bfd profile fast\n{lines}"
+            for each in neighbors
         )
         families = "".join(
             f" address-family {word} unicast\n"
@@ -150,7 +151,9 @@ class FrrRouter(Router):
         )
         config = self.root / "frr.conf"
         config.write_text(
-            f"hostname router\nrouter bgp {ASN}\n bgp router-id {node.address}\n"
+            "hostname router\n"
+            "bfd\n profile fast\n  receive-interval 100\n  transmit-interval 100\n exit\nexit\n"
+            f"router bgp {ASN}\n bgp router-id {node.address}\n"
             " no bgp ebgp-requires-policy\n bgp bestpath as-path multipath-relax\n"
             f" timers bgp 3 9\n{peers}{families}"
         )
