@@ -81,10 +81,13 @@ class LedPackets:
             self._open().run(ruleset.refresh(FAMILIES[family], elements))
         except NftablesError as error:
             del self._made[family]
-            if family not in self._put or not error.is_because(errno.ENOENT):
+            known = family in self._put
+            if not error.is_because(errno.ENOENT) or (not known and self._is_there(FAMILIES[family])):
                 self._put.pop(family, None)
                 raise
             self.flushed += 1
+            if not known:
+                return False
             self._make(family, rules, elements)
         self._put[family] = elements, now
         return True
@@ -165,9 +168,17 @@ class LedPackets:
         if known and not rebuilt:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
-            for each in named(word, elements.all_addresses, table=ruleset.TABLE):
-                self._open().run(each)
+            self._name(word, elements)
         self._made[family] = wanted
+
+    def _name(self, family: Family, elements: ruleset.Elements) -> None:
+        """Add this machine's connections; after a flush meanwhile the next look makes all of it anew."""
+        try:
+            for each in named(family, elements.all_addresses, table=ruleset.TABLE):
+                self._open().run(each)
+        except NftablesError as error:
+            if not error.is_because(errno.ENOENT):
+                raise
 
     def _is_there(self, family: Family) -> bool:
         return self._listed(family, "prerouting") is not None

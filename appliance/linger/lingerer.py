@@ -98,6 +98,7 @@ class Lingerer:
         self._strangers = ""
         self._unguarded = ""
         self._removed = False
+        self._flushed = 0
         self._on_fault = on_fault
         self._notices = TableNotices(TABLE, on_removal=self._see_removal, on_fault=on_fault)
         self.exchange = NodeExchange(
@@ -386,7 +387,6 @@ class Lingerer:
         if self._settings is None:
             self._led.remove()
             return False
-        flushed = self._led.flushed
         if self._removed:
             self._removed = False
             self._led.look()
@@ -415,7 +415,8 @@ class Lingerer:
             )
             self.shared.put(family, there=there)
             led &= there
-        if self._led.flushed > flushed:
+        if self._led.flushed > self._flushed:
+            self._flushed = self._led.flushed
             self.log.warning("linger-rules-gone")
             self.shared.restart()
         self.shared.exchange(now)

@@ -116,6 +116,24 @@ def test_a_flush_that_nobody_has_told_is_mended(make: Callable[..., LedPackets])
     assert _leads("lb_linger")
 
 
+def test_a_flush_while_the_rules_are_made_is_mended(
+    make: Callable[..., LedPackets], monkeypatch: pytest.MonkeyPatch
+):
+    """It is no error: the table that is gone again is counted, and made at the next time."""
+
+    def flushed_meanwhile(*_: object, **__: object) -> Iterator[str]:
+        _nft("flush", "ruleset")
+        yield "add element ip lb_linger own { 1 }"
+
+    led = make(Nftables)
+    with monkeypatch.context() as patched:
+        patched.setattr("appliance.linger.led_packets.named", flushed_meanwhile)
+        assert not _lead(led)
+    assert led.flushed == 1
+    assert _lead(led)
+    assert _leads("lb_linger")
+
+
 def test_the_guard_is_ours_and_goes_with_us(make: Callable[..., LedPackets]):
     """No flush reaches it and nobody else can remove it; our end takes it away, and leaves the rules."""
     led = make(Nftables)

@@ -80,6 +80,7 @@ def _with_length(instance: Instance, word: Word, key: str) -> str:
         )
         raise DirectiveError(reason, word.place)
     instance.family = family
+    instance.held.add(found)
     width = _WIDTHS[found.version]
     if slash and _LENGTH.fullmatch(length) and int(length) <= width:
         return f"{found}/{int(length)}"

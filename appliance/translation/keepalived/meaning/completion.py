@@ -33,6 +33,7 @@ def complete(instance: Instance) -> bool:
     _advert(instance, version)
     _preemption(instance)
     _authentication(instance, version)
+    _source(instance)
     _peers(instance)
     _multicast(instance)
     _labels(instance)
@@ -208,6 +209,22 @@ def _sent_without(instance: Instance, version: int) -> str | None:
     if version == 3:
         return "version 3 has no passwords, and keepalived sends none either"
     return None
+
+
+def _source(instance: Instance) -> None:
+    """Write the source address of advertisements, unless it is one that only the active router has."""
+    if instance.source is None:
+        return
+    source = address(instance.source)
+    if source in instance.held and not instance.owner:
+        reason = (
+            "is the virtual IP itself, which a backup does not have: adverts come from the interface's "
+            "address"
+        )
+        instance.ledger.change(instance.source.place, reason)
+        instance.source = None
+    else:
+        instance.put("source", value=str(source), place=instance.source.place)
 
 
 def _peers(instance: Instance) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
+from appliance.model.config.values.addresses import Address
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger
@@ -74,6 +75,7 @@ class Instance:
     devices: list[Word] = field(default_factory=list)
     labels: list[Word] = field(default_factory=list)
     address_count: int = 0
+    held: set[Address] = field(default_factory=set)
     bare_addresses: list[Word] = field(default_factory=list)
     nopreempt: Directive | None = None
     preempt_delay: tuple[Decimal, FilePosition] | None = None

@@ -11,7 +11,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 def source(instance: Instance, given: Directive) -> None:
     """Take `unicast_src_ip` or `mcast_src_ip`."""
     word = _alone(instance, only(given))
-    instance.put("source", value=str(address(word)), place=word.place)
+    address(word)
     instance.source = word
 
 

@@ -36,6 +36,7 @@ def result(*lines: str, head: str = "") -> tuple[dict[str, Plain], list[tuple[Ou
         ("version 3\nadvert_int 0.25", {"version": 3, "advert": "250ms"}),
         ("unicast_src_ip 192.0.2.1", {"source": "192.0.2.1"}),
         ("mcast_src_ip 192.0.2.1", {"source": "192.0.2.1"}),
+        ("priority 255\nmcast_src_ip 192.0.2.10", {"priority": 255, "source": "192.0.2.10"}),
         ("unicast_peer { 192.0.2.2\n192.0.2.3 }", {"peers": ["192.0.2.2", "192.0.2.3"]}),
         (
             "unicast_peer { 192.0.2.2 min_ttl 255 max_ttl 255\n192.0.2.3 min_ttl 255 }",
@@ -89,6 +90,7 @@ def test_kept(line: str, keys: dict[str, Plain]):
         ("version 3\nadvert_int 0.255", {"version": 3, "advert": "260ms"}, C, "hundredths of a second"),
         ("version 3\nadvert_int 60", {"version": 3, "advert": "40950ms"}, C, "is 40.95 s"),
         ("unicast_peer { }", {}, C, "adverts are sent by multicast"),
+        ("unicast_src_ip 192.0.2.10", {}, C, "is the virtual IP itself, which a backup does not have"),
         ("unicast_peer { 192.0.2.2 max_ttl 64 }", {"peers": ["192.0.2.2"]}, I, "a greater TTL is harmless"),
         ("unicast_peer { 192.0.2.2\n192.0.2.2 }", {"peers": ["192.0.2.2"]}, I, "is listed already"),
         ("unicast_ttl 1", {}, C, "a TTL of 255"),
