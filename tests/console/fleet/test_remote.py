@@ -128,7 +128,7 @@ def test_a_terminal_s_sequences_are_shown_as_text(begun: list[RemoteCommand]):
 
 
 def test_a_refused_key_is_no_node_that_is_down(begun: list[RemoteCommand]):
-    """What ssh says of it is named, also before its last line; of a node that has answered it means nothing."""
+    """What ssh reports of it is named, also before its last line; after an answer it means nothing."""
     denied = "echo 'root@lb-0: Permission denied (publickey).' >&2; echo closed >&2; exit 255"
     begun += [shell(denied), shell(f"echo a; {denied}"), shell("echo 'no route' >&2; exit 255")]
     wait(begun, ended, seconds=LONG)
