@@ -33,7 +33,7 @@ $(RUN)/.ready: $(RUN)/.tools $(PACKAGED)
 demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
 	$(RUN)/bin/appliance demo
 
-demo-pair: $(RUN)/.ready  ## as root: run two nodes that share an address, in network namespaces
+demo-pair: $(RUN)/.ready  ## run two nodes that share an address, in network namespaces
 	$(RUN)/bin/appliance demo --pair
 
 debian: venv

@@ -249,8 +249,17 @@ def test_the_appliance_alone():
     discovering = (
         listed.sub("", text).replace("# servers:", "servers:").replace("# kubernetes:", "kubernetes:")
     )
-    assert "master-0" not in discovering
+    assert "10.0.0.34:6443" not in discovering
     assert accepted(discovering).groups == made.groups
+    own = {"master-0": "10.0.0.34", "master-1": "10.0.0.99", "master-2": "10.0.0.90"}
+    for name, address in own.items():
+        found = load(text, source="appliance.yaml", number=1, node=f"{name}.ocp4.example.com").snapshot
+        assert found is not None
+        masters = set(own.values()) - {address}
+        assert {each.name: (each.source, set(each.peers)) for each in found.virtual_routers} == {
+            "api": (address, masters),
+            "ingress": (address, {*masters, "10.0.0.51", "10.0.0.52"}),
+        }
 
 
 def test_kube_vips_place():

@@ -64,6 +64,8 @@ def test_from_nothing_to_another_release(dist: Path, tmp_path: Path):
     with systemd_pair(dist, tmp_path) as pair:
         (tmp_path / "inventory.yml").write_text(_INVENTORY.format(folder=tmp_path))
         pair.configure("master-0")
+        _play(pair, "--check", "--diff")
+        assert not any((each.root / "opt/appliance").exists() for each in pair.machines.values())
         assert min(_changed(pair).values()) > 0
         wait_until(lambda: pair.answers() == "master-0", what="the pair serves", timeout=60.0)
         assert set(_changed(pair).values()) == {0}

@@ -41,7 +41,11 @@ _LAST_LINES: Final = 15
     show_default=True,
     help="Number to add to every port of the demo, if another program uses one of them.",
 )
-@click.option("--pair", is_flag=True, help="Two nodes with a virtual IP, in network namespaces; needs root.")
+@click.option(
+    "--pair",
+    is_flag=True,
+    help="Two nodes with a virtual IP, in network namespaces; needs root, or user namespaces.",
+)
 def demo(*, port_offset: int, pair: bool) -> None:
     """Run the whole appliance with generated backends: three TLS masters and two routers.
 

@@ -5,11 +5,12 @@ import os
 import secrets
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,14 @@ from typing import Final
 from rich.console import Console
 
 from appliance.console.demo.demo_site import CERTIFICATE, certify, short_directory
-from appliance.console.demo.pair_network import PairNetwork, pair_network
+from appliance.console.demo.page_relay import listener
+from appliance.console.demo.pair_network import (
+    PairNetwork,
+    become_root,
+    entered,
+    given_to_root,
+    pair_network,
+)
 from appliance.console.demo.stop_signal import END_SECONDS, KILL_SECONDS, ORPHAN_SECONDS, StopSignal
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.status.status_changes import Facts, changed_facts, facts
@@ -39,6 +47,7 @@ _MACHINES: Final = {
     "client": ("192.0.2.9",),
     **{name: (address,) for name, address in (_MASTERS | _ROUTERS).items()},
 }
+_PAGE: Final = 8404
 _REFRESH: Final = 1.0
 _POLL: Final = 0.05
 _ON: Final = """\
@@ -79,10 +88,10 @@ class PairSite:
         return {**self.paths(node).environment(), "APPLIANCE_NODE": node}
 
 
-def advice(made: PairSite) -> str:
-    """Return the text on what the operator can try."""
+def advice(made: PairSite, pages: Mapping[str, int]) -> str:
+    """Return the text on what the operator can try; `pages` are the ports of the nodes' pages."""
     return f"""\
-Two nodes, three masters and two routers, each in a network namespace. In a second terminal, as root:
+Two nodes, three masters and two routers, each in a network namespace. In a second terminal, as the same user:
 
   . {made.root}/env
   on client curl -sk https://{VIRTUAL_IP}:6443/readyz
@@ -98,19 +107,27 @@ Two nodes, three masters and two routers, each in a network namespace. In a seco
     appliance fleet push $APPLIANCE_CONFIG   # both nodes accept it, or none
     on lb-0 ip link set eth0 down            # a node is lost: lb-1 serves after some seconds
     on lb-0 ip link set eth0 up
-  on lb-0 appliance status
-  on client curl -s http://192.0.2.2:8404/haproxy_stats   # the page of lb-0, and of lb-1:
-  on client curl -s http://192.0.2.3:8404/haproxy_stats
+  on lb-0 appliance status              # and live: on lb-0 appliance top
+  curl http://localhost:{pages["lb-0"]}/haproxy_stats   # the page of lb-0, for your browser, and of lb-1:
+  curl http://localhost:{pages["lb-1"]}/haproxy_stats
 
 Logs: {made.root}/lb-0/log and {made.root}/lb-1/log    Ctrl-C here ends it all.
 """
 
 
 def run_pair(console: Console, stop: StopSignal) -> bool:
-    """Run the pair until the operator stops it; return False if a node has ended by itself."""
+    """Run the pair until the operator stops it; return False if a node has ended by itself.
+
+    Raises DemoError.
+    """
+    listening = _listeners()
+    if os.geteuid() != 0:
+        become_root(
+            python.command("appliance.console", "demo", "--pair"), [each.fileno() for each in listening]
+        )
     subreaper.become_subreaper()  # so that no process stays even if a supervisord was killed
     with _site() as made, _processes(made, stop) as nodes:
-        console.print(advice(made), markup=False, soft_wrap=True)
+        console.print(advice(made, _pages(made, listening)), markup=False, soft_wrap=True)
         return _watch(made, nodes, stop, console)
 
 
@@ -136,7 +153,7 @@ def _write(made: PairSite) -> None:
         (made.root / node / "env").write_text(_exports(made.environment(node)))
     commands = made.root / "bin"
     commands.mkdir()
-    ip, *_ = made.network.inside("client")
+    ip = " ".join([*entered(os.getpid()), made.network.inside("client")[0]])
     prefix = made.network.namespace("client").removesuffix("-client")
     for name, text in {"on": _ON, "ssh": _SSH}.items():
         (commands / name).write_text(text.format(root=made.root, ip=ip, prefix=prefix))
@@ -173,8 +190,32 @@ def _server(made: PairSite, name: str, *words: str) -> list[str]:
     return python.command("appliance.console.demo.demo_backend", name, *words, *certificate)
 
 
+def _listeners() -> list[socket.socket]:
+    """Return a listening socket for the page of each node, in the network of the terminal."""
+    if given := given_to_root():
+        return [socket.socket(fileno=each) for each in given]
+    return [listener(_PAGE + number) for number, _ in enumerate(NODES)]
+
+
+def _pages(made: PairSite, listening: Sequence[socket.socket]) -> dict[str, int]:
+    """Lead connections to the pages of the nodes, and return the ports by node."""
+    found: dict[str, int] = {}
+    for node, each in zip(NODES, listening, strict=True):
+        found[node] = each.getsockname()[1]
+        words = (str(each.fileno()), str(_PAGE))
+        command = python.command("appliance.console.demo.page_relay", *words)
+        _start(made, node, command, given=(each.fileno(),))
+        each.close()
+    return found
+
+
 def _start(
-    made: PairSite, machine: str, command: list[str], *, environment: Mapping[str, str] | None = None
+    made: PairSite,
+    machine: str,
+    command: list[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    given: tuple[int, ...] = (),
 ) -> "subprocess.Popen[bytes]":
     folder = made.root / machine
     folder.mkdir(exist_ok=True)
@@ -185,6 +226,7 @@ def _start(
             stdout=log,
             stderr=log,
             env={**os.environ, **(environment or {})},
+            pass_fds=given,
             start_new_session=True,  # Ctrl-C of the terminal is for us
             preexec_fn=partial(die_with, os.getpid(), signal.SIGTERM),  # noqa: PLW1509  # no threads yet, and prctl is all it does
         )

@@ -1,6 +1,7 @@
 """The network of `appliance demo --pair`: machines on one segment, each a network namespace with `eth0`.
 
-Nothing of it is reachable from outside: the switch is a bridge in a namespace of its own.
+Nothing of it is reachable from outside: the switch is a bridge in a namespace of its own. Without root, all
+of it is in a user namespace (user_namespaces(7)) in which the user counts as root.
 """
 
 import contextlib
@@ -13,6 +14,41 @@ from typing import Final
 from appliance.console.demo.demo_site import DemoError
 
 SWITCH: Final = "switch"
+_UNSHARE: Final = ("unshare", "--user", "--map-root-user", "--mount", "--net")
+_RUN: Final = 'mount -t tmpfs tmpfs /run && exec "$@"'
+"""`ip netns` keeps its names below /run, which the user cannot write."""
+
+_GIVEN: Final = "LB_DEMO_GIVEN"
+"""Variable with the numbers of the descriptors that a demo in a user namespace is given."""
+
+
+def become_root(command: Sequence[str], given: Sequence[int]) -> None:
+    """Without root, run a command in a user namespace in place of this process; raises DemoError.
+
+    `given` are descriptors that it gets, by the same numbers.
+    """
+    there = [*_UNSHARE, "sh", "-c", _RUN, "sh"]
+    try:
+        tried = subprocess.run([*there, "true"], check=False, capture_output=True, text=True)  # noqa: S603  # our own command
+        refused = tried.stderr.strip() if tried.returncode else ""
+    except OSError as error:
+        refused = f"{there[0]}: {error.strerror}"
+    if refused:
+        raise DemoError(f"a pair needs root, or a user namespace, which this machine refuses: {refused}")
+    for each in given:
+        os.set_inheritable(each, True)  # noqa: FBT003  # its own signature
+    os.execvpe(there[0], [*there, *command], {**os.environ, _GIVEN: " ".join(map(str, given))})  # noqa: S606  # our own command
+
+
+def given_to_root() -> tuple[int, ...]:
+    """Return the descriptors that this process was given by `become_root`, none if it is another one."""
+    return tuple(map(int, os.environ.get(_GIVEN, "").split()))
+
+
+def entered(pid: int) -> list[str]:
+    """Return the words before a command of another terminal, which is to see what process `pid` sees."""
+    words = ["nsenter", f"--target={pid}", "--user", "--preserve-credentials", "--mount"]
+    return words if given_to_root() else []
 
 
 class PairNetwork:
@@ -66,8 +102,8 @@ class PairNetwork:
 def pair_network(machines: Mapping[str, Sequence[str]]) -> Iterator[PairNetwork]:
     """Make the network, and remove it at the end; raises DemoError."""
     ip = shutil.which("ip")
-    if os.geteuid() != 0 or ip is None:
-        raise DemoError("a pair needs root, for network namespaces, and the command `ip` (iproute2)")
+    if ip is None:
+        raise DemoError("a pair needs the command `ip` (iproute2)")
     network = PairNetwork(ip, f"lb-demo-{os.getpid()}")
     try:
         network.make(machines)

@@ -62,6 +62,8 @@ class Talk:
         """Return how the node has come out of a step that is awaited no longer."""
         if self.has(step):
             return Outcome.AGREED if self.heard[step].ok else Outcome.REFUSED
+        if self.command.denial:
+            return Outcome.REFUSED
         if self.command.is_unreachable and not self.heard:
             return Outcome.DOWN
         return Outcome.LOST
@@ -89,8 +91,9 @@ def fleet_push(way: Way, *, file: Path, as_json: bool) -> None:
     not copied.
 
     A node that cannot be reached is named, and does not keep the others from it: push it again when the node
-    is back. One that answers ssh but not the command in time counts as a refusal. Where no appliance runs,
-    the next start uses the file.
+    is back. One that answers ssh but not the command in time counts as a refusal, and so does one that does
+    not accept your key, or that ssh does not know: it may be up. Where no appliance runs, the next start uses
+    the file.
 
     Exits 0 if all nodes have accepted it; 1 if none has, or not all.
 

@@ -20,6 +20,17 @@ _LONGEST_ERRORS: Final = 1 << 16
 _SSH_FAILED: Final = 255
 """The exit status of OpenSSH's client without a connection, or after one that was lost."""
 
+_DENIED: Final = (
+    "permission denied (",
+    "host key verification failed",
+    "too many authentication failures",
+    "unable to negotiate",
+    "could not resolve hostname",
+    "bad configuration option",
+    "bad owner or permissions",
+)
+"""What OpenSSH's client reports, in small letters, where a node may well be up."""
+
 _MOST_WAIT: Final = 1.0
 _END: Final = 2.0  # seconds for a process that was asked to end
 
@@ -66,6 +77,12 @@ class RemoteCommand:
     def is_unreachable(self) -> bool:
         """Whether there was never a connection to the node."""
         return self.status == _SSH_FAILED and not self.output and not self._here
+
+    @property
+    def denial(self) -> str | None:
+        """What OpenSSH's client reports if a key or its configuration is why there was no connection."""
+        lines = self.errors.splitlines() if self.is_unreachable else ()
+        return next((each for each in lines if any(said in each.lower() for said in _DENIED)), None)
 
     @property
     def is_running(self) -> bool:
@@ -213,6 +230,8 @@ def why(command: RemoteCommand) -> str:
     said = printable(command.errors.splitlines()[-1]) if command.errors else ""
     if command.trouble:
         return f"{command.trouble}{f': {said}' if said else ''}"
+    if command.denial:
+        return f"{printable(command.denial)} (does `ssh {command.name}` log you in?)"
     if command.is_unreachable:
         return said or "cannot be reached"
     if command.status == _SSH_FAILED and said:

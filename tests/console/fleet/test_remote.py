@@ -125,3 +125,12 @@ def test_a_terminal_s_sequences_are_shown_as_text(begun: list[RemoteCommand]):
     begun.append(shell(r"printf '\033[2Jx' >&2; exit 1"))
     wait(begun, ended, seconds=LONG)
     assert why(begun[0]) == r"\x1b[2Jx"
+
+
+def test_a_refused_key_is_no_node_that_is_down(begun: list[RemoteCommand]):
+    """What ssh reports of it is named, also before its last line; after an answer it means nothing."""
+    denied = "echo 'root@lb-0: Permission denied (publickey).' >&2; echo closed >&2; exit 255"
+    begun += [shell(denied), shell(f"echo a; {denied}"), shell("echo 'no route' >&2; exit 255")]
+    wait(begun, ended, seconds=LONG)
+    assert [each.denial for each in begun] == ["root@lb-0: Permission denied (publickey).", None, None]
+    assert why(begun[0]) == "root@lb-0: Permission denied (publickey). (does `ssh lb-0` log you in?)"

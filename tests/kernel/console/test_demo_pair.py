@@ -4,17 +4,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
 import pytest
+from support.machines import nobody
 from support.processes.processes import end
 from support.processes.waiting import patient, wait_until
 
 pytestmark = [
     pytest.mark.kernel,
-    pytest.mark.needs("ip", "curl", "nft", root=True),
+    pytest.mark.needs("ip", "curl", "nft", "setpriv", "unshare", "nsenter", root=True),
     pytest.mark.slow("two whole appliances on a segment of their own"),
 ]
 
@@ -23,20 +24,25 @@ _MARK: Final = "while on client curl"
 _ASKED: Final = "on client curl -sk -m 5 https://192.0.2.200:6443/readyz"
 
 
-class Pair:
-    """A demo whose output goes to a file."""
+def _as_user(words: Sequence[str]) -> list[str]:
+    return nobody.command(words)
 
-    def __init__(self, folder: Path) -> None:
+
+class Pair:
+    """A demo whose output goes to a file; `whose` makes a command one of its user."""
+
+    def __init__(self, folder: Path, whose: Callable[[Sequence[str]], list[str]]) -> None:
         self._output = folder / "demo.out"
-        self._folder = folder
+        self.whose = whose
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
-                _COMMAND, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                whose(_COMMAND), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
 
     def __enter__(self) -> Self:
         for node in ("lb-0", "lb-1"):
             wait_until(lambda node=node: self._is_well(node), what=f"{node} is well", timeout=90.0)
+        wait_until(self.holder, what="one has the address", timeout=30.0)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -64,7 +70,7 @@ class Pair:
     def run(self, line: str) -> "subprocess.CompletedProcess[str]":
         """Run a line in a second terminal."""
         return subprocess.run(
-            ["bash", "-c", f". {self.root}/env && {line}"],
+            self.whose(["bash", "-c", f". {self.root}/env && {line}"]),
             capture_output=True,
             text=True,
             timeout=patient(120),
@@ -98,7 +104,7 @@ class Asking:
         self._answers, self._errors = folder / "answers", folder / "errors"
         with self._answers.open("wb") as answers, self._errors.open("wb") as errors:
             self.process = subprocess.Popen(
-                ["bash", "-c", f". {pair.root}/env && {line}"],
+                pair.whose(["bash", "-c", f". {pair.root}/env && {line}"]),
                 stdout=answers,
                 stderr=errors,
                 start_new_session=True,
@@ -117,10 +123,13 @@ class Asking:
         assert self.process.poll() is None, self._errors.read_text()
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
-    """Run one."""
-    with Pair(tmp_path) as running:
+@pytest.fixture(params=[list, _as_user], ids=["root", "user"])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
+    """Run one, as root and as an ordinary user."""
+    tried = subprocess.run(_as_user(["unshare", "--user", "true"]), capture_output=True, check=False)
+    if request.param is _as_user and tried.returncode:
+        pytest.skip("this machine gives users no namespaces")
+    with Pair(tmp_path, request.param) as running:
         yield running
 
 
@@ -137,6 +146,8 @@ def test_what_it_prints(pair: Pair, tmp_path: Path):
             pair.type(line)
         elif line.startswith(("appliance fleet status", "on lb-0 appliance status")):
             wait_until(lambda line=line: pair.run(line).returncode == 0, what=line, timeout=90.0, pause=0.5)
+        elif line.startswith("curl "):
+            assert "<title>" in pair.type(line)
         else:
             pair.type(line)
             if line in holders:

@@ -6,12 +6,13 @@ from typing import Final
 import pytest
 from support.documents.pages import yaml_blocks
 from support.documents.walks import walk
+from support.machines.ssh_between import ssh_between
 from support.machines.typed_pair import typed_pair
 from support.processes.waiting import wait_until
 
 pytestmark = [
     pytest.mark.kernel,
-    pytest.mark.needs("ip", "curl", "unshare", "nsenter", "openssl", root=True),
+    pytest.mark.needs("ip", "curl", "unshare", "nsenter", "openssl", "ssh", "sshd", root=True),
     pytest.mark.slow("whole appliances on a segment of their own"),
 ]
 
@@ -26,6 +27,7 @@ def test_the_sequences(tmp_path: Path):
     steps = [step for step in walk(_PAGE) if step.machine and not step.command.startswith(_NOT_HERE)]
     headings = list(dict.fromkeys(step.heading for step in steps))
     with typed_pair(tmp_path) as pair:
+        ssh_between(pair, tmp_path)
         pair.configure(yaml_blocks(_PAGE)[0])
         for heading in headings:
             for step in (each for each in steps if each.heading == heading):

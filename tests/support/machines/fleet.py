@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -96,13 +96,17 @@ class Fleet:
         return path
 
     @contextmanager
-    def unreachable(self, name: str) -> Iterator[None]:
-        """Have nothing listen where OpenSSH's client looks for a node."""
+    def otherwise(self, name: str, setting: str) -> Iterator[None]:
+        """Have the configuration of OpenSSH's client say something else about a node first."""
         config = self.folder / "ssh_config"
         before = config.read_text()
-        config.write_text(f"Host {name}\n  Port 1\n{before}")
+        config.write_text(f"Host {name}\n  {setting}\n{before}")
         yield
         config.write_text(before)
+
+    def unreachable(self, name: str) -> AbstractContextManager[None]:
+        """Have nothing listen where OpenSSH's client looks for a node."""
+        return self.otherwise(name, "Port 1")
 
     @contextmanager
     def stopped(self, name: str, program: str = "reload") -> Iterator[None]:

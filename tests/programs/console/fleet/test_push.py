@@ -1,11 +1,13 @@
 """`appliance fleet push` to two appliances behind real sshds: on both, or on none."""
 
+import contextlib
 import hashlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +17,8 @@ from support.processes.processes import children, kill
 from support.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("ssh", "sshd")]
+
+_MOMENTS = 16
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +114,32 @@ def test_one_that_is_down_gets_it_later(pair: Fleet):
     assert outcomes(pair.answer("push", file)) == ["accepted", "accepted"]
 
 
+@pytest.mark.slow("the same way as above")
+@pytest.mark.promise("docs/fleet.md", "a node that does not accept the key is not taken for one that is down")
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("PubkeyAuthentication no", "Permission denied (publickey)"),
+        ("UserKnownHostsFile /dev/null", "Host key verification failed."),
+        ("HostName lb-1.invalid", "Could not resolve hostname lb-1.invalid"),
+        ("Nonsense yes", "Bad configuration option: nonsense"),
+    ],
+)
+def test_one_that_ssh_has_no_access_to_is_a_refusal(pair: Fleet, setting: str, said: str):
+    """It may be up, and would run another configuration than the other one: nothing is changed."""
+    before = pair.texts()
+    drains(pair, 54)
+    with pair.otherwise("lb-1", setting):
+        done = pair.command("push", str(pair.folder / "pushed.yaml"), check=False)
+    assert done.returncode == 1
+    [line] = [each for each in done.stdout.splitlines() if each.startswith("lb-1: ")]
+    assert line.startswith("lb-1: as before (")
+    assert said in line
+    assert "does `ssh lb-1` log you in?" in line
+    assert done.stdout.splitlines()[-1] == "Refused: all nodes have the configuration before."
+    assert pair.texts() == before
+
+
 @pytest.mark.slow("waits for the time-out of a program that hangs")
 def test_one_that_hangs_is_named_in_time(pair: Fleet):
     """Its program `reload` has stopped: both have the file before, and both use it when that goes on."""
@@ -148,6 +178,32 @@ def test_what_ends_in_the_middle_is_on_none(pair: Fleet, how: str):
     wait_until(lambda: pair.texts() == before, what="both have the one before", timeout=60.0)
     digests = [hashlib.sha256(each.encode()).hexdigest() for each in before]
     wait_until(lambda: accepted(pair) == digests, what="both use the one before", timeout=60.0)
+
+
+@pytest.mark.slow("a push for each moment")
+@pytest.mark.promise("docs/fleet.md", "Ctrl-C at any moment of a push leaves both nodes with one file")
+def test_ctrl_c_at_any_moment(pair: Fleet):
+    """At moments all over a push: both have the file before or both the new one, and use it."""
+    started = time.monotonic()
+    drains(pair, 100)
+    pair.command("push", str(pair.folder / "pushed.yaml"))
+    whole = time.monotonic() - started
+    ends = set()
+    for number in range(_MOMENTS):
+        before, content = pair.texts(), drains(pair, 101 + number).decode()
+        with pair.started("push", str(pair.folder / "pushed.yaml")) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(whole * number / (_MOMENTS - 1))
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+        wait_until(lambda before=before, content=content: pair.texts() in (before, [content] * 2), what="one")
+        found = pair.texts()
+        ends.add(found == before)
+        digests = [hashlib.sha256(each.encode()).hexdigest() for each in found]
+        wait_until(lambda digests=digests: accepted(pair) == digests, what="both use it", timeout=60.0)
+        assert pair.texts() == found
+        assert process.returncode in (0, 130) or found == before
+    assert ends == {True, False}
 
 
 @pytest.mark.slow("one connection for each step")
