@@ -161,7 +161,7 @@ def _await(talks: Sequence[Talk], step: Step, timeout: float) -> None:
 
 def _go_back(talks: Mapping[str, Talk], timeout: float) -> None:
     """Let every node go back, and wait for those that had applied it."""
-    click.echo("Interrupted: every node goes back to the configuration before.", err=True)
+    click.echo("Interrupted: every node returns to its previous configuration.", err=True)
     for each in talks.values():
         _tell(each.command, None)
     _await([each for each in talks.values() if Step.APPLIED in each.heard], Step.BACK, timeout)

@@ -89,7 +89,7 @@ def log_in(facts: ScreenFacts) -> Iterator[str]:
     report = facts.status.guest
     if report is not None and not report.login_keys:
         yield from hint(
-            "nobody can log in, without a key: shut the machine down, fill in SSH public key (ssh_key) in "
+            "no one can log in without a key: shut the machine down, fill in SSH public key (ssh_key) in "
             "its vApp options, power it on"
         )
         return

@@ -31,7 +31,7 @@ class TableContents(NetfilterRequests):
         """Return the generation: every transaction of any process in this network namespace increments it."""
         for message in self._requests.dump(request(NFTABLES | _GET_GENERATION, ACKNOWLEDGE)):
             return int.from_bytes(fields(message).get(_NUMBER, b""))
-        raise OSError(errno.ENODATA, "the kernel tells no generation of nftables")
+        raise OSError(errno.ENODATA, "the kernel does not report the generation of nftables")
 
     def digest(self, family: Family, table: str) -> bytes:
         """Return a digest of the contents of a table; a missing table has one, too."""

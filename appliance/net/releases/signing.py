@@ -69,7 +69,7 @@ def verify(archive: IO[bytes], signature: bytes | None, *, signers: Path | None 
     if found.public_key not in keys:
         raise SignatureRefused(
             f"it is signed by a key that the installed release does not know: {found.fingerprint}",
-            step="ask where it comes from, and whether the key was changed: the notes of a release say so",
+            step="check its origin, and whether the key was changed: the release notes announce that",
         )
     if found.namespace != NAMESPACE:
         raise SignatureRefused(

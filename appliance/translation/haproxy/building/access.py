@@ -79,7 +79,7 @@ def both(one: Access, other: Access, report: Report) -> Access | None:
     """Return the clients that pass both; None, with a reported reason, if nobody does."""
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
-        reason = "nobody could connect: other rules reject the clients accepted here"
+        reason = "no client could connect: other rules reject the clients accepted here"
         report.say(Outcome.REFUSED, other.allow[0].place, reason)
         return None
     return Access(allow=allow, deny=one.deny + other.deny)
@@ -233,7 +233,7 @@ class _Lists:
         if self.access.allow:
             raise ConditionError("an earlier rule sets who may connect: write one `acl` with all networks")
         if not self._accepted and not found:
-            raise ConditionError("nobody could connect: remove the frontend, or allow some clients")
+            raise ConditionError("no client could connect: remove the frontend, or allow some clients")
         self.access.allow = self._accepted + found
         self._matters = True
         self._open = bool(found)
