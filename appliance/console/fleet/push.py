@@ -59,7 +59,7 @@ class Talk:
         return step in self.heard
 
     def outcome(self, step: Step) -> Outcome:
-        """Return how the node has come out of a step that is awaited no longer."""
+        """Return the outcome of a step on the node that is no longer awaited."""
         if self.has(step):
             return Outcome.AGREED if self.heard[step].ok else Outcome.REFUSED
         if self.command.is_unreachable and not self.heard:

@@ -82,7 +82,7 @@ def hint(message: str) -> list[str]:
 
 
 def log_in(facts: ScreenFacts) -> Iterator[str]:
-    """Yield the lines; if no key was given nobody can log in, and they explain how to give one.
+    """Yield the lines; without a key no one can log in, and they explain how to add one.
 
     The ssh command names an address that stays on this machine: no virtual IP, and no link-local one.
     """

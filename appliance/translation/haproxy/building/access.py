@@ -1,9 +1,9 @@
-"""Who may connect: rules of a frontend and its backend as lists of networks, if these are equivalent.
+"""Which clients may connect: rules of a frontend and its backend as lists of networks, if equivalent.
 
 HAProxy evaluates the rules of a level in order; the first match decides, and a client without a match gets
 through. A client must pass each level: connection, session and content of the frontend, then content of the
 backend. Here a client in `deny` may not connect, and if there is an `allow`, only clients in it may. Rules
-without an exact equivalent are refused, and nobody may connect then: no output is more open than the file.
+without an exact equivalent are refused, and no client may connect then: no output is more open than the file.
 """
 
 from bisect import bisect_left, insort
@@ -76,7 +76,7 @@ def page_access(
 
 
 def both(one: Access, other: Access, report: Report) -> Access | None:
-    """Return the clients that pass both; None, with a reported reason, if nobody does."""
+    """Return the clients that pass both; None, with a reported reason, if none does."""
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
         reason = "no client could connect: other rules reject the clients accepted here"
