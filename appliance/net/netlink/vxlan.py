@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import socket
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -27,6 +26,7 @@ from appliance.net.netlink.link_messages import (
     set_ipv4_options,
     set_up,
 )
+from appliance.net.netlink.neighbours import DESTINATION, HARDWARE, NEIGHBOUR, NEW
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, Requests, request
 from appliance.net.netlink.route_messages import add_route
 from appliance.net.netlink.rtnetlink import attribute, readable
@@ -36,9 +36,6 @@ OURS: Final = 115
 
 _MARK: Final = bytes.fromhex("0a6c")  # locally administered (IEEE 802, U/L bit), and `l`
 _NAME: Final = "lb-strays"
-_NEW_NEIGHBOUR: Final = 28  # RTM_NEWNEIGH of linux/rtnetlink.h
-_NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
-_DESTINATION, _HARDWARE = 1, 2  # NDA_DST, NDA_LLADDR
 _APPEND: Final = 0x800  # NLM_F_APPEND
 _PERMANENT: Final = 0x80  # NUD_PERMANENT
 _SELF: Final = 0x02  # NTF_SELF: the table of the device, not of a bridge
@@ -162,9 +159,9 @@ def _networks(wanted: VxlanWanted) -> Iterable[str]:
 
 def _node(index: int, outside: bytes) -> bytes:
     """Return the request that adds a node to which frames for unknown MACs go."""
-    body = _NEIGHBOUR.pack(socket.AF_BRIDGE, index, _PERMANENT, _SELF, 0)
-    body += attribute(_HARDWARE, _ANY_MAC) + attribute(_DESTINATION, outside)
-    return request(_NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | _APPEND, body)
+    body = NEIGHBOUR.pack(socket.AF_BRIDGE, index, _PERMANENT, _SELF, 0)
+    body += attribute(HARDWARE, _ANY_MAC) + attribute(DESTINATION, outside)
+    return request(NEW, ACKNOWLEDGE | CREATE | _APPEND, body)
 
 
 def _done(requests: Requests, *wanted: bytes) -> None:
