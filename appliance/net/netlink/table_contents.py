@@ -1,8 +1,8 @@
 """The contents of an nftables table as one short value, and whether nftables changed at all.
 
 Messages of linux/netfilter/nf_tables.h. Contents are only compared, so only what must differ is decoded, and
-5,000 elements of a set take 9 ms of processor time (with nft(8)'s library 149 ms). The presence of counters matters, their values
-do not.
+5,000 elements of a set take 9 ms of processor time (with nft(8)'s library 149 ms). The presence of counters
+matters, their values do not.
 """
 
 import errno
