@@ -13,9 +13,7 @@ PAUSE: Final = 1.0
 
 NEW: Final = 28  # RTM_NEWNEIGH of linux/rtnetlink.h
 GET: Final = 30  # RTM_GETNEIGH
-NEIGHBOUR: Final = struct.Struct(
-    "=BxxxiHBB"
-)  # struct ndmsg: family, index, state, flags, type
+NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg: family, index, state, flags, type
 DESTINATION, HARDWARE, TIMES = 1, 2, 3  # NDA_DST, NDA_LLADDR, NDA_CACHEINFO
 
 Known = tuple[int, bytes, str]
