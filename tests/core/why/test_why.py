@@ -347,7 +347,7 @@ def test_found_servers():
     assert "are kept: too many vanished" in told(whole)
     empty = why("pool", seen(configured=replace(made, servers=()), discover=discovery))
     assert (empty.state, empty.decided_by) == ("empty", Decider.DISCOVERY)
-    assert "no server of it is known" in empty.answer
+    assert "none of its servers is known" in empty.answer
     nobody = why("pool", seen(configured=replace(made, servers=(), discover=None)))
     assert nobody.decided_by is Decider.CONFIGURATION
 
