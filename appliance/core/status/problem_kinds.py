@@ -102,7 +102,7 @@ class ProblemKind(Enum):
     PROPERTY = ("{detail}", "correct it in the machine's properties: `appliance guest show`")
     PROGRAM = (
         "{subject} is {detail}",
-        "its log has the reason; `{supervisorctl} restart {subject}` starts it again",
+        "see its log; `{supervisorctl} restart {subject}` starts it again",
     )
 
     def __init__(self, sentence: str, step: str) -> None:
