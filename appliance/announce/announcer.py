@@ -44,7 +44,7 @@ _KINDS: Final[Mapping[SharedState, EventKind]] = {
 class Announcer:
     """The shared addresses of the snapshot applied last.
 
-    `on_fault` is called with a bug that has ended the polling: the program is of no use any more. `tell` gets
+    `on_fault` is called with a bug that has ended the polling: the program no longer works. `tell` gets
     the events.
     """
 

@@ -1,7 +1,7 @@
 """The process BIRD, which announces what is in the kernel's tables: started, changed without a lost session.
 
 BIRD outlives this program, and the next run of it continues with it: a restart here is no event at a router.
-If nobody is left who tends it, supervisord's watchdog kills it by the heartbeat that we beat for it, so a
+If no program tends it, supervisord's watchdog kills it by the heartbeat that we beat for it, so a
 machine whose programs are all dead does not attract clients for ever. After a killed
 one, BIRD starts with -R: routers that support graceful restart keep the routes until it has sent them again.
 """

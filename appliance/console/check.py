@@ -34,7 +34,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
     "--here",
     is_flag=True,
     help="Also check this machine: interfaces, ports, files, commands, rights, open files, nftables, "
-    "and who else holds a virtual IP.",
+    "and which other node holds a virtual IP.",
 )
 @click.pass_obj
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:

@@ -63,7 +63,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
             "Report whether the appliance serves: for health checks of containers.",
         ),
         ("drain", "server_states", "drain", "Send servers no new connections; open ones continue."),
-        ("ready", "server_states", "ready", "Let the checks of servers decide again."),
+        ("ready", "server_states", "ready", "Return servers to the control of their checks."),
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("weight", "server_states", "weight", "Change the weight of servers."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
@@ -221,6 +221,6 @@ def main(
             drop_privileges.become(user, owned=(paths.runtime, paths.state))
         except drop_privileges.CannotBecomeError as error:
             raise Refused(
-                str(error), step=f"put {drop_privileges.USER_VARIABLE} right, or do without it"
+                str(error), step=f"put {drop_privileges.USER_VARIABLE} right, or remove it from the command"
             ) from error
     ctx.obj = paths

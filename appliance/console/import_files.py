@@ -82,7 +82,7 @@ def import_files(  # noqa: PLR0913  # each option is one
     if not foreign.paths:
         raise click.UsageError("nothing to import: name a haproxy.cfg, or a keepalived.conf by --keepalived")
     if rest and http != "skip":
-        raise click.UsageError("--rest is for --http skip: nothing is left to HAProxy without it")
+        raise click.UsageError("--rest requires --http skip: without it nothing is left to HAProxy")
     targets = [each for each in (output, report, rest) if each]
     _refuse_taken(targets, force=force)
     files = ReadFiles()
@@ -105,7 +105,7 @@ def import_files(  # noqa: PLR0913  # each option is one
 def _refuse_taken(targets: Sequence[Path], *, force: bool) -> None:
     for each in targets:
         if each.exists() and not force:
-            raise click.UsageError(f"{each} is there already: --force replaces it")
+            raise click.UsageError(f"{each} already exists: --force replaces it")
         if each.exists() and (found := state_files.unusual(each)):
             raise click.UsageError(f"{each} is {found}, not a file")
 

@@ -94,7 +94,9 @@ def leave(
     if not answer.ok:
         if as_json:
             raise SystemExit(1)
-        raise Refused("; ".join(errors), step=f"{LOOK}; `appliance vip status` who holds the virtual IPs")
+        raise Refused(
+            "; ".join(errors), step=f"{LOOK}; `appliance vip status` shows which node holds the virtual IPs"
+        )
 
 
 def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer, int]:

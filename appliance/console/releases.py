@@ -17,7 +17,7 @@ from appliance.net.releases.signing import SignatureRefused
 from appliance.wire.release_signature import ReleaseSignature
 
 _NOTHING: Final = "nothing was changed, and the running release continues"
-_UNSIGNED: Final = "--unsigned accepts it as it is, whoever made or changed it"
+_UNSIGNED: Final = "--unsigned accepts it without a signature, so its origin is unknown"
 _ROOT: Final = "sudo appliance upgrade ..."
 
 
@@ -56,7 +56,7 @@ class _Proof:
 
     def __init__(self, file: Path, trust: Trust) -> None:
         self._file, self._trust = file, trust
-        self.words = "it was not verified who made it"
+        self.words = "its signature was not verified"
 
     def __call__(self, archive: IO[bytes]) -> None:
         if self._trust is Trust.SIGNED:

@@ -67,7 +67,7 @@ def _change(change: PreviewedChange) -> str:
 
 def _programs(answer: Answer) -> Iterator[str]:
     for key, text in (
-        ("generations", "new workers beside the old ones, whose sessions go on"),
+        ("generations", "new workers beside the old ones, whose sessions continue"),
         ("start", "is started"),
         ("stop", "is stopped, when its sessions have ended or its drain time is over"),
     ):
@@ -76,7 +76,7 @@ def _programs(answer: Answer) -> Iterator[str]:
 
 
 _MEND: Final = "correct it; `appliance check` looks at the file, `appliance reload` applies it"
-_FOR_NOW: Final = "`appliance status` shows whether it came through; nothing in the files is wrong"
+_FOR_NOW: Final = "`appliance status` shows whether it succeeded; the files are correct"
 _LINES: Final = {
     (False, False): b"reload\n",
     (True, False): b"reload --force\n",

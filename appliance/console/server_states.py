@@ -53,7 +53,7 @@ def weight(paths: Paths, *, servers: tuple[str, ...], weight: str, as_json: bool
         values = {"pool": pool, "server": server, "weight": weight}
         configured = _ask(paths, Question(command="set-weight", values=values)).values.get("configured")
         if not as_json:
-            click.echo(f"{pool}/{server}: weight {weight}, where the configuration says {configured}")
+            click.echo(f"{pool}/{server}: weight {weight}, but the configuration has {configured}")
     if as_json:
         print_json([{"pool": pool, "server": server, "weight": weight} for pool, server in wanted])
 

@@ -59,7 +59,7 @@ def _start(module: str) -> "subprocess.Popen[bytes]":
 
 _LOADED_WITHIN: Final = 60.0  # seconds for all programs to load, on a busy machine
 _END_IT: Final = "end that one, and start this one again"
-_LATER: Final = "start this one again when that is over; `appliance events` says when"
+_LATER: Final = "start this one again after the upgrade; `appliance events` shows when it ends"
 _SUPERVISOR: Final = "appliance.programs.supervisor"
 
 

@@ -143,7 +143,7 @@ def _taken_over(paths: Paths, command: Sequence[str], named: str) -> Upgraded:
         if answer.ok:
             return upgrade_request.upgraded(answer)
     except NobodyThere as error:
-        raise _NobodyRunsError(f"nobody to take over from: {error}", step=_START) from error
+        raise _NobodyRunsError(f"no appliance to take over from: {error}", step=_START) from error
     except NobodyToUpgrade as error:
         raise Refused(f"it is not known whether {named} has taken over: {error}", step=LOOK) from error
     reasons = "; ".join(each.message for each in answer.errors)

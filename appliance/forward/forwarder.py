@@ -57,7 +57,7 @@ class Forwarder:
     """The frontends that the kernel forwards.
 
     `trouble` is what is wrong with the rules. `on_fault` is called with a bug that has ended the polling: the
-    program is of no use any more.
+    program no longer works.
     """
 
     def __init__(

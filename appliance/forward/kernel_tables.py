@@ -14,10 +14,10 @@ from appliance.core.forwarding import flows, guard, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
 from appliance.net.netlink.connection_room import connection_times
-from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
 from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
-from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain, list_counters
+from appliance.wire.nftables.nftables_commands import Family, delete_table, list_counters
 
 _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
 
@@ -225,12 +225,7 @@ class KernelTables:
         return comment if comment.partition(" ")[0] == str(len(rules)) else ""
 
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
-        try:
-            return self._open().run(list_chain(family, ruleset.TABLE, chain))
-        except NftablesError as error:
-            if error.is_because(errno.ENOENT):
-                return None
-            raise
+        return listed_chain(self._open(), family, ruleset.TABLE, chain)
 
 
 def _is_to_be_left(frontend: ForwardedFrontend, known: _Known) -> bool:

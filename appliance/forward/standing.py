@@ -79,4 +79,4 @@ def _one_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise NftablesError(f"the kernel does not tell its tables: {error}") from error
+        raise NftablesError(f"the kernel does not list its tables: {error}") from error

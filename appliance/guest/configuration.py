@@ -102,7 +102,7 @@ def _place(
 def _note(path: Path, decided: Placement) -> Iterator[str]:
     match decided:
         case Placement.EDITED:
-            yield f"{path} was edited on this machine and stays as it is, not as the properties say"
+            yield f"{path} was edited on this machine and stays unchanged; the properties differ"
         case Placement.WRITE | Placement.OVERWRITE:
             yield f"{path} was written from the properties"
         case Placement.SAME | Placement.BESIDE:

@@ -13,9 +13,9 @@ from appliance.core.linger.tunnel import Tunnel
 from appliance.linger.own_connections import named
 from appliance.linger.rules_guard import Entrances, RulesGuard, is_fresh
 from appliance.net.netlink.connection_room import connection_times
-from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
 from appliance.wire.nftables.nftables_answer import NftablesObject
-from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
+from appliance.wire.nftables.nftables_commands import Family, delete_table
 
 FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 
@@ -188,12 +188,7 @@ class LedPackets:
 
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
         """Return the contents of a chain, None if there is no such chain."""
-        try:
-            return self._open().run(list_chain(family, ruleset.TABLE, chain))
-        except NftablesError as error:
-            if error.is_because(errno.ENOENT):
-                return None
-            raise
+        return listed_chain(self._open(), family, ruleset.TABLE, chain)
 
     def _open(self) -> Nftables:
         if self._nftables is None:

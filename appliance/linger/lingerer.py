@@ -59,7 +59,7 @@ class Lingerer:
     """The virtual addresses of the snapshot applied last.
 
     `trouble` is the present problem, empty for none. `tell` gets events. `on_fault` is called
-    with a bug that has ended the polling: the program is of no use any more.
+    with a bug that has ended the polling: the program no longer works.
     """
 
     def __init__(

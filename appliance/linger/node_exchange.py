@@ -40,7 +40,7 @@ FRESH: Final = 60.0
 
 
 class NodeExchange:
-    """What this node and the others run. `send` tells it to all of them; `on_fault` gets a bug."""
+    """What this node and the others run. `send` sends it to all of them; `on_fault` gets a bug."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class NodeExchange:
         self._board.forget()
 
     def hear(self, node: str, facts: NodeFacts) -> None:
-        """Take what the node at an address tells of itself."""
+        """Store the report of the node at an address about itself."""
         self._others.hear(node, facts, now=time.monotonic())
 
     def report(self, condition: Condition) -> None:

@@ -44,7 +44,7 @@ class Reports:
     """The sockets at one port.
 
     The first of `secrets` signs, all are accepted. `on_news` is called when a report was accepted, or waits
-    for our answer, `on_node` with what another node tells of itself. `macs` are our own, by the index of
+    for our answer, `on_node` with another node's report about itself. `macs` are our own, by the index of
     their interface. The constructor raises OSError if the port is taken.
     """
 
@@ -239,7 +239,7 @@ class Reports:
             raise LingerReportError(reason)
 
     def _take_node(self, datagram: Datagram) -> None:
-        """Process what a node tells of itself, which is numbered with its reports of either kind."""
+        """Process a node's report about itself, which is numbered with its reports of either kind."""
         told = linger_node.decode(datagram.data, source=datagram.source, secrets=self._secrets)
         reason = self._nodes.follow(
             datagram.source, told.session, told.sequence, interface=datagram.interface

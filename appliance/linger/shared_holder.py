@@ -178,7 +178,7 @@ class SharedHolder:
             strays.denied(ends, node=node, now=now)
 
     def exchange(self, now: float) -> None:
-        """Tell others what the kernel noted, and let it learn what they told.
+        """Send the others what the kernel noted, and give it what they sent.
 
         Raises NftablesError and OSError.
         """

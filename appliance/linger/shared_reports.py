@@ -171,7 +171,7 @@ class SharedReports:
         return said != before or now - at > DOUBTFUL
 
     def take_strays(self, datagram: Datagram) -> None:
-        """Process what a node tells of strays; raises LingerReportError if it is not accepted."""
+        """Process a node's report of strays; raises LingerReportError if it is not accepted."""
         told = linger_strays.decode(datagram.data, source=datagram.source, secrets=self._secrets)
         reason = self.follow(datagram.source, told.session, told.sequence)
         if reason is not None:

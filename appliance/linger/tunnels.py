@@ -108,7 +108,7 @@ class Tunnels:
 def remove_all(requests: Requests, *, but: Iterable[str] = ()) -> Iterator[str]:
     """Remove our devices, except for those of these names; return the removed ones. Raises OSError."""
     kept = set(but)
-    gone = [each for each in vxlan.present(requests) if each.ours and each.name not in kept]
+    gone = [each for each in vxlan.present(requests) if vxlan.is_ours(each) and each.name not in kept]
     for each in gone:
         vxlan.remove(requests, each)
     return (each.name for each in gone)

@@ -140,7 +140,7 @@ class Arrivals:
             link.close()
 
     def _serve_batch(self, link: Link, offer: Offer, node: str) -> None:
-        """Prepare a batch, and commit it if the next message says so; else the other node has it."""
+        """Prepare a batch, and commit it if the next message is a commit; else the other node has it."""
         batch = _Prepared(offer.batch, tuple(_named(each, node) for each in offer.sessions))
         try:
             link.send(Prepared(refused=self._prepare(batch, offer.program)))

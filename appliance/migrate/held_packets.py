@@ -10,7 +10,7 @@ from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_commands import Family
 
 UNDER_WAY: Final = 10
-"""Seconds after which packets get through although nobody has ended the hold: longer than any batch takes."""
+"""Seconds after which packets get through although no program ended the hold: longer than any batch takes."""
 
 AFTERWARDS: Final = 1
 """Seconds for which packets that were late find no socket here, and would be answered with a reset."""

@@ -69,8 +69,8 @@ def interfaces_of(snapshot: Snapshot) -> dict[str, str]:
 class Migrator:
     """The virtual IPs of the snapshot applied last. `trouble` is why sessions cannot move, empty if they can.
 
-    `on_fault` is called with a bug that has ended the polling, or the accepting: the program is of no use
-    any more.
+    `on_fault` is called with a bug that has ended the polling, or the accepting: the program no longer
+    works.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ def _tune_collector() -> None:
 
 
 def _write_ready_byte(worker: Worker) -> None:
-    """Report this worker as ready to the master; without a master it would never be told to accept."""
+    """Report this worker as ready to the master; without a master it would never be ordered to accept."""
     try:
         os.write(worker.arguments.ready_fd, b"R")
     except BrokenPipeError:

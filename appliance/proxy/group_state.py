@@ -41,7 +41,7 @@ class GroupState:
     """The state of one group's master.
 
     `current` is the committed snapshot, None before the first. `failure` is why it does not run as it should.
-    `stopping`: the program ends; `retired`: it serves nothing any more; `broken`: a bug ended a part of it.
+    `stopping`: the program ends; `retired`: it no longer serves anything; `broken`: a bug ended a part of it.
     `changed` is set after every event that a waiter for the end may need. Prepare, commit and take-over need
     the `lock`: each gives way to other greenlets while it waits for workers.
     """

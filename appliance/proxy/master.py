@@ -72,7 +72,7 @@ class ProxyMaster:
             return answer.errors or self._transaction.commit_pending().errors
 
     def retire(self, *, within: float) -> None:
-        """Stop serving: every generation drains within `within` seconds, and nothing listens any more."""
+        """Stop serving: every generation drains within `within` seconds, and nothing listens."""
         self._transaction.retire(within=within)
 
     def give_up_pending(self) -> None:

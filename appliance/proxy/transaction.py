@@ -259,7 +259,7 @@ class Transaction:
     # The end
 
     def retire(self, *, within: float) -> None:
-        """Stop serving: every generation drains within `within` seconds, and nothing listens any more."""
+        """Stop serving: every generation drains within `within` seconds, and nothing listens."""
         self._state.retired = True
         self.drop()
         self._driver.handle(Retire(within=within))

@@ -17,7 +17,7 @@ from appliance.core.redirect.rules import (
     names_on,
     script,
 )
-from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
 
@@ -46,14 +46,12 @@ class KernelRules:
 
     def were_on(self) -> frozenset[str]:
         """Return the names of the redirects that were on when this program last ended."""
-        found = (self._listed(list_chain(each, FLOWS_TABLE, PREROUTING)) for each in Family)
+        found = (self._listed(each, FLOWS_TABLE, PREROUTING) for each in Family)
         return frozenset(name for objects in found for name in names_on(objects))
 
     def taken_by_monitor(self, families: Iterable[Family]) -> frozenset[Family]:
         """Return the families in which OpenShift's monitor has its own rules."""
-        return frozenset(
-            each for each in families if is_monitors(self._listed(list_chain(each, *MONITORS_CHAIN)))
-        )
+        return frozenset(each for each in families if is_monitors(self._listed(each, *MONITORS_CHAIN)))
 
     def install(self, families: Iterable[Family], wanted: Iterable[Redirection]) -> bool:
         """Make the rules the wanted ones, in one transaction; return whether anything had to be done.
@@ -87,19 +85,14 @@ class KernelRules:
             self._nftables = self._connect()
         return self._nftables
 
-    def _listed(self, command: str) -> tuple[NftablesObject, ...]:
-        """Return what a command lists, nothing if the kernel has no such table or chain."""
-        try:
-            return self._open().run(command)
-        except NftablesError as error:
-            if error.is_because(errno.ENOENT):
-                return ()
-            raise
+    def _listed(self, family: Family, table: str, chain: str) -> tuple[NftablesObject, ...]:
+        """Return a chain with its rules, nothing if the kernel has no such table or chain."""
+        return listed_chain(self._open(), family, table, chain) or ()
 
     def _stand(self, families: Iterable[Family], rules: frozenset[Redirection]) -> bool:
         """Return whether both tables still hold rules: another program may have flushed what it could."""
         return all(
-            any(each.kind == "rule" for each in self._listed(list_chain(family, table, PREROUTING)))
+            any(each.kind == "rule" for each in self._listed(family, table, PREROUTING))
             for family in families
             for table in self._tables_with_rules(family, rules)
         )

@@ -37,7 +37,7 @@ class Redirector:
     """The redirects of the snapshot applied last.
 
     `trouble` is what is wrong with the rules, empty for nothing. `on_fault` is called with a bug that has
-    ended the polling: the program is of no use any more.
+    ended the polling: the program no longer works.
     """
 
     def __init__(

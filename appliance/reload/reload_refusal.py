@@ -31,7 +31,7 @@ class ReloadRefusal:
         return self._retries.is_due(time.monotonic())
 
     def forget(self) -> None:
-        """Forget the refusal: there is a new request, or nothing is refused any more."""
+        """Forget the refusal: there is a new request, or nothing is refused now."""
         self._retries.forget()
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""Reports to `linger` in which condition this node is: it tells the other nodes, whose pages show it."""
+"""Reports the condition of this node to `linger`, which sends it to the other nodes for their pages."""
 
 import contextlib
 import time
@@ -32,7 +32,7 @@ def report_always(paths: Paths, figures: LatestFigures) -> None:
 
 
 def report(paths: Paths, figures: LatestFigures) -> None:
-    """Report it once, if there are other nodes that can be told."""
+    """Report it once, if there are other nodes."""
     if not paths.control(LINGER).exists():
         return
     found = figures.get()

@@ -184,7 +184,7 @@ def _password(value: object) -> str:
 
 
 def _is_on(value: object) -> bool:
-    """Return what a text says that stands for a boolean."""
+    """Return the boolean that a text stands for."""
     if value in ("true", "false"):
         return value == "true"
     raise ValueError(f'must be `"true"` or `"false"`, not {shown(value)}')

@@ -69,7 +69,7 @@ def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
 
 
 def left_to_haproxy(translations: Sequence[Translation]) -> Iterator[str]:
-    """Yield, for up to a number of frontends left to HAProxy, where nobody listens without it."""
+    """Yield, for up to a number of frontends left to HAProxy, where no frontend listens without it."""
     found = [each.message for each in _unserved(translations)]
     yield from found[:_MOST_LEFT]
     if len(found) > _MOST_LEFT:

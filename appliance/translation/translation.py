@@ -75,7 +75,7 @@ class LeftSection:
 
     @property
     def unserved(self) -> str:
-        """Return where nobody accepts clients without HAProxy; "" for a section that accepts none."""
+        """Return where no frontend accepts clients without HAProxy; "" for a section that accepts none."""
         if not self.addresses:
             return ""
         more = len(self.addresses) - _MOST_ADDRESSES

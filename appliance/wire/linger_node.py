@@ -1,4 +1,4 @@
-"""What one node tells another of itself: release, configuration, page, which servers are up for it.
+"""What one node reports to another about itself: release, configuration, page, which servers are up for it.
 
 A datagram of the program `linger`, to that node alone: 4 bytes magic, 8 bytes session, 8 bytes sequence, as
 in the sender's reports; 16 bytes digest of the configuration, 1 byte condition; 1 byte number of virtual
@@ -63,7 +63,7 @@ _CONDITIONS: Final = {each.value: each for each in Condition}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What a node says of itself. `name` and `release` are "" if they cannot be told.
+    """What a node says of itself. `name` and `release` are "" if they cannot be encoded.
 
     `configuration` is the digest of what all nodes have in common of it. `page` is the origin of its status
     page, without a host if it has all addresses, "" without a page. `marks` are hashes of its virtual
@@ -105,7 +105,7 @@ def marks(addresses: Iterable[str]) -> frozenset[bytes]:
 
 
 def encode(told: ToldNode, *, source: str, secret: bytes) -> bytes:
-    """Return the datagram; a text that cannot be told is left out. `source` is the sender's address."""
+    """Return the datagram; a text that cannot be encoded is left out. `source` is the sender's address."""
     facts = told.facts
     counts = facts.condition, len(facts.marks), len(facts.servers)
     head = _HEAD.pack(_MAGIC, told.session, told.sequence, facts.configuration, *counts)
@@ -123,7 +123,7 @@ def encode(told: ToldNode, *, source: str, secret: bytes) -> bytes:
 
 
 def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldNode:
-    """Return what `source` told, signed with one of the keys; raises LingerReportError."""
+    """Return the report of `source`, signed with one of the keys; raises LingerReportError."""
     body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
     magic, session, sequence, configuration, condition, addresses, servers = _HEAD.unpack_from(body)
     name, at = _text(body, _HEAD.size, _NODE_NAME)

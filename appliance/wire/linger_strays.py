@@ -1,4 +1,4 @@
-"""What one node tells another of packets that it got from it: connections that it has, and has not.
+"""What one node reports to another about packets that it got from it: connections that it has, and has not.
 
 A datagram of the program `linger`, to that node alone: 4 bytes magic, 8 bytes session, 8 bytes sequence, as
 in the sender's reports; 1 byte length of an address, 1 byte number of connections found, 1 byte number of
@@ -60,7 +60,7 @@ def encode(told: ToldStrays, *, family: int, source: str, secret: bytes) -> byte
 
 
 def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldStrays:
-    """Return what `source` told, signed with one of the keys; raises LingerReportError."""
+    """Return the report of `source`, signed with one of the keys; raises LingerReportError."""
     body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
     magic, session, sequence, size, found, denied = _HEAD.unpack_from(body)
     step = 2 * size + 2 * _PORT.size

@@ -62,7 +62,7 @@ class SessionTransfer:
         stages = [moving.stage(each) for each in offered]
         reasons = self._offer(client, offered)
         if client.closed.is_set():
-            raise ControlUnavailable("it went away with an offer")
+            raise ControlUnavailable("it exited with an offer")
         answered = tuple(zip(offered, reasons, stages, strict=True))
         going = [each for each, why, before in answered if not why and moving.stage(each) == before]
         # None too: the other worker drops what is offered and not taken.

@@ -12,7 +12,7 @@ from appliance.console.command import main
 pytestmark = pytest.mark.pure
 
 WRONG = "pools:\n  masters:\n    retries: many\n    balanse: source\nlog: { level: info }\n"
-WARNING = "everybody who reaches `[::]:29445` sees servers and addresses: set `auth` or `allow`"
+WARNING = "every client that reaches `[::]:29445` sees servers and addresses: set `auth` or `allow`"
 WARNED = "stats: { bind: '[::]:29445' }\n"
 
 Run = Callable[..., Result]

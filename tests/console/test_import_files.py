@@ -229,7 +229,7 @@ def test_json_has_what_is_left_to_haproxy(run: Run, here: Path):
 def test_where_nothing_is_left_no_file_is_written(run: Run, here: Path):
     """Neither where nothing was asked for, nor where the file has no HTTP."""
     without = run("import", "haproxy.cfg", "--rest", "rest.cfg")
-    assert (without.exit_code, "--rest is for --http skip" in without.stderr) == (2, True)
+    assert (without.exit_code, "--rest requires --http skip" in without.stderr) == (2, True)
 
     nothing = run("import", "haproxy.cfg", "--http", "skip", "--rest", "rest.cfg")
     assert (nothing.exit_code, "rest.cfg is not written" in nothing.stderr) == (0, True)

@@ -39,6 +39,14 @@ _BETTER: Final = {
     r"where that is said": "if its description says so",
     r"told apart|told from": "distinguished from",
     r"whose connections there are": "which node has which connections",
+    r"of no use any more": "no longer works",
+    r"tells? of (itself|its own)": "report",
+    r"no (server|worker|status) of it": "none of its servers, workers; its status",
+    r"stands? inside of": "is inside",
+    r"not there any more": "no longer exists",
+    r"(does|do) without it": "remove it",
+    r"from nobody": "from no node",
+    r"may look only": "has read access only",
 }
 """What one does not write, and what one writes."""
 

@@ -17,7 +17,7 @@ from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
 
 _CORRECT_IT: Final = "correct the file, which `appliance check` judges"
-_NAME_THEM: Final = "name the configuration of the nodes with --config; `nodes` in it has their names"
+_NAME_THEM: Final = "name the configuration of the nodes with --config; its key `nodes` lists their names"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

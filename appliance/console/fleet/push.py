@@ -59,7 +59,7 @@ class Talk:
         return step in self.heard
 
     def outcome(self, step: Step) -> Outcome:
-        """Return how the node has come out of a step that is awaited no longer."""
+        """Return the outcome of a step on the node that is no longer awaited."""
         if self.has(step):
             return Outcome.AGREED if self.heard[step].ok else Outcome.REFUSED
         if self.command.denial:
@@ -164,7 +164,7 @@ def _await(talks: Sequence[Talk], step: Step, timeout: float) -> None:
 
 def _go_back(talks: Mapping[str, Talk], timeout: float) -> None:
     """Let every node go back, and wait for those that had applied it."""
-    click.echo("Interrupted: every node goes back to the configuration before.", err=True)
+    click.echo("Interrupted: every node returns to its previous configuration.", err=True)
     for each in talks.values():
         _tell(each.command, None)
     _await([each for each in talks.values() if Step.APPLIED in each.heard], Step.BACK, timeout)

@@ -112,7 +112,7 @@ class RemoteCommand:
         self.close()
 
     def close(self) -> None:
-        """End it, and let go of everything; a command of this node ends by itself at the end of its input."""
+        """End it, and close everything; a command of this node ends by itself at the end of its input."""
         for pipe in (self._stdin, self._stdout, self._stderr):
             with contextlib.suppress(OSError):  # what could not be written to it
                 pipe.close()

@@ -93,5 +93,5 @@ def _print(command: RemoteCommand) -> None:
 
 
 fleet_drain: Final = _command("drain", "Send servers no new connections, on all nodes; open ones continue.")
-fleet_ready: Final = _command("ready", "Let the checks of servers decide again, on all nodes.")
+fleet_ready: Final = _command("ready", "Return servers to the control of their checks, on all nodes.")
 fleet_maint: Final = _command("maint", "Take servers out of service, on all nodes.")

@@ -24,7 +24,7 @@ _OPTIONS: Final = (
     "ServerAliveInterval=5",
     "ServerAliveCountMax=3",
 )
-"""Nobody is asked for a password, and a connection that is lost is noticed."""
+"""No password is asked for, and a lost connection is noticed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

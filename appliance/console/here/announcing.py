@@ -50,8 +50,8 @@ def _local(snapshot: Snapshot) -> Iterator[Finding]:
             if inside is not None:
                 path: Path = ("shared_ips", shared.name, "addresses", at)
                 message = (
-                    f"is in the network {inside} of this machine, whose hosts ask for it themselves,"
-                    " and no node answers: use `virtual_ips` for them, and another address here"
+                    f"is in the network {inside} of this machine, whose hosts resolve it directly,"
+                    " and no node would answer: use `virtual_ips` for them, and another address here"
                 )
                 yield Finding(path=path, message=message)
 

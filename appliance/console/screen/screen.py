@@ -82,14 +82,14 @@ def hint(message: str) -> list[str]:
 
 
 def log_in(facts: ScreenFacts) -> Iterator[str]:
-    """Yield the lines; if no key was given nobody can log in, and they explain how to give one.
+    """Yield the lines; without a key no one can log in, and they explain how to add one.
 
     The ssh command names an address that stays on this machine: no virtual IP, and no link-local one.
     """
     report = facts.status.guest
     if report is not None and not report.login_keys:
         yield from hint(
-            "nobody can log in, without a key: shut the machine down, fill in SSH public key (ssh_key) in "
+            "no one can log in without a key: shut the machine down, fill in SSH public key (ssh_key) in "
             "its vApp options, power it on"
         )
         return

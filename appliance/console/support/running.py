@@ -114,7 +114,7 @@ def _log(paths: Paths) -> str:
         if accepted and accepted.log.file:
             return _tail(Path(accepted.log.file), paths)
     raise PartMissing(
-        "it goes to standard output: `journalctl -u appliance`, `podman logs` or `kubectl logs` have it"
+        "the log goes to standard output: `journalctl -u appliance`, `podman logs` or `kubectl logs` have it"
     )
 
 

@@ -147,7 +147,7 @@ def _collected(paths: Paths, target: Path, folder: str, now: float) -> list[Outc
             outcomes = list(_written(archive, paths))
             archive.add_index("parts.json", as_json(outcomes))
     except FileExistsError as error:
-        raise click.UsageError(f"{target} is there already: name another file, or remove it") from error
+        raise click.UsageError(f"{target} already exists: name another file, or remove it") from error
     except OSError as error:
         reason = error.strerror or error
         said = f"{target}: {reason}"

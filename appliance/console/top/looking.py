@@ -62,7 +62,7 @@ class Looker:
         name = key.partition("/")[2] if kind is Kind.FRONTEND else key
         subjects = meant(name, evidence.snapshot, kind=kind)
         if not subjects:
-            return (f"{key} is not there any more.",)
+            return (f"{key} no longer exists.",)
         return tuple(_told(explain(subjects[0], self._with_events(evidence))))
 
     def _with_events(self, evidence: Evidence) -> Evidence:

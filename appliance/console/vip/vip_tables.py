@@ -95,7 +95,7 @@ def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
         left = duration(router.uninformed_for)
         yield (
             "waits",
-            f"takes over from nobody before it knows which node has which connections, {left} at most",
+            f"takes no address over until it knows which node has which connections, {left} at most",
         )
     for conflict in router.conflicts:
         ago = f", {duration(now - conflict.last_heard)} ago" if conflict.last_heard else ""

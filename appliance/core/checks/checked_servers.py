@@ -183,7 +183,7 @@ class CheckedServers:
         return {key: host for each in sharing.values() for key, host in _shared(each, addresses)}
 
     def set_host(self, key: Key, host: str, *, now: float) -> bool:
-        """Store the present address of a server's name, "" if it has none any more; True for a change.
+        """Store the present address of a server's name, "" if it has none now; True for a change.
 
         The health of a server that had an address then starts again: it is another machine.
         """

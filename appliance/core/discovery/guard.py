@@ -17,7 +17,7 @@ from appliance.model.snapshot.found_servers import FoundServer
 class Hold(StrEnum):
     """Why servers stay that the API no longer shows."""
 
-    EMPTY = "the list is empty: no server is let go"
+    EMPTY = "the list is empty: all servers are kept"
     LAST = "no other server is up"
     HALF = "more than half of the servers that are up would go at once"
 

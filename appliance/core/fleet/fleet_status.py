@@ -51,7 +51,7 @@ def _of_nodes(reports: Sequence[NodeReport]) -> Iterator[str]:
         for problem in each.status.problems:
             yield f"{each.name}: {problem}"
         if not each.status.ok and not each.status.problems:
-            yield f"{each.name}: is not well, and does not say why"
+            yield f"{each.name}: reports a problem, but no reason"
 
 
 def _differing(

@@ -27,7 +27,7 @@ class Order(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a node has come out of a step: `down` has never answered, `lost` no longer does."""
+    """The outcome of a step on a node: `down` has never answered, `lost` no longer does."""
 
     AGREED = "agreed"
     REFUSED = "refused"

@@ -30,7 +30,7 @@ LONGEST: Final = 15.0
 """Seconds after which a node continues with what it has."""
 
 TOLD_AGAIN: Final = 1800.0
-"""Most seconds after which a node that has virtual IPs tells all again."""
+"""Most seconds after which a node that has virtual IPs sends all connections again."""
 
 
 class SyncPhase(StrEnum):
@@ -65,7 +65,7 @@ class SyncState:
     _alone_at: float = float("-inf")
 
     def was_alone(self, now: float) -> bool:
-        """Return whether the other nodes have missed something, which nobody has told them yet."""
+        """Return whether the other nodes have missed something, which no node has sent them yet."""
         return now - self._alone_at < SILENT
 
     def lost(self, now: float) -> None:

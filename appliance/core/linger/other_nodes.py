@@ -20,7 +20,7 @@ MOST: Final = 16
 """Other nodes that are remembered; the last one replaces the one that was silent longest."""
 
 SILENT: Final = 10.0
-"""Seconds after which a node that has told nothing is silent."""
+"""Seconds without a report after which a node is silent."""
 
 FORGOTTEN: Final = 86400.0
 """Seconds after which a silent node is forgotten."""
@@ -195,7 +195,7 @@ def _is_silent(each: _Other, now: float) -> bool:
 
 
 def _page(each: _Other) -> str:
-    """Return the address of a node's page: one without a host is at the address from which it tells."""
+    """Return the address of a node's page: one without a host is at the address from which it reports."""
     scheme, _, host = each.facts.page.partition("://")
     if not host.startswith(":"):
         return each.facts.page

@@ -124,7 +124,7 @@ def refresh(name: str, elements: SharedElements) -> list[str]:
 
 
 def learned(family: Family, changes: StrayChanges, *, table: str) -> str:
-    """Return the script that makes changes of owners and of what nobody has, "" for none."""
+    """Return the script that makes changes of owners and of connections without one, "" for none."""
     name = f"{family.value} {table}"
     owned = ", ".join(f"{_text(each)} timeout {OWNED:.0f}s : {node}" for each, node in changes.owned)
     nobodys = ", ".join(f"{_text(each)} timeout {changes.seconds}s" for each in changes.nobodys)

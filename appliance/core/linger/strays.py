@@ -1,4 +1,4 @@
-"""Strays: packets of shared addresses that belong to no connection of this node, by what other nodes tell.
+"""Strays: packets of shared addresses that belong to no connection of this node, by what other nodes report.
 
 A node that has the connection of a forwarded packet says so: further packets go to it alone. A node that has
 not denies it. What all nodes deny is nobody's, and the kernel answers it with a reset.
@@ -114,7 +114,7 @@ class Strays:
 
     @property
     def pending(self) -> bool:
-        """Whether what nodes told is still to be put into the kernel, or counted."""
+        """Whether reports of nodes are still to be put into the kernel, or counted."""
         return bool(self._flushed or self._found or self._left or self._denied)
 
     def restart(self) -> None:

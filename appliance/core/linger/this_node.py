@@ -1,4 +1,4 @@
-"""What this node tells the others of its own settings."""
+"""What this node reports to the others about its own settings."""
 
 from contextlib import suppress
 from ipaddress import ip_address

@@ -33,7 +33,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "command-failed": LogEvent("a program hit a bug while it handled a command", REPORT),
     "config-warning": LogEvent(
-        "the configuration is in use, but something in it is probably not what you want",
+        "the configuration is in use, but it probably contains a mistake",
         "read `message`; `appliance check` shows it with file, line and column",
     ),
     "configuration-awaited": LogEvent(
@@ -107,7 +107,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "read `reason`, the program's last output; `appliance status` shows it too",
     ),
     "program-given-up": LogEvent(
-        "a program did not stay up after many starts, and is not restarted any more",
+        "a program exited after each of many starts, and is no longer restarted",
         "fix the cause in `reason`, then `{supervisorctl} start NAME`",
     ),
     "program-hung": LogEvent(

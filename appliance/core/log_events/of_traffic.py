@@ -39,12 +39,12 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "forward-not-guarded": LogEvent(
         "the kernel cannot protect the rules: another program's `nft flush ruleset` ends forwarded"
         " connections",
-        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, let no program"
-        " flush our tables",
+        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, prevent other"
+        " programs from flushing our tables",
     ),
     "forward-rules-gone": LogEvent(
         "another program has changed or removed the nftables rules; they are written again",
-        "find what runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
+        "find the program that runs `nft flush ruleset` (often a firewall's unit), and exclude our tables",
     ),
     "frontend-full": LogEvent(
         "a worker has as many connections as the frontend allows: further clients wait",

@@ -114,8 +114,8 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "linger-not-guarded": LogEvent(
         "the kernel cannot protect the rules: another program's `nft flush ruleset` ends connections"
         " of other nodes",
-        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, let no program"
-        " flush our tables",
+        "read `reason`; Linux 5.12 or newer supports table owners; on older ones, prevent other"
+        " programs from flushing our tables",
     ),
     "linger-not-told": LogEvent(
         "this node cannot report its connections to the other nodes",
@@ -124,7 +124,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "linger-rules-gone": LogEvent(
         "another program has removed the nftables rules that forward packets to other nodes; they"
         " are written again",
-        "find what runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
+        "find the program that runs `nft flush ruleset` (often a firewall's unit), and exclude our tables",
     ),
     "migrate-crashed": LogEvent("the program `migrate` hit a bug and restarts", REPORT),
     "node-refused": LogEvent(
@@ -181,7 +181,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "route-foreign": LogEvent(
         "another program has set a route or rule that a virtual IP needs: that one is used, and stays",
-        "remove it from the machine's own network configuration: ours is there 2s later",
+        "remove it from the machine's own network configuration: the appliance adds it within 2s",
     ),
     "route-refused": LogEvent(
         "the kernel rejects a route or rule of a virtual IP; the addresses are served without it",

@@ -80,7 +80,7 @@ def _staying(migrate: MigrateStatus) -> Metric:
 
 def _nodes(nodes: Sequence[OtherNode]) -> Iterator[Metric]:
     named = [(labels(node=each.name), each) for each in nodes]
-    about = "1 while another node of the cluster tells what it runs, 0 when it has become silent."
+    about = "1 while another node of the cluster reports its release and configuration, 0 after it stopped."
     yield _gauge("other_node_heard", about, [(name, int(not each.silent)) for name, each in named])
     about = "1 if another node runs another configuration than this one."
     differs = [(name, int(each.differs_since is not None)) for name, each in named]

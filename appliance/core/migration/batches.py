@@ -1,4 +1,4 @@
-"""Who has the sessions of a batch, when messages or nodes may be lost at any moment.
+"""Which node has the sessions of a batch, when messages or nodes may be lost at any moment.
 
 The giver holds them still until it commits. From then on it may continue with them only if the taker has
 said that it did not take them, and never will. Without that answer they are given up here: the taker has

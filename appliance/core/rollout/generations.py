@@ -113,7 +113,7 @@ class Generations:
         return [each for each in self.in_state(*COMMITTED) if each.number < generation.number]
 
     def worker(self, worker: WorkerId) -> TrackedWorker | None:
-        """Return the worker at a place, None if the place is not kept any more."""
+        """Return the worker at a place, None if the place is no longer kept."""
         generation = self.by_number.get(worker.generation)
         return generation.workers.get(worker.index) if generation else None
 

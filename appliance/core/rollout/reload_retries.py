@@ -25,7 +25,7 @@ class ReloadRetries:
         self._lost: Counter[str] = Counter()
 
     def forget(self) -> None:
-        """Start again: there was a request, or nothing is refused any more."""
+        """Start again: there was a request, or nothing is refused now."""
         self.tries, self.due_at, self._lost = 0, None, Counter()
 
     def refused(self, now: float, *, lost: frozenset[str] = frozenset()) -> float | None:

@@ -88,7 +88,7 @@ class Rollout:
         return [each.id for each in self._serving()]
 
     def worker(self, worker: WorkerId) -> TrackedWorker | None:
-        """Return the worker at a place, None if the place is not kept any more."""
+        """Return the worker at a place, None if the place is no longer kept."""
         return self._generations.worker(worker)
 
     def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: C901, PLR0911, PLR0912  # one line for each event

@@ -65,7 +65,7 @@ def result(check: CheckStatus) -> str:
 
 def _first(*, serves: bool, reached: bool) -> str:
     if serves and not reached:
-        return "Serving, but nobody holds a virtual IP."
+        return "Serving, but no node holds a virtual IP."
     return "Serving." if serves else "Not serving."
 
 

@@ -25,7 +25,7 @@ class ProblemKind(Enum):
     )
     AWAITED = (
         "waits for a first configuration: {detail}",
-        "write it; `appliance check` says what is wrong with it",
+        "write it; `appliance check` shows its errors",
     )
     REFUSED = (
         "the last reload was refused: {detail}",
@@ -33,15 +33,15 @@ class ProblemKind(Enum):
     )
     REFUSED_FOR_NOW = (
         "the last reload was refused for now, and is tried again: {detail}",
-        "nothing, if it comes through; else fix that: `appliance reload` tries at once",
+        "nothing if the retry succeeds; otherwise fix the cause, and `appliance reload` retries at once",
     )
     SOCKET = (
         "{subject} socket {detail}",
-        "remove what is there, or name another in the section `{subject}`",
+        "remove the existing file, or set another path in the section `{subject}`",
     )
     SOCKET_OF_ANOTHER_USER = (
         "{subject} socket {detail}",
-        "do one of the two, then it is listened on within a second",
+        "do one of the two: the frontend listens within a second",
     )
     FRONTEND_FULL = (
         "frontend {subject} is full: {detail} connections",
@@ -102,7 +102,7 @@ class ProblemKind(Enum):
     PROPERTY = ("{detail}", "correct it in the machine's properties: `appliance guest show`")
     PROGRAM = (
         "{subject} is {detail}",
-        "its log says why; `{supervisorctl} restart {subject}` starts it again",
+        "see its log; `{supervisorctl} restart {subject}` starts it again",
     )
 
     def __init__(self, sentence: str, step: str) -> None:

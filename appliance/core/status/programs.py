@@ -79,10 +79,10 @@ def _reason(
     accepting = _accepting_workers(name, observations.workers)
     # Workers hold the listening sockets themselves: without their master they accept and serve as before.
     if state is not ProgramState.RUNNING:
-        return f"its workers serve on without it: {accepting}" if accepting else None
+        return f"its workers continue to serve without it: {accepting}" if accepting else None
     if name not in observations.answers:
         return "does not answer on its control socket"
-    return "no worker of it accepts connections" if name.startswith("proxy-") and not accepting else None
+    return "none of its workers accepts connections" if name.startswith("proxy-") and not accepting else None
 
 
 def _accepting_workers(program: str, workers: Iterable[WorkerBoard]) -> int | None:

@@ -114,7 +114,7 @@ def help_lines() -> tuple[str, ...]:
         f"Views: {views}.",
         "Rates are a second, over the time between two looks; - is not known yet.",
         "errors/s counts connections that ended otherwise than client or operator wanted.",
-        "Escape goes back to where you were.",
+        "Escape returns to the previous view.",
     )
 
 

@@ -18,7 +18,7 @@ _MEANINGS: Final[Mapping[CheckResult, str]] = {
     CheckResult.L4CON: "no TCP connection: it was refused, or there is no way to the address",
     CheckResult.L6TOUT: "TCP works, the TLS handshake did not end in time",
     CheckResult.L6RSP: "TCP works, the TLS handshake failed",
-    CheckResult.L7TOUT: "it is connected, no complete answer came in time",
+    CheckResult.L7TOUT: "it accepts connections, but sent no complete answer in time",
     CheckResult.L7RSP: "it answers, and the answer is not what the check wants",
     CheckResult.L7STS: "it answers, with an HTTP status that the check does not accept",
 }

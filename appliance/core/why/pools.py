@@ -75,7 +75,7 @@ def pool_answer(pool: Pool, evidence: Evidence) -> str:
             return f"Connections to {pool.name} wait: the first checks of its servers have not ended."
         case PoolState.EMPTY:
             what = "takes new connections" if pool.servers else "is known"
-            return f"{pool.name} is empty: no server of it {what}, and clients are turned away."
+            return f"{pool.name} is empty: none of its servers {what}, and clients are turned away."
         case never:
             assert_never(never)
 
@@ -126,7 +126,7 @@ def _others(pool: Pool, status: PoolStatus, evidence: Evidence) -> Iterator[str]
     yield f"Used by: {', '.join(users)}." if users else "No frontend uses it, so nothing depends on it."
     for source in evidence.status.discovery:
         if pool.name in source.pools and source.hold:
-            yield f"Servers that the API ({source.name}) does not show any more are kept: {source.hold}."
+            yield f"Servers that the API ({source.name}) no longer lists are kept: {source.hold}."
 
 
 def _changes(cases: list[ServerCase]) -> Iterator[Change]:

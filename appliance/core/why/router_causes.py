@@ -8,7 +8,7 @@ from appliance.core.vrrp.election_messages import Cause
 CAUSES: Final[Mapping[str, str]] = {
     Cause.STARTED: "it was started",
     Cause.RESUMED: "it was started again and had been active before",
-    Cause.ACTIVE_DOWN: "nothing was received from the active router any more",
+    Cause.ACTIVE_DOWN: "advertisements of the active router stopped arriving",
     Cause.ACTIVE_LEFT: "the active router has left",
     Cause.PREEMPTED: "it has taken over from a router of lower priority",
     Cause.HIGHER_PRIORITY: "a router of higher priority advertises",

@@ -104,7 +104,7 @@ def answer(about: ServerCase) -> str:
         case ServerState.UP:
             return f"{about.name} is up{since}{_why_up(about)}."
         case _:
-            return f"Nobody knows the state of {about.name}: nothing of the appliance runs."
+            return f"There is no state of {about.name}: no program of the appliance runs."
 
 
 def _why_down(about: ServerCase) -> str:
@@ -204,7 +204,7 @@ def _share(about: ServerCase) -> Iterator[str]:
         part = effective / about.weight
         left = about.pool.slow_start * (1 - part)
         yield (
-            f"It has been away and gets {part:.0%} of its share so far, the whole of it in about"
+            f"It has come back and gets {part:.0%} of its share so far, the whole of it in about"
             f" {duration(left)} (slow_start: {duration(about.pool.slow_start)})."
         )
     if about.server.backup:
@@ -247,7 +247,7 @@ def _held_by(about: ServerCase) -> str:
     for source in about.evidence.status.discovery:
         for found in source.servers:
             if about.pool.name in source.pools and found.name == about.server.name:
-                gone = f", which does not show it any more: it is kept ({source.hold})" if found.held else ""
+                gone = f", which no longer lists it: it is kept ({source.hold})" if found.held else ""
                 return f" ({source.name}{gone})"
     return ""
 

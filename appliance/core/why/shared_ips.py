@@ -91,7 +91,7 @@ def _unknown(name: str, evidence: Evidence) -> _Found:
         state="unknown",
         since=0.0,
         decided_by=Decider.PROGRAM,
-        answer=f"Nobody on this node knows {name}: the program announce does not answer{why}.",
+        answer=f"This node has no state of {name}: the program announce does not answer{why}.",
         reasons=("What it announced stays announced while it is away.",),
         changes=(Change(text="See what runs", command="appliance status"),),
     )
@@ -154,7 +154,7 @@ def _others(running: SharedIpStatus) -> Iterator[str]:
     if running.others:
         yield f"{', '.join(map(printable, running.others))} {_have(len(running.others))} it, too."
     else:
-        yield "No other node is known to have it."
+        yield "No other known node has it."
 
 
 def _have(count: int) -> str:

@@ -65,7 +65,7 @@ def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
     return _Found(
         state="unknown",
         decided_by=Decider.PROGRAM,
-        answer=f"Nobody on this node knows {router.name}: the program vrrp{why}, or does not answer yet.",
+        answer=f"This node has no state of {router.name}: the program vrrp{why}, or does not answer yet.",
         changes=(Change(text="See what runs", command="appliance status"),),
     )
 
@@ -158,7 +158,7 @@ def _moved(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
         decided_by=Decider.OPERATOR,
         answer=(f"{router.name} is {running.state} here{since}: an operator has moved it away (`vip move`)."),
         reasons=(
-            "This node does not take it back, whatever its priority, as long as its successor is there.",
+            "This node does not take it back, whatever its priority, while its successor runs.",
             _priority(running),
             *_others(running),
         ),

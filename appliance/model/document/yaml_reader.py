@@ -63,7 +63,7 @@ _WORDING: Final = (
     ("found undefined tag handle", "a tag that is not supported: text that begins with `!` needs quotes"),
     ("found duplicate", "this is given twice"),
     ("expected the node content", "a value expected: text that begins with `[`, `:` or `*` needs quotes"),
-    ("expected <block end>, but found", "this is neither in line with what is above nor part of it"),
+    ("expected <block end>, but found", "its indentation matches neither the line above nor a key of it"),
 )
 
 
@@ -133,7 +133,8 @@ class _YamlReader:
             raise DocumentError(f"nested deeper than {DEPTH_LIMIT} levels", _place(event))
         if self._count > NODE_LIMIT:
             raise DocumentError(
-                f"more than {NODE_LIMIT} values, aliases counted as what they stand for", _place(event)
+                f"more than {NODE_LIMIT} values, aliases counted by the values that they repeat",
+                _place(event),
             )
         tag = getattr(event, "tag", None)
         if tag is not None:
@@ -143,7 +144,7 @@ class _YamlReader:
 
     def _alias(self, event: AliasEvent) -> Node:
         if event.anchor in self._open:
-            raise DocumentError("this alias stands inside of what it names", _place(event))
+            raise DocumentError("this alias is inside the value that it repeats", _place(event))
         if event.anchor not in self._anchors:
             raise DocumentError(
                 "this alias names nothing before it: text that begins with `*` needs quotes", _place(event)

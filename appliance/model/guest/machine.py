@@ -65,7 +65,7 @@ def machine(reader: PropertyReader) -> GuestMachine:
     for message in keys.wrong:
         reader.warn("ssh_key", message)
     if "ssh_key" not in reader.given:
-        reader.notes.append("no SSH public key was given: only who could log in before can do so now")
+        reader.notes.append("no SSH public key was given: only users who could log in before can log in now")
     return GuestMachine(
         host_name=reader.one("hostname", fields.host_name),
         networks=found,

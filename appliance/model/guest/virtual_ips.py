@@ -141,7 +141,7 @@ def _is_usable(reader: PropertyReader, each: GuestVip, servers: Mapping[str, tup
         reader.warn("vrrp_peers", message)
         return False
     if not all(servers[SERVERS[role]] for role in each.serves):
-        reader.warn(each.key, f"`{each.number}` is left out: nothing here serves what would come to it")
+        reader.warn(each.key, f"`{each.number}` is left out: no frontend here serves its connections")
         return False
     return True
 

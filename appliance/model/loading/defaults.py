@@ -53,7 +53,7 @@ MASTERS_PORT: Final = 6443
 """Port of the API on masters."""
 
 _NO_BGP: Final = BgpSection.model_validate({"engine": "table", "asn": 64512})
-"""For routers with a static route: the tables are written, and nobody has to read them."""
+"""For routers with a static route: the tables are written, and no daemon has to read them."""
 
 _FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 

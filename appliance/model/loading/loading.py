@@ -91,7 +91,7 @@ class Loaded:
     """Result of loading: a snapshot if and only if there are no errors; warnings in both cases.
 
     `common` is the digest of what all nodes have in common, and `node` this node's name for the others; both
-    are "" without `linger`, which tells them.
+    are "" without `linger`, which sends them.
     """
 
     snapshot: Snapshot | None

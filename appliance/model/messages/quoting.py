@@ -39,7 +39,7 @@ def masked(text: str, mask: str) -> str:
 def contrast(value: object, *, plain: str) -> str:
     """Return the end of a message that began with the expected value.
 
-    A text that matches the pattern `plain` would be right without its quotes, and the message says so.
+    A text that matches the pattern `plain` would be right without its quotes, and the message adds that.
     """
     if isinstance(value, str) and re.fullmatch(plain, value):
         return f": `{value}` without the quotes, which make it text"

@@ -19,7 +19,7 @@ def findings(config: Config) -> Iterator[Finding]:
             said = " and ".join(f"`{each}`" for each in given) or "none"
             yield error(at, f"needs one of `command`, `webhook`, `webhook_file` and `syslog`, and has {said}")
         if target.token_file and not (target.webhook or target.webhook_file):
-            yield error((*at, "token_file"), "is for a webhook, and there is none")
+            yield error((*at, "token_file"), "requires a webhook")
         if target.ca and not (_speaks_tls(target) or target.webhook_file):
             yield error((*at, "ca"), "is for TLS: a syslog with tls://HOST:PORT, or a webhook with https")
         if target.token_file and (target.webhook or "").startswith("http://"):

@@ -135,8 +135,8 @@ def _too_rare(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
     if given and reuse and interval >= REUSE_SECONDS:
         key = "reuse" if "reuse" in given else "interval"
         message = (
-            f"no connection is reused, as it is kept for {REUSE_SECONDS:g}s: set a shorter `interval`, or "
-            "leave `reuse` out"
+            f"no connection is reused, because one is kept for only {REUSE_SECONDS:g}s: set a shorter"
+            " `interval`, or leave `reuse` out"
         )
         yield warning((*path, key), message, (*path, "interval"))
 

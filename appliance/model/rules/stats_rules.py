@@ -23,7 +23,7 @@ def findings(config: Config) -> Iterator[Finding]:
     seen = [(path, each) for path, each in _binds(stats) if not is_loopback(each.host)]
     for path, bind in seen if stats.auth is None and not stats.allow else ():
         yield warning(
-            path, f"everybody who reaches `{bind}` sees servers and addresses: set `auth` or `allow`"
+            path, f"every client that reaches `{bind}` sees servers and addresses: set `auth` or `allow`"
         )
     if seen and stats.auth is not None and stats.tls is None:
         yield warning(("stats", "auth"), "the password crosses the network in clear text: set `tls`")

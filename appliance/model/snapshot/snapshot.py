@@ -74,7 +74,7 @@ class Snapshot:
     readers: str | None = None
     """Group that may read the sockets, or None."""
     awaited: bool = False
-    """Whether it only stands for a first configuration that is still to come, and configures nothing."""
+    """Whether it is only the placeholder for a first configuration, and configures nothing."""
     kubernetes: Kubernetes | None = None
     """How to ask the cluster's API, None if nothing is discovered."""
     stats: Stats | None = None

@@ -23,4 +23,4 @@ def refusal(command: str, for_readers: Collection[str]) -> Answer | None:
     """Return the refusal of a reader's command, None for a read-only command."""
     if command in for_readers:
         return None
-    return bad(f"not permitted: a member of the group may look only; {command} is for root and the owner")
+    return bad(f"not permitted: the group has read access only; {command} is for root and the owner")

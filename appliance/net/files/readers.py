@@ -95,7 +95,7 @@ def _give(descriptor: int, group: int, owner: int) -> None:
     # chmod(2) silently clears set-group-id if the caller is not a member of the group.
     if not os.fstat(descriptor).st_mode & stat.S_ISGID:
         os.fchmod(descriptor, _ALONE)
-        raise ReadersRefused("the kernel does not let this user set the group of a directory")
+        raise ReadersRefused("the kernel forbids this user to set the group of a directory")
 
 
 def _number(name: str) -> int:

@@ -100,7 +100,7 @@ class Reflector:
             return self._retries.refused()
         servers = self._servers.to_ask(access.addresses)
         if not servers:
-            self._failed("", "access", "no API server is known: say `api`")
+            self._failed("", "access", "no API server is known: set `api`")
             return self._retries.refused()
         connection = self._connected(servers, access)
         try:

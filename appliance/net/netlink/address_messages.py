@@ -36,15 +36,20 @@ _IFA_PROTO: Final = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressFacts:
-    """One address of the interface `index`, as `192.0.2.1/24`; `ours` if it has our IFA_PROTO.
+    """One address of the interface `index`, as `192.0.2.1/24`; `mark` is its IFA_PROTO, 0 for none.
 
     `usable` is false while IPv6 duplicate address detection runs (RFC 4862 section 5.4), or if it failed.
     """
 
     index: int
     address: str
-    ours: bool
+    mark: int = 0
     usable: bool
+
+    @property
+    def ours(self) -> bool:
+        """Whether it has the mark of `vrrp`."""
+        return self.mark == OURS
 
 
 def decode_address(message: Message) -> AddressFacts | None:
@@ -70,19 +75,29 @@ def _address_facts(body: bytes) -> AddressFacts | None:
     return AddressFacts(
         index=index,
         address=f"{inet_ntop(family, packed)}/{prefix_length}",
-        ours=found.get(_IFA_PROTO) == bytes([OURS]),
+        mark=int.from_bytes(found.get(_IFA_PROTO, b"")),
         usable=not flags & (_TENTATIVE | _DAD_FAILED),
     )
 
 
-def add_address(index: int, address: str, *, label: str | None, prefix_route: bool) -> bytes:
+def add_address(
+    index: int,
+    address: str,
+    *,
+    mark: int = OURS,
+    label: str | None = None,
+    prefix_route: bool = False,
+    scope: int = 0,
+    other_end: str | None = None,
+) -> bytes:
     """Return the request that adds an address of ours, usable at once; EEXIST if it exists.
 
     An IPv6 address is added as deprecated: connections from this machine use another source (RFC 6724 section
     5 rule 3). With IPv4 the kernel uses the first address of a network, which ours is not. Without
     `prefix_route` the address's network gets no route.
     """
-    message = _address(index, address)
+    message = _address(index, address, other_end)
+    message["scope"] = scope
     flags = 0 if prefix_route else _NO_PREFIX_ROUTE
     attributes = message["attrs"]
     if message["family"] == AF_INET6:
@@ -91,14 +106,14 @@ def add_address(index: int, address: str, *, label: str | None, prefix_route: bo
         attributes.append(("IFA_CACHEINFO", {"ifa_preferred": 0, "ifa_valid": _FOR_EVER}))
     elif label is not None:
         attributes.append(("IFA_LABEL", label))
-    attributes += [("IFA_FLAGS", flags), ("IFA_PROTO", OURS)]
+    attributes += [("IFA_FLAGS", flags), ("IFA_PROTO", mark)]
     return encode(message, kind=RTM_NEWADDR, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
 
 
 @lru_cache(maxsize=1024)
-def remove_address(index: int, address: str) -> bytes:
+def remove_address(index: int, address: str, *, other_end: str | None = None) -> bytes:
     """Return the request that removes an address; EADDRNOTAVAIL if it does not exist."""
-    return encode(_address(index, address), kind=RTM_DELADDR, flags=REQUEST | ACKNOWLEDGE)
+    return encode(_address(index, address, other_end), kind=RTM_DELADDR, flags=REQUEST | ACKNOWLEDGE)
 
 
 def all_addresses(index: int = 0) -> bytes:
@@ -108,11 +123,11 @@ def all_addresses(index: int = 0) -> bytes:
     return encode(message, kind=RTM_GETADDR, flags=REQUEST | DUMP)
 
 
-def _address(index: int, address: str) -> nlmsg:
+def _address(index: int, address: str, other_end: str | None) -> nlmsg:
     interface = ip_interface(address)
     message = ifaddrmsg()
     message["family"] = AF_INET if interface.version == 4 else AF_INET6
     message["prefixlen"] = interface.network.prefixlen
     message["index"] = index
-    message["attrs"] = [("IFA_LOCAL", str(interface.ip)), ("IFA_ADDRESS", str(interface.ip))]
+    message["attrs"] = [("IFA_LOCAL", str(interface.ip)), ("IFA_ADDRESS", other_end or str(interface.ip))]
     return message

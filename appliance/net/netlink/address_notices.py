@@ -12,7 +12,7 @@ _AT_ONCE: Final = 16
 
 
 class AddressNotices:
-    """A socket for them, which nobody waits for. The constructor raises OSError."""
+    """A socket for them, which is polled. The constructor raises OSError."""
 
     def __init__(self) -> None:
         self._socket: socket.socket = open_socket(_GROUPS)

@@ -101,9 +101,7 @@ class Conntrack(NetfilterRequests):
     def delete(self, mark: int, mask: int) -> None:
         """Delete the connections, if any, whose mark is `mark` in the bits of `mask`."""
         for family in (socket.AF_INET, socket.AF_INET6):
-            (status,) = self._requests.ask([_marked(_DELETE, ACKNOWLEDGE, family, mark, mask)])
-            if status:
-                raise OSError(status, os.strerror(status))
+            self._requests.change(_marked(_DELETE, ACKNOWLEDGE, family, mark, mask))
 
     def forget(self, connection: TrackedConnection) -> bool:
         """Delete one connection; return whether it still existed."""
@@ -114,9 +112,7 @@ class Conntrack(NetfilterRequests):
 
     def forget_flows(self, flows: Sequence[Flow]) -> None:
         """Delete the TCP connections with these directions, if they exist."""
-        for status in self._requests.ask([_request_of(_DELETE, each) for each in flows]):
-            if status not in (0, errno.ENOENT):
-                raise OSError(status, os.strerror(status))
+        self._requests.change(*(_request_of(_DELETE, each) for each in flows), accepted={errno.ENOENT})
 
     def unknown(self, clients: Sequence[Flow]) -> list[Flow]:
         """Return those of these clients' directions of TCP connections that the kernel does not have."""

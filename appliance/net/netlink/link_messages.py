@@ -48,6 +48,17 @@ class MacvlanFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VxlanFacts:
+    """One VXLAN device, with its number and UDP port."""
+
+    index: int
+    name: str
+    mac: bytes
+    vni: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFacts:
     """One interface. `up` is administratively up (IFF_UP) and able to carry traffic (IFF_RUNNING)."""
 
@@ -63,15 +74,8 @@ def decode_link(message: Message) -> LinkFacts | None:
     Raises DamagedMessage.
     """
     with one_decoding_error():
-        decoded = _decoded(ifinfmsg, message)
-        if decoded["family"] != AF_UNSPEC:
-            return None
-        return LinkFacts(
-            index=int(decoded["index"]),
-            name=_name(decoded),
-            mac=_mac(decoded),
-            up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
-        )
+        decoded = _decoded(message)
+        return None if decoded["family"] != AF_UNSPEC else _facts(decoded)
 
 
 def decode_macvlan(message: Message) -> MacvlanFacts | None:
@@ -80,15 +84,26 @@ def decode_macvlan(message: Message) -> MacvlanFacts | None:
     Raises DamagedMessage.
     """
     with one_decoding_error():
-        decoded = _decoded(ifinfmsg, message)
+        decoded = _decoded(message)
         if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
             return None
-        return MacvlanFacts(
-            index=int(decoded["index"]),
-            name=_name(decoded),
-            mac=_mac(decoded),
-            parent=int(decoded.get_attr("IFLA_LINK") or 0),
-        )
+        link = _facts(decoded)
+        parent = int(decoded.get_attr("IFLA_LINK") or 0)
+        return MacvlanFacts(index=link.index, name=link.name, mac=link.mac, parent=parent)
+
+
+def decode_vxlan(message: Message) -> VxlanFacts | None:
+    """Return the VXLAN device of a message; None for any other link.
+
+    Raises DamagedMessage.
+    """
+    with one_decoding_error():
+        decoded = _decoded(message)
+        if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "vxlan":
+            return None
+        link, details = _facts(decoded), decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_DATA")
+        vni, port = (int(details.get_attr(f"IFLA_VXLAN_{each}") or 0) for each in ("ID", "PORT"))
+        return VxlanFacts(index=link.index, name=link.name, mac=link.mac, vni=vni, port=port)
 
 
 def all_links() -> bytes:
@@ -100,17 +115,19 @@ def all_links() -> bytes:
 
 def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
     """Return the request that creates a macvlan, set down; EEXIST if the name is taken."""
-    message = ifinfmsg()
     # Not private mode: there the parent does not receive frames of others with the same MAC, and another
     # active router sends such frames.
-    details = {"attrs": [("IFLA_MACVLAN_MODE", "bridge")]}
-    kind = {"attrs": [("IFLA_INFO_KIND", "macvlan"), ("IFLA_INFO_DATA", details)]}
-    message["attrs"] = [
-        ("IFLA_IFNAME", name),
-        ("IFLA_LINK", parent),
-        ("IFLA_ADDRESS", mac.hex(":")),
-        ("IFLA_LINKINFO", kind),
-    ]
+    details = {"IFLA_MACVLAN_MODE": "bridge"}
+    return add_device("macvlan", details, IFLA_IFNAME=name, IFLA_LINK=parent, IFLA_ADDRESS=mac.hex(":"))
+
+
+def add_device(kind: str, details: Mapping[str, object], **settings: object) -> bytes:
+    """Return the request that creates a device of a kind, set down; EEXIST if its name is taken."""
+    info: list[tuple[str, object]] = [("IFLA_INFO_KIND", kind)]
+    if details:
+        info.append(("IFLA_INFO_DATA", {"attrs": list(details.items())}))
+    message = ifinfmsg()
+    message["attrs"] = [*settings.items(), ("IFLA_LINKINFO", {"attrs": info})]
     return encode(message, kind=RTM_NEWLINK, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
 
 
@@ -150,18 +167,19 @@ def set_ipv4_options(index: int, options: Mapping[Ipv4Option, int]) -> bytes:
     return WORD.pack(len(encoded)) + encoded[WORD.size :]
 
 
-def _name(decoded: nlmsg) -> str:
+def _facts(decoded: nlmsg) -> LinkFacts:
     name = decoded.get_attr("IFLA_IFNAME")
     if not name:
         raise LookupError("IFLA_IFNAME")
-    return str(name)
+    return LinkFacts(
+        index=int(decoded["index"]),
+        name=str(name),
+        mac=bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", "")),
+        up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
+    )
 
 
-def _mac(decoded: nlmsg) -> bytes:
-    return bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", ""))
-
-
-def _decoded(form: type[nlmsg], message: Message) -> nlmsg:
-    decoded = form(message.data)
+def _decoded(message: Message) -> nlmsg:
+    decoded = ifinfmsg(message.data)
     decoded.decode()
     return decoded

@@ -11,11 +11,10 @@ from appliance.net.netlink.netlink import DUMP, Message, Requests, request
 PAUSE: Final = 1.0
 """Seconds between two reads: a table may have thousands of entries, and adverts may be due every 10 ms."""
 
-_GET: Final = 30  # RTM_GETNEIGH of linux/rtnetlink.h
-_NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
-_DESTINATION: Final = 1  # NDA_DST
-_HARDWARE: Final = 2  # NDA_LLADDR
-
+NEW: Final = 28  # RTM_NEWNEIGH of linux/rtnetlink.h
+GET: Final = 30  # RTM_GETNEIGH
+NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg: family, index, state, flags, type
+DESTINATION, HARDWARE, TIMES = 1, 2, 3  # NDA_DST, NDA_LLADDR, NDA_CACHEINFO
 
 Known = tuple[int, bytes, str]
 """A neighbour: the index of our interface, the neighbour's hardware address, its address."""
@@ -40,17 +39,17 @@ class Neighbours:
 
 
 def _read(requests: Requests) -> Iterator[Known]:
-    for message in requests.dump(request(_GET, DUMP, _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0))):
+    for message in requests.dump(request(GET, DUMP, NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0))):
         yield from _neighbour(message)
 
 
 def _neighbour(message: Message) -> Iterator[Known]:
     body = message.body
-    if len(body) < _NEIGHBOUR.size:
+    if len(body) < NEIGHBOUR.size:
         return
-    family, interface, *_ = _NEIGHBOUR.unpack_from(body)
-    found = rtnetlink.by_kind(body[_NEIGHBOUR.size :])
+    family, interface, *_ = NEIGHBOUR.unpack_from(body)
+    found = rtnetlink.by_kind(body[NEIGHBOUR.size :])
     sizes = {AF_INET: 4, AF_INET6: 16}
-    packed, hardware = found.get(_DESTINATION, b""), found.get(_HARDWARE)
+    packed, hardware = found.get(DESTINATION, b""), found.get(HARDWARE)
     if hardware is not None and len(packed) == sizes.get(family):
         yield interface, hardware, inet_ntop(family, packed)

@@ -18,7 +18,7 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -100,6 +100,12 @@ class Requests(Closable):
         for start in range(0, len(requests), _AT_ONCE):
             results += self._ask(requests[start : start + _AT_ONCE])
         return results
+
+    def change(self, *requests: bytes, accepted: Collection[int] = ()) -> None:
+        """Send requests; raises OSError if the kernel refuses one, unless that errno is accepted."""
+        for result in self.ask(requests):
+            if result and result not in accepted:
+                raise OSError(result, os.strerror(result))
 
     def dump(self, request: bytes) -> list[Message]:
         """Return all messages that answer a dump; raises OSError.

@@ -10,12 +10,10 @@ import struct
 from ipaddress import ip_address
 from typing import Final
 
+from appliance.net.netlink.neighbours import DESTINATION, GET, NEIGHBOUR, NEW, TIMES
 from appliance.net.netlink.netlink import ACKNOWLEDGE, REPLACE, Requests, request
 from appliance.net.netlink.rtnetlink import attribute, by_kind
 
-_NEW, _GET = 28, 30  # RTM_NEWNEIGH, RTM_GETNEIGH of linux/rtnetlink.h
-_NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
-_ADDRESS, _TIMES = 1, 3  # NDA_DST, NDA_CACHEINFO
 _FIRST: Final = struct.Struct("=I")  # ndm_confirmed: ticks since the last answer
 _TICKS: Final = 100  # USER_HZ
 _PROBE: Final = 0x10  # NUD_PROBE
@@ -26,20 +24,20 @@ _FAMILIES: Final = {4: socket.AF_INET, 6: socket.AF_INET6}
 def age(requests: Requests, address: str, *, interface: int) -> float | None:
     """Return how many seconds ago the neighbour last answered, None if unknown, and ask it again."""
     found = ip_address(address)
-    family, wanted = _FAMILIES[found.version], attribute(_ADDRESS, found.packed)
+    family, wanted = _FAMILIES[found.version], attribute(DESTINATION, found.packed)
     with contextlib.suppress(OSError):  # it is no neighbour
-        for message in requests.dump(_request(_GET, ACKNOWLEDGE, family, interface, 0, wanted)):
+        for message in requests.dump(_request(GET, ACKNOWLEDGE, family, interface, 0, wanted)):
             body = message.body
-            state = _NEIGHBOUR.unpack_from(body)[2]
-            times = by_kind(body[_NEIGHBOUR.size :]).get(_TIMES)
+            state = NEIGHBOUR.unpack_from(body)[2]
+            times = by_kind(body[NEIGHBOUR.size :]).get(TIMES)
             if not state & _ASKED or times is None:
                 return None
-            asked = _request(_NEW, ACKNOWLEDGE | REPLACE, family, interface, _PROBE, wanted)
+            asked = _request(NEW, ACKNOWLEDGE | REPLACE, family, interface, _PROBE, wanted)
             requests.ask([asked])
             return float(_FIRST.unpack_from(times)[0] / _TICKS)
     return None
 
 
 def _request(kind: int, flags: int, family: int, interface: int, state: int, wanted: bytes) -> bytes:
-    body = _NEIGHBOUR.pack(family, interface, state, 0, 0) + wanted
+    body = NEIGHBOUR.pack(family, interface, state, 0, 0) + wanted
     return request(kind, flags, body)

@@ -9,58 +9,40 @@ import errno
 import hashlib
 import os
 import socket
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, Literal
 
 from appliance.model.snapshot.virtual_routes import VirtualRoute
-from appliance.net.netlink.link_messages import Ipv4Option, all_links, remove_link, set_ipv4_options, set_up
-from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests, request
-from appliance.net.netlink.netlink_messages import (
-    RTM_NEWADDR,
-    RTM_NEWLINK,
-    ifaddrmsg,
-    ifinfmsg,
-    nlmsg,
+from appliance.net.netlink.address_messages import add_address
+from appliance.net.netlink.link_messages import (
+    Ipv4Option,
+    VxlanFacts,
+    add_device,
+    all_links,
+    decode_vxlan,
+    remove_link,
+    set_ipv4_options,
+    set_up,
 )
+from appliance.net.netlink.neighbours import DESTINATION, HARDWARE, NEIGHBOUR, NEW
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, Requests, request
 from appliance.net.netlink.route_messages import add_route
-from appliance.net.netlink.rtnetlink import attribute, encode, one_decoding_error, readable
+from appliance.net.netlink.rtnetlink import attribute, readable
 
 OURS: Final = 115
 """IFA_PROTO and rtm_protocol of the addresses and routes at the device."""
 
 _MARK: Final = bytes.fromhex("0a6c")  # locally administered (IEEE 802, U/L bit), and `l`
 _NAME: Final = "lb-strays"
-_NEW_NEIGHBOUR: Final = 28  # RTM_NEWNEIGH of linux/rtnetlink.h
-_NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
-_DESTINATION, _HARDWARE = 1, 2  # NDA_DST, NDA_LLADDR
 _APPEND: Final = 0x800  # NLM_F_APPEND
 _PERMANENT: Final = 0x80  # NUD_PERMANENT
 _SELF: Final = 0x02  # NTF_SELF: the table of the device, not of a bridge
 _ANY_MAC: Final = bytes(6)
-_NO_DAD, _NO_PREFIX_ROUTE = 0x02, 0x200  # flags of linux/if_addr.h
 _ON_LINK: Final = 253  # RT_SCOPE_LINK: no source of packets by other interfaces
-_FOR_EVER: Final = 0xFFFFFFFF
 _LOOSE: Final = 2  # rp_filter: clients' packets come in here, and the route to them is another
 _DONE: Final = (0, errno.EEXIST)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VxlanFacts:
-    """A VXLAN device of this machine, with its number and UDP port."""
-
-    index: int
-    name: str
-    mac: bytes
-    vni: int
-    port: int
-
-    @property
-    def ours(self) -> bool:
-        """Whether a `linger` has made it."""
-        return self.name.startswith(_NAME) and self.mac.startswith(_MARK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +75,10 @@ def make(requests: Requests, wanted: VxlanWanted) -> int:
     """Make the device, or use one that is there; return its index. Raises OSError with the reason."""
     there = {each.name: each for each in present(requests)}
     found = there.get(wanted.name)
-    if found is not None and found.ours and found.mac != wanted.mac:
+    if found is not None and is_ours(found) and found.mac != wanted.mac:
         remove(requests, found)
         found = None
-    if found is not None and not found.ours:
+    if found is not None and not is_ours(found):
         raise OSError(errno.EEXIST, f"the interface {found.name} is not ours")
     if found is None:
         if taken := foreign(requests, wanted.port):
@@ -111,7 +93,8 @@ def make(requests: Requests, wanted: VxlanWanted) -> int:
 
 def complete(requests: Requests, wanted: VxlanWanted, index: int) -> None:
     """Add the addresses, routes and nodes that are missing; raises OSError with the reason."""
-    _done(requests, *(_address(index, each) for each in _addresses(wanted)))
+    own = (add_address(index, each, mark=OURS, scope=_ON_LINK) for each in _addresses(wanted))
+    _done(requests, *own)
     outside = (ip_address(each).packed for each in wanted.peers.values())
     _done(requests, *(_node(index, each) for each in outside))
     source = next(iter(wanted.own), None)
@@ -121,48 +104,45 @@ def complete(requests: Requests, wanted: VxlanWanted, index: int) -> None:
 
 def present(requests: Requests) -> tuple[VxlanFacts, ...]:
     """Return the VXLAN devices of this machine; raises OSError."""
-    return tuple(readable(_decode, requests.dump(all_links())))
+    return tuple(readable(decode_vxlan, requests.dump(all_links())))
 
 
 def foreign(requests: Requests, port: int) -> str:
     """Return a VXLAN device of another program with this port, "" for none; raises OSError."""
-    return next((each.name for each in present(requests) if each.port == port and not each.ours), "")
+    return next((each.name for each in present(requests) if each.port == port and not is_ours(each)), "")
+
+
+def is_ours(device: VxlanFacts) -> bool:
+    """Return whether a `linger` has made the device."""
+    return device.name.startswith(_NAME) and device.mac.startswith(_MARK)
 
 
 def remove(requests: Requests, device: VxlanFacts) -> None:
     """Remove a device with all that is at it; harmless if it is gone. Raises OSError."""
-    (result,) = requests.ask([remove_link(device.index)])
-    if result not in (0, errno.ENODEV):
-        raise OSError(result, os.strerror(result))
+    requests.change(remove_link(device.index), accepted={errno.ENODEV})
 
 
 def is_missing(requests: Requests) -> bool:
     """Return whether the kernel has no VXLAN, as it says of a device that lacks its number."""
-    message = ifinfmsg()
-    message["attrs"] = [("IFLA_LINKINFO", {"attrs": [("IFLA_INFO_KIND", "vxlan")]})]
-    (result,) = requests.ask(
-        [encode(message, kind=RTM_NEWLINK, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)]
-    )
+    (result,) = requests.ask([add_device("vxlan", {})])
     return result == errno.EOPNOTSUPP
 
 
 def _device(wanted: VxlanWanted) -> bytes:
-    details: list[tuple[str, object]] = [
-        ("IFLA_VXLAN_ID", wanted.vni),
-        ("IFLA_VXLAN_PORT", wanted.port),
-        ("IFLA_VXLAN_LEARNING", 1),
-    ]
+    details: dict[str, object] = {
+        "IFLA_VXLAN_ID": wanted.vni,
+        "IFLA_VXLAN_PORT": wanted.port,
+        "IFLA_VXLAN_LEARNING": 1,
+    }
     if wanted.family == 6:
-        details.append(("IFLA_VXLAN_LOCAL6", "::"))  # else it is of IPv4
-    kind = {"attrs": [("IFLA_INFO_KIND", "vxlan"), ("IFLA_INFO_DATA", {"attrs": details})]}
-    message = ifinfmsg()
-    message["attrs"] = [
-        ("IFLA_IFNAME", wanted.name),
-        ("IFLA_ADDRESS", wanted.mac.hex(":")),
-        ("IFLA_MTU", wanted.mtu),
-        ("IFLA_LINKINFO", kind),
-    ]
-    return encode(message, kind=RTM_NEWLINK, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
+        details["IFLA_VXLAN_LOCAL6"] = "::"  # else it is of IPv4
+    return add_device(
+        "vxlan",
+        details,
+        IFLA_IFNAME=wanted.name,
+        IFLA_ADDRESS=wanted.mac.hex(":"),
+        IFLA_MTU=wanted.mtu,
+    )
 
 
 def _addresses(wanted: VxlanWanted) -> Iterable[str]:
@@ -177,41 +157,11 @@ def _networks(wanted: VxlanWanted) -> Iterable[str]:
     return (f"{each}/{length}" for each in wanted.peers if each not in wanted.own)
 
 
-def _address(index: int, address: str) -> bytes:
-    found = ip_address(address)
-    message = ifaddrmsg()
-    message["family"] = socket.AF_INET if found.version == 4 else socket.AF_INET6
-    message["prefixlen"], message["index"], message["scope"] = found.max_prefixlen, index, _ON_LINK
-    message["attrs"] = [("IFA_LOCAL", address), ("IFA_ADDRESS", address)]
-    flags = _NO_PREFIX_ROUTE
-    if found.version == 6:
-        flags |= _NO_DAD
-        message["attrs"].append(("IFA_CACHEINFO", {"ifa_preferred": 0, "ifa_valid": _FOR_EVER}))
-    message["attrs"] += [("IFA_FLAGS", flags), ("IFA_PROTO", OURS)]
-    return encode(message, kind=RTM_NEWADDR, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
-
-
 def _node(index: int, outside: bytes) -> bytes:
     """Return the request that adds a node to which frames for unknown MACs go."""
-    body = _NEIGHBOUR.pack(socket.AF_BRIDGE, index, _PERMANENT, _SELF, 0)
-    body += attribute(_HARDWARE, _ANY_MAC) + attribute(_DESTINATION, outside)
-    return request(_NEW_NEIGHBOUR, ACKNOWLEDGE | CREATE | _APPEND, body)
-
-
-def _decode(message: Message) -> VxlanFacts | None:
-    with one_decoding_error():
-        decoded: nlmsg = ifinfmsg(message.data)
-        decoded.decode()
-        if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "vxlan":
-            return None
-        details = decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_DATA")
-        return VxlanFacts(
-            index=int(decoded["index"]),
-            name=str(decoded.get_attr("IFLA_IFNAME")),
-            mac=bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", "")),
-            vni=int(details.get_attr("IFLA_VXLAN_ID") or 0),
-            port=int(details.get_attr("IFLA_VXLAN_PORT") or 0),
-        )
+    body = NEIGHBOUR.pack(socket.AF_BRIDGE, index, _PERMANENT, _SELF, 0)
+    body += attribute(HARDWARE, _ANY_MAC) + attribute(DESTINATION, outside)
+    return request(NEW, ACKNOWLEDGE | CREATE | _APPEND, body)
 
 
 def _done(requests: Requests, *wanted: bytes) -> None:

@@ -12,7 +12,7 @@ from appliance.wire.nftables.nftables_commands import Family
 
 _ADVICE: Final = {
     Flowtable.SOFTWARE: "CONFIG_NF_FLOW_TABLE, CONFIG_NFT_FLOW_OFFLOAD; or leave `flowtable` out",
-    Flowtable.HARDWARE: "`ethtool -K INTERFACE hw-tc-offload on`, where its driver can; or say `software`",
+    Flowtable.HARDWARE: "`ethtool -K INTERFACE hw-tc-offload on`, if its driver can; or set `software`",
 }
 
 

@@ -10,12 +10,13 @@ hangs stops the heartbeat of the program, which is then killed, and its rules ar
 """
 
 import ctypes
+import errno
 import os
 from collections.abc import Iterable
 from typing import Final
 
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesAnswerError, NftablesObject, decode
-from appliance.wire.nftables.nftables_commands import LIST_TABLES, Family
+from appliance.wire.nftables.nftables_commands import LIST_TABLES, Family, list_chain
 
 LIBRARY: Final = "libnftables.so.1"
 
@@ -80,6 +81,18 @@ class Nftables:
         if failed:
             raise NftablesError(_reason(complaint))
         return answer
+
+
+def listed_chain(
+    nftables: Nftables, family: Family, table: str, chain: str
+) -> tuple[NftablesObject, ...] | None:
+    """Return a chain with its rules, None if there is no such chain; raises NftablesError."""
+    try:
+        return nftables.run(list_chain(family, table, chain))
+    except NftablesError as error:
+        if error.is_because(errno.ENOENT):
+            return None
+        raise
 
 
 def unusable(*, library: str = LIBRARY) -> str | None:

@@ -36,4 +36,4 @@ def process_stat(pid: int) -> ProcessStat:
             started=int(fields[19]),
         )
     except (IndexError, ValueError) as error:
-        raise ProcessLookupError(errno.ESRCH, "no status of it can be read") from error
+        raise ProcessLookupError(errno.ESRCH, "its status cannot be read") from error

@@ -52,7 +52,7 @@ def open_archive(path: Path) -> IO[bytes]:
 
 
 def private_copy(path: Path) -> IO[bytes]:
-    """Return the content of an archive in memory of this process, which nobody can change any more.
+    """Return the content of an archive in memory of this process, which no one can change.
 
     Its file may belong to another user, and what is unpacked has to be what was verified. Raises
     ArchiveRefused and OSError.

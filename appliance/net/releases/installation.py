@@ -140,7 +140,7 @@ def _install(parts: Path, folders: ReleaseFolders, name: str) -> None:
 
 def _compare_version(name: str, said: str) -> None:
     if said.split()[-1:] != [name.removeprefix(PREFIX)]:
-        raise InstallationFailed(f"{name} says that it is: {said.strip()}")
+        raise InstallationFailed(f"{name} contains another release: {said.strip()}")
 
 
 def _run(command: Sequence[str], parts: Path) -> str:

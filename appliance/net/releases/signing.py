@@ -1,4 +1,4 @@
-"""Who has signed the archive of a release: ssh-keygen compares it with the keys of this installed release.
+"""Which key signed the archive of a release: ssh-keygen compares it with those of this installed release.
 
 OpenSSH is on every machine that is administered by ssh, and a key may be in its agent or on a token: no
 cryptography is ours, and whoever downloads a release verifies it by the same command.
@@ -17,7 +17,7 @@ SUFFIX: Final = ".sig"
 """What the file of a signature is named after the file that is signed."""
 
 SIGNER: Final = "lb-appliance"
-"""Who signs, in the file of allowed signers."""
+"""The signer, in the file of allowed signers."""
 
 _PATIENCE: Final = 60.0  # seconds; an archive takes less than one
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
@@ -69,7 +69,7 @@ def verify(archive: IO[bytes], signature: bytes | None, *, signers: Path | None 
     if found.public_key not in keys:
         raise SignatureRefused(
             f"it is signed by a key that the installed release does not know: {found.fingerprint}",
-            step="ask where it comes from, and whether the key was changed: the notes of a release say so",
+            step="check its origin, and whether the key was changed: the release notes announce that",
         )
     if found.namespace != NAMESPACE:
         raise SignatureRefused(

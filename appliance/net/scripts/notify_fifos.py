@@ -28,7 +28,7 @@ class NotifyFifos:
         try:
             os.write(self._descriptor(order.path), f"{order.line}\n".encode())
         except BlockingIOError:
-            self._failed(order, "nobody reads it, and it is full")
+            self._failed(order, "it has no reader, and is full")
         except OSError as error:
             self._failed(order, error.strerror or str(error))
 

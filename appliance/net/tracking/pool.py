@@ -65,6 +65,6 @@ class PoolTrack(TrackCheck):
 
 def _judge(servers: list[ServerHealthRecord]) -> LookResult:
     if not servers:
-        return LookResult(up=False, detail="health knows no server of it")
+        return LookResult(up=False, detail="health has none of its servers")
     up = sum(each.state is ServerState.UP for each in servers)
     return LookResult(up=up > 0, detail=f"{up} of {len(servers)} servers up")

@@ -40,7 +40,7 @@ class Notifier:
             each.tell(event)
 
     def close(self) -> None:
-        """Notify no targets any more."""
+        """Stop notifying targets."""
         self.obey(())
 
 

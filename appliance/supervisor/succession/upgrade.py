@@ -150,7 +150,7 @@ class Upgrade:
         refusal = _read(started.refusals)
         os.close(started.refusals)
         if not started.asked:
-            reason = refusal or f"{how}: the log says why"
+            reason = refusal or f"{how}: see the log for the reason"
             self._telling.not_upgraded(reason)
             if started.connection:
                 refuse(started.connection, reason)

@@ -91,7 +91,7 @@ def _machine_config(pool: _Pool) -> Iterator[Proposal]:
             yield Proposal(
                 name="machine-config-allow",
                 message=(
-                    f"port {MACHINE_CONFIG_PORT} gives cluster secrets to everybody who can connect: "
+                    f"port {MACHINE_CONFIG_PORT} gives cluster secrets to every client that can connect: "
                     "allow only the networks of the nodes"
                 ),
                 place=front.section.binds[0].place,

@@ -17,7 +17,7 @@ class GroupObserver(Protocol):
         """Report another active router, noticed while the instance was active."""
 
     def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
-        """Report the end of a planned hand-over, None if nobody took over."""
+        """Report the end of a planned hand-over, None if no node took over."""
 
     def cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Report that a planned hand-over ends early because the instance is stopped or replaced."""

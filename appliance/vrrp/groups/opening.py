@@ -125,4 +125,4 @@ class Opening:
 
 
 def _nothing(_: OpeningOutcome) -> None:
-    """Do nothing: nobody waits for the outcome."""
+    """Do nothing: no caller waits for the outcome."""

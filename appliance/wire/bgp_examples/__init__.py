@@ -1,1 +1,1 @@
-"""What another BGP daemon of this machine needs, to announce what stands in the two tables of the kernel."""
+"""What another BGP daemon of this machine needs, to announce the routes in the two tables of the kernel."""

@@ -1,4 +1,4 @@
-"""What stands in an example instead of a password: the example is printed, and ends up in tickets."""
+"""The placeholder for a password in an example: the example is printed, and ends up in tickets."""
 
 from typing import Final
 

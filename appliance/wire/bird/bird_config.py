@@ -1,4 +1,4 @@
-"""BIRD's configuration for the accepted one: what stands in two tables of the kernel goes to the neighbours.
+"""BIRD's configuration for the accepted one: neighbours are sent the routes in two tables of the kernel.
 
 The routes in the table `serve` are announced as they are, those in `drain` with GRACEFUL_SHUTDOWN. Nothing
 is learnt from neighbours or written to the kernel. Routers have several paths to an address only if their

@@ -45,7 +45,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConntrackdSettings:
-    """What a configuration is made of; `ignored` are addresses whose connections are not told to others.
+    """What a configuration is made of; `ignored` are addresses whose connections are not sent to others.
 
     `tells` is whether this node has connections of its own to tell of.
     """

@@ -107,7 +107,7 @@ def decode(frame: bytes) -> NeighbourPacket:
         raise NeighbourError("from outside the link")
     message = frame[_HEADS : _HEADS + length]
     if not _MESSAGE.size <= length <= len(message):
-        raise NeighbourError("another length than the IPv6 header says")
+        raise NeighbourError("another length than in the IPv6 header")
     return _packet(message, ip=frame[_ETHERNET.size : _HEADS], mac=mac, sender=text(source))
 
 

@@ -62,7 +62,7 @@ class JudgedServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherNode:
-    """Another node, as it tells itself, last at `heard_at`; it is `silent` if that is long ago.
+    """Another node, by its own reports, last at `heard_at`; it is `silent` if that is long ago.
 
     `addresses` are all from which it tells, `address` is the one for longest. `configuration` is the digest
     of what all nodes have in common of it, "" if unknown; `differs_since` is None while it is this node's, or

@@ -76,8 +76,7 @@ class RouterStatus:
     `base` is its configured priority, `priority` the effective one with its `parts`. `held` is whether its
     addresses belong on the interface. `yielded` is whether an operator has moved it away, `leaving` whether
     it only waits for a successor. `counters` and `drops` are numbers by name. For `uninformed_for` seconds it
-    takes over from nobody, unless the programs `awaited` report earlier that they know what connections
-    there are.
+    takes no address over, unless the programs `awaited` report earlier that they know the connections.
     `routes` are its routes and rules, `route_troubles` the missing ones, each with the reason.
     """
 

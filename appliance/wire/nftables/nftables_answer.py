@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 ANSWER_LIMIT: Final = 1 << 20
-"""Longest answer that is read, bytes: nobody has that many rules in the requested tables."""
+"""Longest answer that is read, bytes: no one has that many rules in the requested tables."""
 
 COUNTERS_LIMIT: Final = 64 << 20
 """The same for a list of counters: a server of a frontend has three, of some 300 bytes each."""

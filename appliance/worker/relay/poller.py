@@ -154,7 +154,7 @@ class Poller:
         return self._epoll.fileno()
 
     def close(self) -> None:
-        """Close the set; no session has a descriptor any more."""
+        """Close the set; no session has a descriptor in it."""
         self._watcher.close()
         self._epoll.close()
 

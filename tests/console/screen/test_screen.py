@@ -95,7 +95,7 @@ def test_virtual_ip_held_elsewhere_is_not_marked():
         ),
         (status(guest=BAD), "running, with problems", "DNS servers (dns): must be an address"),
         (status(guest=BAD), "running", "edit the vApp options"),
-        (status(guest=replace(GOOD, login_keys=0)), "running", "nobody can log in"),
+        (status(guest=replace(GOOD, login_keys=0)), "running", "no one can log in"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_do(shown: Status, state: str, hint: str):

@@ -56,7 +56,7 @@ def test_of_a_running_appliance(tmp_path: Path):
         made.appliance.command("support", str(file))
         refused = made.appliance.command("support", str(file), check=False)
     assert refused.returncode == 2
-    assert "is there already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     parts = contents(file)
     assert json.loads(parts["status.json"])["ok"] is True

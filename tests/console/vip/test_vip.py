@@ -75,7 +75,7 @@ def test_status_shows_everything(paths: Paths):
         "version 2, sync group both",
         "takes part again with `appliance vip reclaim ingress`",
         "192.0.2.9 active 90",
-        "takes over from nobody before it knows which node has which connections, 42s at most",
+        "takes no address over until it knows which node has which connections, 42s at most",
     ):
         assert text in shown
 

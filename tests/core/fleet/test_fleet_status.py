@@ -35,7 +35,7 @@ def test_what_a_node_says_is_named_with_it():
     assert problems(reports) == (
         "lb-0: pool masters has no server up",
         "lb-1: no answer within 60 s",
-        "lb-2: is not well, and does not say why",
+        "lb-2: reports a problem, but no reason",
     )
     assert reports[1].holds == ()
 

@@ -114,7 +114,7 @@ def test_a_proxy_without_workers():
     """It serves nobody, whatever its servers do; other problems are told as `status` tells them."""
     words = judged(observations(workers=()))
     assert words.level is Level.CRITICAL
-    assert words.text == "Not serving. Proxy-api is running: no worker of it accepts connections."
+    assert words.text == "Not serving. Proxy-api is running: none of its workers accepts connections."
 
 
 def test_a_pool_without_servers():
@@ -172,7 +172,7 @@ def test_virtual_ips(changes: dict[str, object], level: Level):
     words = judged(observations(), replace(VIRTUAL_IP, **changes))
     lost = Headline(
         level=Level.CRITICAL,
-        first="Serving, but nobody holds a virtual IP.",
+        first="Serving, but no node holds a virtual IP.",
         others=("Virtual IP api is held by no router that this node receives from.",),
     )
     assert words == (lost if level is Level.CRITICAL else Headline(level=level, first="Serving.", others=()))

@@ -94,7 +94,7 @@ def test_what_was_set_aside_is_shown_and_no_problem():
 def test_a_proxy_without_accepting_workers_is_a_problem():
     """A master that runs proves nothing without a worker that accepts."""
     status = assess(observations(workers=(boards.worker(phase=WorkerPhase.READY),)), NOW)
-    assert status.problems == ("proxy-api is running: no worker of it accepts connections",)
+    assert status.problems == ("proxy-api is running: none of its workers accepts connections",)
     assert [each.phase for each in status.generations] == [GenerationPhase.READY]
 
 
@@ -184,7 +184,7 @@ def test_what_is_waited_for_is_a_problem(errors: tuple[AnswerProblem, ...] | Non
 def test_what_discover_calls_a_problem_is_one():
     """A right that is missing, or a list that is not believed; the sources are shown."""
     told = discovery(
-        problems=("discover masters: the list is empty: no server is let go",),
+        problems=("discover masters: the list is empty: all servers are kept",),
     )
     status = assess(observations(discover=told), NOW)
     assert status.problems == told.problems

@@ -45,7 +45,7 @@ def test_workers_serve_on_without_their_master():
         workers=(boards.worker(generation=4), boards.worker(generation=3, phase=WorkerPhase.DRAINING)),
     )
     status = assess(found, NOW)
-    assert status.problems == ("proxy-api is stopped: its workers serve on without it: 1",)
+    assert status.problems == ("proxy-api is stopped: its workers continue to serve without it: 1",)
     assert next(each.generation for each in status.programs if each.name == "proxy-api") == 4
 
 

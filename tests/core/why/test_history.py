@@ -151,7 +151,7 @@ def test_a_virtual_ip_that_moved():
     assert found.history == (
         "It changed its state 3 times in the last hour.",
         "It became backup at <600 s ago>: it was handed over (peer 192.0.2.2, priority 90).",
-        "It became active at <900 s ago>: nothing was received from the active router any more.",
+        "It became active at <900 s ago>: advertisements of the active router stopped arriving.",
     )
 
 

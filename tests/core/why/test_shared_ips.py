@@ -87,7 +87,7 @@ def test_one_for_no_neighbour():
     found = why("ingress-all", of(shared_status(neighbors=(), announced_to=(), others=())))
     assert found.reasons == (
         "No neighbour of this node is to learn it: see `neighbors` of both.",
-        "No other node is known to have it.",
+        "No other known node has it.",
     )
 
 

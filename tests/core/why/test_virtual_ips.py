@@ -73,7 +73,7 @@ CASES = [
         {},
         "active",
         Decider.ELECTION,
-        "api is active on this node since <150> (50s): nothing was received from the active router any more.",
+        "api is active on this node since <150> (50s): advertisements of the active router stopped arriving.",
     ),
     (
         {"state": "active", "transitions": (change("active", "sync-group"),), "sync_group": "both"},

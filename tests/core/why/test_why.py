@@ -308,7 +308,7 @@ def test_a_server_without_a_record():
     assert (found.state, found.decided_by) == ("checking", Decider.NOBODY)
     assert found.changes[0].command == "appliance status"
     nothing = seen(boards.health(), supervised="no", answers={}, workers=())
-    assert why("server-0", nothing).answer.startswith("Nobody knows the state")
+    assert why("server-0", nothing).answer.startswith("There is no state")
 
 
 def test_found_servers():
@@ -341,15 +341,13 @@ def test_found_servers():
     )
     made = pool(servers=(server("a", discovered=True), server("b", discovered=True)), discover=wanted)
     about = seen(boards.health("a"), boards.health("b"), configured=made, discover=discovery)
-    assert "found in the cluster (nodes edge=, which does not show it any more: it is kept" in told(
-        why("a", about)
-    )
+    assert "found in the cluster (nodes edge=, which no longer lists it: it is kept" in told(why("a", about))
     assert "It was found in the cluster." in told(why("b", about))
     whole = why("pool", about)
     assert "are kept: too many vanished" in told(whole)
     empty = why("pool", seen(configured=replace(made, servers=()), discover=discovery))
     assert (empty.state, empty.decided_by) == ("empty", Decider.DISCOVERY)
-    assert "no server of it is known" in empty.answer
+    assert "none of its servers is known" in empty.answer
     nobody = why("pool", seen(configured=replace(made, servers=(), discover=None)))
     assert nobody.decided_by is Decider.CONFIGURATION
 
@@ -436,7 +434,7 @@ FRONTENDS = [
         Decider.OTHER_PROGRAM,
         "supervisorctl -s S restart proxy-api",
     ),
-    ({"workers": ()}, "not-listening", Decider.PROGRAM, "no worker of it accepts connections"),
+    ({"workers": ()}, "not-listening", Decider.PROGRAM, "none of its workers accepts connections"),
     (
         {"answers": answers(OTHER, IN_USE)},
         "serving-as-before",

@@ -45,7 +45,7 @@ def test_a_node_that_comes_back_waits_until_it_knows():
             taken.bind(("0.0.0.0", 29446))
             one.appliance.start()
         wait_until(lambda: "29446" in str(one.status().get("trouble")), what="it says why it hears nobody")
-        wait_until(lambda: "takes over from nobody" in one.shown(), what="it waits, and says so")
+        wait_until(lambda: "takes no address over" in one.shown(), what="it waits, and says so")
         assert one.state() != "active"
         taken.close()
         wait_until(lambda: one.kept().get("active"), what="one serves again", timeout=30.0)

@@ -10,6 +10,7 @@ from support.processes.waiting import wait_until
 
 from appliance.net.netlink import virtual_mac
 from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.link_messages import MacvlanFacts
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
@@ -47,7 +48,7 @@ def _parent(node: Node) -> int:
         return link.index
 
 
-def _add(requests: Requests, segment: Segment) -> virtual_mac.VirtualMac:
+def _add(requests: Requests, segment: Segment) -> MacvlanFacts:
     return virtual_mac.add(requests, parent=_parent(segment.nodes["first"]), router_id=42, family=4)
 
 

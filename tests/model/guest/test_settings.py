@@ -314,7 +314,7 @@ def test_without_one_server_that_is_right_the_virtual_ip_stays_with_the_others(
     wrong, none, left_out = map(str, found.problems)
     assert wrong.endswith("; it is left out")
     assert none.endswith(f"none of them can be used: {traffic} is not served")
-    assert left_out.endswith("is left out: nothing here serves what would come to it")
+    assert left_out.endswith("is left out: no frontend here serves its connections")
     pools, routers = parts_of(found)
     assert set(routers) == set(_VIPS) - {vip}
     gone = {each for each in _POOLS if (each in _API_POOLS) == (key == "masters")}

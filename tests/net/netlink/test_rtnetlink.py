@@ -29,7 +29,7 @@ def message(body: bytes) -> Message:
 
 def test_an_address_is_read() -> None:
     """Interface, address and prefix length, without a mark."""
-    expected = AddressFacts(index=3, address="192.0.2.1/24", ours=False, usable=True)
+    expected = AddressFacts(index=3, address="192.0.2.1/24", mark=0, usable=True)
     assert decode_address(message(_GOOD)) == expected
 
 

@@ -74,7 +74,7 @@ def test_a_full_fifo_is_not_waited_for(told: Told):
     """What comes then is lost, and reported."""
     while not told.reports:
         told.write("x" * 1000)
-    assert told.outcomes() == ["not written: nobody reads it, and it is full"]
+    assert told.outcomes() == ["not written: it has no reader, and is full"]
     assert told.read().startswith("xxx")
     told.write()
     assert len(told.reports) == 1

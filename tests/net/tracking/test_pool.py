@@ -72,9 +72,9 @@ def test_without_one_it_is_down(record: ServerHealthRecord, path: Path, track: P
 def test_an_unknown_pool_is_down(path: Path, track: PoolTrack):
     """Health knows nothing of it, or has not said anything yet."""
     health = Health(path)
-    assert track.look() == LookResult(up=False, detail="health knows no server of it")
+    assert track.look() == LookResult(up=False, detail="health has none of its servers")
     health.says(server(pool="workers"))
-    assert track.look() == LookResult(up=False, detail="health knows no server of it")
+    assert track.look() == LookResult(up=False, detail="health has none of its servers")
 
 
 def test_no_board_is_down(path: Path, track: PoolTrack):

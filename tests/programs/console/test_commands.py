@@ -375,7 +375,7 @@ def test_status_and_sessions_work_without_supervisord_and_masters(made: Cluster)
         assert len(sessions(made)) == 1
     assert found["supervisor"] is not None
     [reason] = [each["reason"] for each in found["programs"] if each["name"] == "proxy-api"]
-    assert reason == "its workers serve on without it: 2"
+    assert reason == "its workers continue to serve without it: 2"
     assert found["pools"][0]["up"] == 3
     assert generation in [each["generation"] for each in found["generations"]]
     for pid in made.appliance.processes():  # supervisord, who would have, is dead

@@ -53,7 +53,7 @@ class Endpoint:
 
 
 def endpoint(value: object) -> Endpoint:
-    """Return a `host:port` to listen on; an IPv6 address stands in brackets."""
+    """Return a `host:port` to listen on; an IPv6 address is in brackets."""
     text = _text(value, right=_ENDPOINT)
     if text.isdecimal():
         raise ValueError(f"{shown(value)} is a port alone: `[::]:{text}` is that port on every address")

@@ -1,9 +1,9 @@
-"""Who may connect: rules of a frontend and its backend as lists of networks, if these are equivalent.
+"""Which clients may connect: rules of a frontend and its backend as lists of networks, if equivalent.
 
 HAProxy evaluates the rules of a level in order; the first match decides, and a client without a match gets
 through. A client must pass each level: connection, session and content of the frontend, then content of the
 backend. Here a client in `deny` may not connect, and if there is an `allow`, only clients in it may. Rules
-without an exact equivalent are refused, and nobody may connect then: no output is more open than the file.
+without an exact equivalent are refused, and no client may connect then: no output is more open than the file.
 """
 
 from bisect import bisect_left, insort
@@ -76,10 +76,10 @@ def page_access(
 
 
 def both(one: Access, other: Access, report: Report) -> Access | None:
-    """Return the clients that pass both; None, with a reported reason, if nobody does."""
+    """Return the clients that pass both; None, with a reported reason, if none does."""
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
-        reason = "nobody could connect: other rules reject the clients accepted here"
+        reason = "no client could connect: other rules reject the clients accepted here"
         report.say(Outcome.REFUSED, other.allow[0].place, reason)
         return None
     return Access(allow=allow, deny=one.deny + other.deny)
@@ -233,7 +233,7 @@ class _Lists:
         if self.access.allow:
             raise ConditionError("an earlier rule sets who may connect: write one `acl` with all networks")
         if not self._accepted and not found:
-            raise ConditionError("nobody could connect: remove the frontend, or allow some clients")
+            raise ConditionError("no client could connect: remove the frontend, or allow some clients")
         self.access.allow = self._accepted + found
         self._matters = True
         self._open = bool(found)

@@ -20,7 +20,7 @@ from appliance.translation.haproxy.values.names import Names
 from appliance.translation.translation import INGRESS_PORTS, Outcome
 
 _KEEPING_OUT: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop"})
-_NO_BIND: Final = "no valid `bind`: nobody can connect, and the section is left out"
+_NO_BIND: Final = "no valid `bind`: no client can connect, and the section is left out"
 _NOT_SAID: Final = "its access rules cannot be translated as strictly: the section is left out"
 _ROUTE_REFUSED: Final = "one of its routing rules is refused: the section is left out"
 _ROUTED_BY_HTTP: Final = "HTTP requests are not read here: write `mode tcp`, and `req.ssl_sni`"

@@ -66,7 +66,7 @@ class RouteCondition:
     lines: tuple[Line, ...] = ()
 
     def names(self, port: int) -> ServerNames | bool:
-        """Return the names that are routed at a port; True for everybody, False for nobody."""
+        """Return the names that are routed at a port; True for every client, False for none."""
         holding = [each for each in self.branches if all(port in ports for ports in each.ports)]
         if self.negated or not self.branches:
             return not holding

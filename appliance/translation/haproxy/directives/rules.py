@@ -17,7 +17,7 @@ _BY_CONTENT: Final = (
     "data from clients is not inspected: only `tcp-request connection accept|reject` by `src` is supported"
 )
 _UNASKED: Final = "no rule in effect uses it"
-_UNREACHED: Final = "no client reaches this rule: no served section has it"
+_UNREACHED: Final = "no client reaches this rule: no served section uses it"
 
 
 def _in_defaults(statement: Statement) -> bool:

@@ -60,7 +60,7 @@ def _named(proxies: Sequence[Section], left: Sequence[Section]) -> Sequence[Sect
 
 
 def _as_backend(section: Section) -> Mapping[int, str | None]:
-    """Return the lines of a section, changed so that it accepts no clients any more."""
+    """Return the lines of a section, changed so that it accepts no clients."""
     if section.kind is Kind.BACKEND:
         return {}
     header = section.header.texts

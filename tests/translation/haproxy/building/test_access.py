@@ -117,7 +117,7 @@ def test_an_accept_that_changes_nothing():
 @pytest.mark.parametrize(
     ("lines", "refused"),
     [
-        (["tcp-request connection reject"], "nobody could connect"),
+        (["tcp-request connection reject"], "no client could connect"),
         (
             ["tcp-request connection accept", "tcp-request connection reject"],
             "no connection reaches this rule",

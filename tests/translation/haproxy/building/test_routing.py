@@ -207,7 +207,7 @@ def test_ports(condition: str, ports: set[int]):
         (["use_backend b if { dst_port http }"], "is not a port"),
         (["use_backend b if { dst_port ge 1:2 }"], "is not a port"),
         (["use_backend bb if { dst_port 1 }"], "there is no backend `bb`: did you mean `b`?"),
-        (["tcp-request content reject", "use_backend b if { req.ssl_sni -i x }"], "nobody could connect"),
+        (["tcp-request content reject", "use_backend b if { req.ssl_sni -i x }"], "no client could connect"),
         (
             ["mode http", "stats enable", "use_backend b if { path / }"],
             "HTTP requests are not read here",
