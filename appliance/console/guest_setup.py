@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from appliance.console.output.refusal import Refused
 from appliance.guest.record import Record
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
@@ -78,4 +79,4 @@ def _run(command: tuple[str, ...], given: str = "") -> None:
         command, input=given, text=True, timeout=_TIMEOUT, check=False
     )
     if done.returncode:
-        raise click.ClickException(f"{command[0]} has failed; see `journalctl -b`")
+        raise Refused(f"{command[0]} has failed", step="its messages: `journalctl --boot`")

@@ -172,7 +172,7 @@ class LedPackets:
         self._made[family] = wanted
 
     def _name(self, family: Family, elements: ruleset.Elements) -> None:
-        """Add this machine's connections; after a flush meanwhile the next look makes all of it anew."""
+        """Add this machine's connections; after a flush meanwhile the next look makes all of it again."""
         try:
             for each in named(family, elements.all_addresses, table=ruleset.TABLE):
                 self._open().run(each)

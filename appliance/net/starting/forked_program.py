@@ -151,7 +151,7 @@ def _surround(environment: Mapping[str, str]) -> None:
 def _run(module: str, arguments: Sequence[str]) -> int:
     """Run a module as `python -m` does, and return the exit status.
 
-    Of one that is loaded `main` is called, as its last lines do: to run it anew would write to each name
+    Of one that is loaded `main` is called, as its last lines do: to run it again would write to each name
     that it imports, and so copy memory that all share.
     """
     sys.argv[:] = [module, *arguments]
