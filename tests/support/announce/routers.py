@@ -152,7 +152,7 @@ class FrrRouter(Router):
         config = self.root / "frr.conf"
         config.write_text(
             "hostname router\n"
-            "bfd\n profile fast\n  receive-interval 100\n  transmit-interval 100\n exit\nexit\n"
+            "bfd\n profile fast\n  receive-interval 100\n  transmit-interval 100\n"
             f"router bgp {ASN}\n bgp router-id {node.address}\n"
             " no bgp ebgp-requires-policy\n bgp bestpath as-path multipath-relax\n"
             f" timers bgp 3 9\n{peers}{families}"
