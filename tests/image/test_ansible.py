@@ -39,7 +39,13 @@ def _play(pair: SystemdPair, *arguments: str, release: str = OLD, check: bool = 
     with pair.client.inside():
         done = subprocess.run(
             command,
-            env={**pair.environment, "ANSIBLE_NOCOLOR": "1", "HOME": str(pair.folder)},
+            # No connections that stay: the name of their socket would be too long in some folders of pytest.
+            env={
+                **pair.environment,
+                "ANSIBLE_NOCOLOR": "1",
+                "ANSIBLE_SSH_ARGS": "-o ControlMaster=no",
+                "HOME": str(pair.folder),
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -36,6 +36,7 @@ class EventKeeper:
         self._file = EventFile(paths.events)
         self._runtime = paths.runtime
         self._unwritten: deque[OperatorEvent] = deque(maxlen=_MOST_UNWRITTEN)
+        self._since = float("-inf")
         self._write_at = 0.0
         self._trouble = ""
         self._greenlet = gevent.spawn(self._keep)
@@ -47,25 +48,32 @@ class EventKeeper:
         return self._trouble
 
     def close(self) -> None:
-        """Stop collecting; events on the boards stay there."""
+        """Collect for a last time; events on the boards stay there."""
         self._greenlet.kill()
 
     def _keep(self) -> None:
-        known, since = get_hub().threadpool.apply(self._known)
+        known, self._since = get_hub().threadpool.apply(self._known)
         follower = EventFollower(self._runtime, known=known)
         try:
             while True:
                 now = time.monotonic()
-                for event in follower.new(now):
-                    if event.when >= since:
-                        self._unwritten.append(event)
-                        self._then(event)
-                since = float("-inf")  # only events on the boards before may have been kept and removed
+                self._collect(follower, now)
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
                 gevent.sleep(_PAUSE)
         finally:
+            # The other programs have ended by now, and the runtime directory may not outlive this one.
+            self._collect(follower, time.monotonic())
+            if self._unwritten:
+                self._report(self._append(list(self._unwritten)))
             follower.close()
+
+    def _collect(self, follower: EventFollower, now: float) -> None:
+        for event in follower.new(now):
+            if event.when >= self._since:
+                self._unwritten.append(event)
+                self._then(event)
+        self._since = float("-inf")  # only events on the boards before may have been kept and removed
 
     def _known(self) -> tuple[set[str], float]:
         """Return the ids of the kept events, and the time since which they are complete."""

@@ -135,6 +135,18 @@ def test_events_are_collected_and_kept(paths: Paths):
     assert events_since(paths, limit=0) == []
 
 
+def test_what_is_told_until_the_end_is_kept(paths: Paths):
+    """Programs end before the keeper does, and the runtime directory may go with them."""
+    told: list[OperatorEvent] = []
+    keeper = EventKeeper(paths, structlog.get_logger(), told.append)
+    tell = EventBoard(paths.event_board("announce"), "announce")
+    tell(event(1))
+    wait_until(lambda: numbers(tail(paths.events)) == [1], what="the first one is kept", sleep=gevent.sleep)
+    tell(event(2))
+    keeper.close()
+    assert numbers(tail(paths.events)) == numbers(told) == [1, 2]
+
+
 @pytest.mark.parametrize(("lost", "new"), [(True, [7]), (False, [5, 7])])
 def test_what_the_file_has_lost_is_not_told_again(paths: Paths, *, lost: bool, new: list[int]):
     """An old event stays on the board of a quiet program for longer than in a file that is full twice."""
