@@ -39,4 +39,4 @@ def test_where_sessions_went_and_why_others_stay(tmp_path: Path):
         server.close()
     text = " ".join(body.split())
     assert '<th scope="row">192.0.2.1<td>192.0.2.12<td class="n">7<td class="n">3' in text
-    assert "<td>2: it waits; 1: busy</tr>" in text
+    assert "<td>2: it connects; 1: busy</tr>" in text
