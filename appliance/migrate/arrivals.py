@@ -33,6 +33,8 @@ _AT_ONCE: Final = 20
 
 _IDLE: Final = 30.0
 _PAUSE: Final = 0.5
+_COMMITTED_WITHIN: Final = 5.0
+_LOOK: Final = 0.01
 
 
 @dataclass(slots=True)
@@ -84,6 +86,7 @@ class Arrivals:
         self._paths, self._held, self._owners = paths, held, owners
         self._tls, self._refusal, self._on_taken, self._log = tls, refusal, on_taken, log
         self._batches = TakenBatches()
+        self._committing = 0
         self._places: Places[Greenlet] = Places()
         self._listener = listener(port)
         self._loop = gevent.spawn(self._accept)
@@ -93,9 +96,12 @@ class Arrivals:
         self._loop.link_exception(lambda ended: on_fault(ended.exception))
 
     def close(self) -> None:
-        """Close everything; prepared sessions are dropped."""
+        """Close everything when what is committed is with workers; prepared sessions are dropped."""
         self._loop.kill()
         self._listener.close()
+        with gevent.Timeout(_COMMITTED_WITHIN, False):  # noqa: FBT003  # its only form
+            while self._committing:
+                gevent.sleep(_LOOK)
         gevent.killall(self._places.holders())
 
     def _accept(self) -> None:
@@ -147,7 +153,11 @@ class Arrivals:
             message = link.receive()
             if not isinstance(message, Commit):
                 raise MigrationError("an offer without a commit")
-            link.send(Settled(taken=self._commit(batch, message)))
+            self._committing += 1
+            try:
+                link.send(Settled(taken=self._commit(batch, message)))
+            finally:
+                self._committing -= 1
         finally:
             batch.drop()
 

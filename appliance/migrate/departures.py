@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import gevent
 from gevent import ssl
 from structlog.typing import FilteringBoundLogger
 
@@ -41,6 +42,8 @@ from appliance.wire.session_migration import (
 )
 
 _BATCH: Final = 16  # bytes of its number
+_FINISHED_WITHIN: Final = 5.0  # seconds for a batch under way: half of what a stop may take
+_LOOK: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,15 +135,41 @@ class Departures:
         self._paths, self._held, self._owners, self._targets = paths, held, owners, targets
         self._on_lost = on_lost
         self._ways: dict[int, _Way] = {}
+        self._under_way = 0
+        self._ends = False
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
-        return {"offer": self._offer, "take": self._take}
+        return {"offer": self._counted(self._offer), "take": self._counted(self._take)}
+
+    def finish(self) -> None:
+        """Refuse further offers, and return when all that workers have offered is given or dropped.
+
+        A worker's `take` follows its offer at once, and sessions that are taken are nobody's but ours.
+        """
+        self._ends = True
+        with gevent.Timeout(_FINISHED_WITHIN, False):  # noqa: FBT003  # its only form
+            while self._under_way or any(each.batch is not None for each in self._ways.values()):
+                gevent.sleep(_LOOK)
+        for key in list(self._ways):
+            self._leave(key)
+
+    def _counted(self, handler: Callable[[Call], Answer]) -> Handler:
+        def counted(call: Call) -> Answer:
+            self._under_way += 1
+            try:
+                return handler(call)
+            finally:
+                self._under_way -= 1
+
+        return counted
 
     # Offered by a worker
 
     def _offer(self, call: Call) -> Answer:
         """Have the other node prepare a batch; the worker's earlier one is dropped."""
+        if self._ends:
+            return bad("the program ends")
         sessions = moving_sessions.offer(call.question.values).sessions
         if sum(map(descriptors_of, sessions)) != len(call.descriptors) or any(
             side.piped for each in sessions for side in (each.client, each.server) if side is not None

@@ -125,8 +125,9 @@ class Migrator:
         self._news.set()
 
     def close(self) -> None:
-        """Stop; what is under way is dropped, and its node continues with it."""
+        """Finish the batches under way, and stop."""
         self._looks.kill()
+        self.departures.finish()
         self._stop_listening()
         self._held.close()
         self._owners.close()

@@ -526,7 +526,7 @@ def test_four_networks(around: _Around):
     bridges = (
         around.network("servers", servers="198.51.100.20"),
         around.network("managed", client=_LOG),
-        around.network("vrrp"),
+        around.network("vrrp", client="10.3.0.51"),  # advertisements are sent to the other node
     )
     machine = around.machine("vm", bridges=bridges)
     authority = around.certificates.authority.read_text()
