@@ -66,7 +66,7 @@ def interfaces(root: Path, first: Sequence[Device]) -> tuple[str, ...]:
 def wait_for_devices(
     root: Path, *, number: int = 1, adapters: Sequence[str] = (), timeout: float = _TIMEOUT
 ) -> tuple[Device, ...]:
-    """Return the devices once udev has finished with so many, and with disks (properties may be on an ISO).
+    """Return the devices once udev has finished with that many, and with disks (an ISO may have properties).
 
     Without udev, does not wait. There may be fewer after `timeout` seconds.
     """
