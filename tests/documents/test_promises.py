@@ -10,6 +10,7 @@ from support.documents.promises import (
     BEGIN,
     CONTRIBUTING,
     END,
+    FULL,
     TEST,
     MarkerError,
     Promise,
@@ -82,15 +83,15 @@ def test_one():
 def test_two():
     pass
 
+@pytest.mark.full("a day")
+@pytest.mark.promise("program", "dns")
 def test_three():
     pass
 """
 
 
 def _whats(subject: str, *tiers: str) -> set[str]:
-    return {
-        each.what for each in promises() if each.subject == subject and each.tier in (tiers or (TEST, ALL))
-    }
+    return {each.what for each in promises() if each.subject == subject and (not tiers or each.tier in tiers)}
 
 
 def _rows(name: str, heading: str) -> set[str]:
@@ -184,8 +185,11 @@ def test_markers_are_read():
         Promise(subject="program", what="vrrp", test="tests/test_a.py::test_one", layer="kernel", tier=TEST),
         Promise(subject="survives", what="vrrp", test="tests/test_a.py::test_one", layer="kernel", tier=TEST),
         Promise(subject="program", what="health", test="tests/test_a.py::test_two", layer="kernel", tier=ALL),
+        Promise(
+            subject="program", what="dns", test="tests/test_a.py::test_three", layer="kernel", tier=FULL
+        ),
     ]
-    assert [each.text for each in reasons_of(_SOURCE, name="tests/test_a.py")] == ["an hour"]
+    assert {each.text for each in reasons_of(_SOURCE, name="tests/test_a.py")} == {"an hour", "a day"}
 
 
 @pytest.mark.parametrize("marks", ["[*_NEEDS, {}]", "_NEEDS + [{}]", "(_NEEDS, {})"])
@@ -193,10 +197,10 @@ def test_a_slow_file_is_slow_in_all_its_tests(marks: str):
     """By `pytestmark`, however it is put together."""
     given = marks.format("pytest.mark.slow('an hour')")
     found = [*promises_of(_SOURCE.replace("= _NEEDS", f"= {given}"), name="tests/test_a.py")]
-    assert [(each.layer, each.tier) for each in found] == [("kernel", ALL)] * 3
+    assert [(each.layer, each.tier) for each in found] == [*[("kernel", ALL)] * 3, ("kernel", FULL)]
 
 
-@pytest.mark.parametrize("marker", ["slow", "slow()", "slow('')", "slow(' ')", "slow(reason='')"])
+@pytest.mark.parametrize("marker", ["slow", "slow()", "slow('')", "slow(' ')", "slow(reason='')", "full('')"])
 def test_a_reason_that_is_missing_is_seen(marker: str):
     """As a marker alone, without words, and of blanks."""
     (reason,) = reasons_of(f"import pytest\npytestmark = pytest.mark.{marker}\n", name="tests/test_a.py")

@@ -26,6 +26,10 @@ TEST: Final = "test"
 ALL: Final = "all"
 """The tier that `make test-all` adds."""
 
+FULL: Final = "full"
+"""The tier that `make test-full` adds."""
+
+_SLOW: Final = ("slow", "full")
 _HEAD: Final = "| subject | promise | test | tier |\n|---|---|---|---|\n"
 
 
@@ -42,7 +46,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A marker `slow`: where it stands, and its reason, "" where it has none."""
+    """A marker `slow` or `full`: where it stands, and its reason, "" where it has none."""
 
     place: str
     text: str
@@ -84,28 +88,28 @@ def promises_of(source: str, *, name: str) -> Iterator[Promise]:
                 yield Promise(
                     subject=subject,
                     what=what,
-                    tier=ALL if "slow" in marked else TEST,
+                    tier=FULL if "full" in marked else ALL if "slow" in marked else TEST,
                     test=f"{name}::{test.name}",
                     layer=max(marked.intersection(LAYERS), key=LAYERS.index, default=""),
                 )
 
 
 def reasons() -> Iterator[Reason]:
-    """Yield every marker `slow`, wherever it stands."""
+    """Yield every marker `slow` and `full`, wherever it stands."""
     for path in _files():
         yield from reasons_of(path.read_text(), name=_name(path))
 
 
 def reasons_of(source: str, *, name: str) -> Iterator[Reason]:
-    """Yield the markers `slow` of the source of a test file."""
-    if "mark.slow" not in source:
+    """Yield the markers `slow` and `full` of the source of a test file."""
+    if not any(f"mark.{each}" in source for each in _SLOW):
         return
     tree = ast.parse(source)
     names = _assigned(tree)
     called = {each.func for each in ast.walk(tree) if isinstance(each, ast.Call)}
     for each in ast.walk(tree):
         marker = None if each in called else _marker(each)
-        if marker is not None and marker.name == "slow":
+        if marker is not None and marker.name in _SLOW:
             text = _text(marker.arguments[0], names) if marker.arguments else None
             yield Reason(place=f"{name}:{marker.line}", text=(text or "").strip())
 

@@ -27,7 +27,12 @@ DATA_PATH: Final = ("tests/worker/relay/", "tests/core/balancing/", "tests/progr
 
 
 def mark(item: pytest.Item) -> None:
-    """Give a test of these rooms the marker `data_path`, and let its reports name its layer."""
+    """Give a test of these rooms the marker `data_path`, and let its reports name its layer.
+
+    What is too slow for `make test-all` is `slow` as well.
+    """
+    if (full := item.get_closest_marker("full")) is not None:
+        item.add_marker(pytest.mark.slow(*full.args))
     if item.nodeid.startswith(DATA_PATH):
         item.add_marker("data_path")
     item.user_properties.append(("layer", layer_of(item)))
@@ -36,12 +41,12 @@ def mark(item: pytest.Item) -> None:
 def leaves_out(expression: str, text: str) -> bool:
     """Return whether `-m expression` takes no test of a file with this text, so that it need not be imported.
 
-    That is known of a layer, and of `not` one (`and not slow`), as a file names the layers that it has.
+    Known of a layer, and of `not` one (`and not slow` or `full`): files name the layers that they have.
     """
     match expression.split():
         case [layer] if layer in LAYERS:
             wanted = {layer}
-        case ["not", layer, *rest] if layer in LAYERS and rest in ([], ["and", "not", "slow"]):
+        case ["not", layer] | ["not", layer, "and", "not", "slow" | "full"] if layer in LAYERS:
             wanted = {*LAYERS} - {layer}
         case _:
             return False
