@@ -70,7 +70,8 @@ def show(paths: Paths, *, as_json: bool) -> None:
     Exits 1 if there are problems, or if nothing was applied since the machine started.
 
     JSON: origin (vmware, credential, iso, remembered, none), applied_at (Unix seconds), properties,
-    problems (message, key, line and column in the configuration), notes, login_keys (how many keys open it).
+    problems (message, key, line and column in the configuration), notes, login_keys (how many keys open it),
+    management (the only interface that ssh answers on, or null).
     """
     found = read(paths)
     if found is None:

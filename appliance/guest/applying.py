@@ -13,6 +13,7 @@ from appliance.guest import configuration, machine_files, sources
 from appliance.guest.devices import interfaces, wait_for_devices
 from appliance.guest.record import Record
 from appliance.model.guest.machine import machine, on_adapters
+from appliance.model.guest.networks import Role
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
 from appliance.model.guest.settings import guest_settings, property_reader
@@ -78,6 +79,7 @@ def apply(
         ),
         notes=tuple(map(legible, (*notes, *settings.notes, *outcome.notes))),
         login_keys=machine_files.login_keys(root),
+        management=of_networks[Role.MANAGEMENT].name if Role.MANAGEMENT in of_networks else None,
     )
     try:
         publish(paths, report)

@@ -307,7 +307,15 @@ def test_show_tells_it_again(machine: Guest):
     shown = show(machine, "--json")
     assert shown.exit_code == 1
     report = json.loads(shown.stdout)
-    assert set(report) == {"origin", "applied_at", "properties", "problems", "notes", "login_keys"}
+    assert set(report) == {
+        "origin",
+        "applied_at",
+        "properties",
+        "problems",
+        "notes",
+        "login_keys",
+        "management",
+    }
     assert report["problems"][0]["key"] == "dns"
 
 

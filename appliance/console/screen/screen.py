@@ -84,7 +84,8 @@ def hint(message: str) -> list[str]:
 def log_in(facts: ScreenFacts) -> Iterator[str]:
     """Yield the lines; without a key no one can log in, and they explain how to add one.
 
-    The ssh command names an address that stays on this machine: no virtual IP, and no link-local one.
+    The ssh command names an address that stays on this machine, of the interface for management if there is
+    one: no virtual IP, and no link-local one.
     """
     report = facts.status.guest
     if report is not None and not report.login_keys:
@@ -93,7 +94,10 @@ def log_in(facts: ScreenFacts) -> Iterator[str]:
             "its vApp options, power it on"
         )
         return
-    own = (address for _, addresses in facts.addresses for address in addresses)
+    management = report.management if report is not None else None
+    own = (
+        address for name, addresses in facts.addresses if management in (None, name) for address in addresses
+    )
     held = {address for each in facts.status.virtual_ips for address in each.addresses}
     usual = [each.partition("/")[0] for each in own if each not in held and not each.startswith("fe80:")]
     yield f"Log in:    ssh admin@{usual[0] if usual else facts.host}"

@@ -45,7 +45,7 @@ class GuestReport:
     """The whole report.
 
     `applied_at` is Unix seconds; long `properties` are shortened. `login_keys` is how many keys open the
-    machine.
+    machine, `management` the only interface that ssh answers on, if there is one for that.
     """
 
     origin: Origin
@@ -54,6 +54,7 @@ class GuestReport:
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
     login_keys: int = 0
+    management: str | None = None
 
 
 def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:

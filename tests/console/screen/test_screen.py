@@ -77,6 +77,13 @@ def test_where_it_is_and_how():
     assert "!" not in shown
 
 
+def test_the_network_for_management_is_the_one_to_log_in_by():
+    """Ssh answers there only."""
+    shown = status(guest=replace(GOOD, management="ens224"))
+    addresses = (("ens192", ("10.0.0.11/24",)), ("ens224", ("192.168.9.11/24",)))
+    assert "ssh admin@192.168.9.11\n" in screen_text(replace(view(shown), addresses=addresses))
+
+
 def test_virtual_ip_held_elsewhere_is_not_marked():
     """An address is virtual here only while it is held here."""
     lost = replace(status().virtual_ips[0], active=False)
