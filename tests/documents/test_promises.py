@@ -185,9 +185,7 @@ def test_markers_are_read():
         Promise(subject="program", what="vrrp", test="tests/test_a.py::test_one", layer="kernel", tier=TEST),
         Promise(subject="survives", what="vrrp", test="tests/test_a.py::test_one", layer="kernel", tier=TEST),
         Promise(subject="program", what="health", test="tests/test_a.py::test_two", layer="kernel", tier=ALL),
-        Promise(
-            subject="program", what="dns", test="tests/test_a.py::test_three", layer="kernel", tier=FULL
-        ),
+        Promise(subject="program", what="dns", test="tests/test_a.py::test_three", layer="kernel", tier=FULL),
     ]
     assert {each.text for each in reasons_of(_SOURCE, name="tests/test_a.py")} == {"an hour", "a day"}
 

@@ -17,11 +17,11 @@ pytestmark = [
 _PAGE: Final = "getting-started"
 _NOT_HERE: Final = {
     "make demo": "tests/programs/console/test_demo.py",
-    "make dist": "tests/image/test_dist.py",
-    "scp dist/": "tests/image/test_dist.py",
+    "make dist": "tests/image/machines/test_dist.py",
+    "scp dist/": "tests/image/machines/test_dist.py",
     "PATH=": "tests/programs/console/test_demo.py",
-    "tar xf": "tests/image/test_dist.py",
-    "lb-appliance-0.2.0/install": "tests/image/test_dist.py",
+    "tar xf": "tests/image/machines/test_dist.py",
+    "lb-appliance-0.2.0/install": "tests/image/machines/test_dist.py",
 }
 """Commands that another test gives, and which."""
 

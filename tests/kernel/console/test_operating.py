@@ -18,7 +18,7 @@ pytestmark = [
 
 _PAGE: Final = "operating"
 _NOT_HERE: Final = "lb-appliance-0.2.0/install"
-"""tests/image/test_dist.py gives it."""
+"""tests/image/machines/test_dist.py gives it."""
 
 
 @pytest.mark.promise("docs/operating.md", "each sequence of commands does what it says")

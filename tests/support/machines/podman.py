@@ -6,6 +6,7 @@ of our own, and never in what users run: no registry, no systemd, limits that ca
 
 import configparser
 import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -32,6 +33,9 @@ figures: list[str] = []
 _PUBLIC_BASE: Final = "docker.io/library/debian:bookworm-slim"
 _OWN_BASE: Final = "localhost/lb-base:bookworm-slim"
 _AUTHORITIES: Final = "/etc/ssl/certs/ca-certificates.crt"
+_BUILDS: Final = Path(tempfile.gettempdir(), "lb-builds.lock")
+"""Held while an image is built: a second process of the tests then finds the layers, and the base."""
+
 _MOST_PROCESSES: Final = 32768
 _PULL: Final = 120.0
 BUILD: Final = 900.0
@@ -69,9 +73,9 @@ def podman(
 @functools.cache
 def build_image() -> float:
     """Build the image of this checkout and return the seconds that it took; the base is there before."""
-    base = base_image()
+    base_image()
     started = time.monotonic()
-    _build(IMAGE, base)
+    _build(IMAGE)
     return time.monotonic() - started
 
 
@@ -124,15 +128,22 @@ def make_ova(folder: Path, *arguments: str) -> float:
 def build_vm_image() -> str:
     """Build the files of the virtual machine, of this checkout, and return the image's name."""
     name = f"{IMAGE.partition(':')[0]}-vm-files:test"
-    _build(name, base_image(), "--target", "vm")
+    _build(name, "--target", "vm")
     return name
 
 
-def _build(name: str, base: str, *arguments: str) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    with _BUILDS.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build(name: str, *arguments: str) -> None:
+    with _alone(), tempfile.TemporaryDirectory() as scratch:
         podman(
             *("build", "--format", "docker", "--network", "host", "--tag", name, "--timestamp", _MOMENT),
-            *(*arguments, "--build-arg", f"BASE_IMAGE={base}", *_secrets(Path(scratch)), str(ROOT)),
+            *(*arguments, "--build-arg", f"BASE_IMAGE={_base()}", *_secrets(Path(scratch)), str(ROOT)),
             timeout=BUILD,
         )
 
@@ -146,10 +157,10 @@ def make_image(name: str, *arguments: str) -> tuple[str, tuple[str, ...]]:
 
 def _make(target: str, *arguments: str, **given: str) -> None:
     """Run a target of the Makefile with what a build takes on this machine."""
-    with tempfile.TemporaryDirectory() as scratch:
+    with _alone(), tempfile.TemporaryDirectory() as scratch:
         secrets = dict(word.split(",src=") for word in _secrets(Path(scratch)) if word.startswith("id="))
         knobs = {
-            "BASE_IMAGE": base_image(),
+            "BASE_IMAGE": _base(),
             "CA": secrets.get("id=ca", ""),
             "PIP_CONF": secrets.get("id=pipconf", ""),
             "IMAGE_ARGS": " ".join(("--network host", *arguments)),
@@ -322,6 +333,11 @@ def _limit(hard: int) -> int:
 
 def base_image() -> str:
     """Return the public base where it can be had, else one that Debian's own packages make."""
+    with _alone():
+        return _base()
+
+
+def _base() -> str:
     for name in (_PUBLIC_BASE, _OWN_BASE):
         if podman("image", "exists", name, check=False).returncode == 0:
             return name

@@ -67,16 +67,16 @@ def without_coverage(items: Iterable[pytest.Item]) -> None:
 
 
 class SideBySide(LoadScopeScheduling):
-    """Which tests stay in one process: those of one file, which share fixtures, and all of the image's.
+    """Which tests stay in one process: those of one file, which share fixtures, or of a folder of the image.
 
-    What builds and runs the image shares podman's storage. What is fuzzed shares nothing.
+    Such a folder shares an image or an archive that takes long to make. What is fuzzed shares nothing.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         if file.startswith("tests/fuzz/"):
             return nodeid
-        return "image" if file.startswith("tests/image/") else file
+        return file.rpartition("/")[0] if file.startswith("tests/image/") else file
 
 
 @dataclass(slots=True)
