@@ -17,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import Health, PoolState
 from appliance.core.forwarding.forwarded import ForwardedFrontend
+from appliance.core.forwarding.lost_servers import LostServers
 from appliance.core.forwarding.numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
 from appliance.core.forwarding.plan import (
     KernelFrontend,
@@ -74,6 +75,7 @@ class Forwarder:
         self.frontends: tuple[KernelFrontend, ...] = ()
         self.pools: dict[str, PoolState] = {}
         self.numbers = Numbers()
+        self._lost = LostServers()
         self.tables = tables
         self._paths = paths
         self._leaving_until = 0.0
@@ -100,7 +102,7 @@ class Forwarder:
         self.snapshot, self.frontends = snapshot, (*forwarded(snapshot), *leaving)
         lost = self._apply_pools(snapshot)
         self.settle()
-        self._end_connections(lost)
+        self._lose(lost)
         self.syncing.follow(snapshot, self.log)
         if not self.trouble:
             OtherGroups(self._paths, FORWARD).taken(snapshot.number)
@@ -132,8 +134,9 @@ class Forwarder:
                     member for each in self.pools.values() for member in each.observe(self._health).closing
                 ]
                 self.settle()
-                self._end_connections(lost)
+                self._lose(lost)
             now = time.monotonic()
+            self._end_connections(self._lost.take(self.pools, now))
             self._room.look(self.log, now)
             if now >= due:
                 due = now + _SETTLE
@@ -146,6 +149,12 @@ class Forwarder:
                 self._mend(unsure=False)
             removed = self._removed.wait(_GLANCE)
             self._removed.clear()
+
+    def _lose(self, lost: Sequence[PoolMember]) -> None:
+        """End the connections of lost servers, soon where another node may go on with them."""
+        synced = {each.config.pool for each in self.frontends if each.config.sync}
+        self._lost.add((each for each in lost if each.pool in synced), time.monotonic())
+        self._end_connections(each for each in lost if each.pool not in synced)
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
         """End the connections of lost servers, once no new connections go there."""

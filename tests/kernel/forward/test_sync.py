@@ -115,12 +115,16 @@ def test_they_move_there_and_back(forward_pair: ForwardPair):
 
 @SLOW
 def test_a_node_that_was_cut_off_goes_on(forward_pair: ForwardPair):
-    """Both had the virtual IPs for a while: what went on at the other one, and began there, comes back."""
+    """Both had the virtual IPs for a while: what went on at the other one, and began there, comes back.
+
+    The one that was cut off reached no server meanwhile, and ended no connection for that.
+    """
     pair = forward_pair
-    with synced(pair):
+    with synced(pair) as (first, _):
         sessions = opened(pair, 10)
         pair.first.balancer.isolate()
         pair.wait_for_holder_alone(pair.second)
+        wait_until(lambda: forwards_to(first), what="the first one has no server left")
         assert answers(sessions) == [each.server for each in sessions]
         late = [pair.first.session(address) for address in VIPS]
         wait_until(lambda: _ports(late) <= _known(pair.second), what="the second one has them")
