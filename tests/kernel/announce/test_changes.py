@@ -33,7 +33,7 @@ _MARK: Final = "203.0.114.0/24"
     "made",
     [
         partial(BgpField, 5, FrrRouter),
-        partial(BgpField, 5, BirdRouter),
+        pytest.param(partial(BgpField, 5, BirdRouter), marks=pytest.mark.full("another router")),
         # No daemon here installs resilient groups: the route follows the kernel's tables by hand.
         partial(SharedField, 5, resilient=True),
     ],

@@ -11,9 +11,13 @@ pytestmark = [
     pytest.mark.slow("whole appliances on a segment of their own"),
 ]
 
+_OTHER = pytest.mark.full("the same in the other version of IP")
+_IPV4 = pytest.mark.parametrize("address", [VIPS[0], pytest.param(VIPS[1], marks=_OTHER)])
+_IPV6 = pytest.mark.parametrize("address", [pytest.param(VIPS[0], marks=_OTHER), VIPS[1]])
+
 
 @pytest.mark.promise("docs/forward.md", "the node that holds the virtual IP forwards")
-@pytest.mark.parametrize("address", VIPS)
+@_IPV4
 def test_the_active_node_forwards_and_a_lost_one_is_replaced(forward_pair: ForwardPair, address: str):
     """Both nodes are ready; cut off from the network one loses its clients to the other.
 
@@ -35,7 +39,7 @@ def test_the_active_node_forwards_and_a_lost_one_is_replaced(forward_pair: Forwa
         session.close()
 
 
-@pytest.mark.parametrize("address", VIPS)
+@_IPV6
 def test_a_planned_move_refuses_nobody(forward_pair: ForwardPair, address: str):
     """`vip move`: new connections are answered before, after and meanwhile, by the rules of either node."""
     pair = forward_pair
@@ -52,7 +56,7 @@ def test_a_planned_move_refuses_nobody(forward_pair: ForwardPair, address: str):
         assert "!refused" not in clients.stop().errors
 
 
-@pytest.mark.parametrize("address", VIPS)
+@_IPV4
 def test_reloads_and_restarts_beside_a_virtual_ip_end_nothing(forward_pair: ForwardPair, address: str):
     """A reload, a restart of `forward` and a killed supervisord leave rules, address and connections."""
     pair = forward_pair

@@ -71,7 +71,7 @@ def test_a_peer_behind_a_router_is_refused():
         assert "not on the segment" in one.appliance.log()
 
 
-@pytest.mark.parametrize("vip", [VIP, VIP6])
+@pytest.mark.parametrize("vip", [pytest.param(VIP, marks=pytest.mark.full("the same way")), VIP6])
 def test_connections_end_after_the_longest_time(vip: str):
     """Both sides are told by the node that has them, silent clients too; afterwards it serves as before."""
     with pair(vip=vip, linger={"key": KEY, "longest": "5s"}) as (client, one, two):

@@ -37,6 +37,7 @@ from support.vrrp.keepalived import Instance, Keepalived
 from appliance.net.netlink.conntrack import Conntrack
 
 _SLOW = pytest.mark.slow("the same with other addresses")
+_FULL = pytest.mark.full("the same with other addresses")
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
@@ -47,8 +48,8 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
     ("vip", "virtual_mac"),
     [
         pytest.param(VIP, False, id="IPv4"),
-        pytest.param(VIP6, False, id="IPv6", marks=_SLOW),
-        pytest.param(VIP, True, id="IPv4-virtual-MAC", marks=_SLOW),
+        pytest.param(VIP6, False, id="IPv6", marks=_FULL),
+        pytest.param(VIP, True, id="IPv4-virtual-MAC", marks=_FULL),
         pytest.param(VIP6, True, id="IPv6-virtual-MAC", marks=_SLOW),
     ],
 )
@@ -178,7 +179,7 @@ def test_a_restart_of_the_program_ends_no_connection(number: signal.Signals):
 
 
 @pytest.mark.slow("whole appliances on a segment of their own")
-@pytest.mark.parametrize("killed", ["two", "three"])
+@pytest.mark.parametrize("killed", [pytest.param("two", marks=_FULL), "three"])
 def test_two_moves_while_the_program_is_away(killed: str):
     """A node that does not know yet where a connection is drops what another one has led to it: no reset."""
     with Segment() as segment, ExitStack() as stack:

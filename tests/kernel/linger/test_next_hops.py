@@ -14,7 +14,7 @@ pytestmark = [
 ]
 
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
-_COUNTS: Final = (2, 3, 5) if _FULL else (2, 3)
+_COUNTS: Final = (2, 3, 5) if _FULL else (3,)
 
 
 @pytest.mark.promise("docs/shared-ips.md", "without BGP, nodes that leave and return end no connection")

@@ -109,7 +109,7 @@ _MANY_WAYS: Final = (
 
 @pytest.mark.slow("every planned move, again and again, under streams")
 @pytest.mark.promise("docs/virtual-ips.md", "with `linger` no planned move ends a connection")
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.full("the same with one more"))])
 def test_no_planned_move_ends_a_connection(count: int, release: Path):
     """Whatever way the addresses move, each byte comes back; `leave --wait` waits for its connections."""
     with moving_nodes(count) as (client, nodes), CheckedStreams(client, port=PORT, period=_PERIOD) as streams:

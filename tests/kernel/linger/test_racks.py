@@ -71,7 +71,7 @@ def test_changes_of_nodes_behind_routers(count: int):
             changes.die("two")
 
 
-@_WHOLE
+@pytest.mark.full("what would end without us")
 def test_without_a_vxlan_all_that_the_router_moves_end():
     """No packet gets to a node behind a router, which the status says; what the router moves is reset."""
     with shared_field(2, racks=True, wait=False) as field:

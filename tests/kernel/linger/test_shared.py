@@ -19,6 +19,10 @@ from support.processes.waiting import wait_until
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 _FLOOD: Final = "50000"  # packets a second
+_MORE: Final = tuple(
+    pytest.param(*each, marks=pytest.mark.full("the same with more nodes"))
+    for each in ((3, False), (5, False), (5, True))
+)
 _WHOLE: Final = pytest.mark.slow("whole appliances behind a router")
 
 
@@ -68,7 +72,7 @@ def test_seven_changes_of_three_nodes_end_nothing():
 
 
 @_WHOLE
-@pytest.mark.parametrize(("count", "resilient"), [(2, False), (3, False), (5, False), (3, True), (5, True)])
+@pytest.mark.parametrize(("count", "resilient"), [(2, False), (3, True), *_MORE])
 def test_without_linger_all_that_the_router_moves_end(count: int, resilient: bool):  # noqa: FBT001  # a case
     """What is kept above is lost: with two nodes or resilient groups, the streams of the node that leaves."""
     with shared_field(count, linger=False, resilient=resilient) as field, streams_of(field) as streams:

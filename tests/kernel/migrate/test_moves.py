@@ -67,7 +67,7 @@ def test_a_node_may_go_at_once_and_its_sessions_go_on(tmp_path: Path):
 
 
 @_SLOW
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.full("the same with one more"))])
 def test_there_and_back_many_times(tmp_path: Path, count: int):
     """No byte of any session is lost, however often they move, and no packet is left held back."""
     with (

@@ -28,7 +28,7 @@ def _go_on(streams: tuple[CheckedStreams, ...]) -> None:
 
 
 @pytest.mark.promise("docs/taking-a-node-away.md", "sessions of shared IPs move to the nodes that stay")
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=pytest.mark.full("the same with fewer")), 3])
 def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
     """It leaves, and loses its network at once; when it is back, the others give it its share again."""
     with SharedMigrateField(count, tmp_path) as field:
