@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -36,14 +37,15 @@ def _play(pair: SystemdPair, *arguments: str, release: str = OLD, check: bool = 
     """Run the playbook; return what it prints."""
     command = ["ansible-playbook", "-i", str(pair.folder / "inventory.yml"), str(_PLAYBOOK)]
     command += ["-e", f"appliance_archive={pair.archive(release)}", *arguments]
-    with pair.client.inside():
+    # A socket's name has at most 107 bytes, and ssh appends some: the folders of pytest are too long.
+    with tempfile.TemporaryDirectory(prefix="lb-") as short, pair.client.inside():
         done = subprocess.run(
             command,
-            # No connections that stay: the name of their socket would be too long in some folders of pytest.
             env={
                 **pair.environment,
                 "ANSIBLE_NOCOLOR": "1",
-                "ANSIBLE_SSH_ARGS": "-o ControlMaster=no",
+                "ANSIBLE_PIPELINING": "1",
+                "ANSIBLE_SSH_ARGS": f"-o ControlMaster=auto -o ControlPersist=5s -o ControlPath={short}/%C",
                 "HOME": str(pair.folder),
             },
             capture_output=True,

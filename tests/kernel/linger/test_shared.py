@@ -16,9 +16,13 @@ from support.network.namespaces import INTERFACE
 from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
 
+from appliance.core.linger.shared_rules import RATE
+
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
-_FLOOD: Final = "50000"  # packets a second
+_FLOOD: Final = "50000" if os.environ.get("E2E_FULL") else str(2 * RATE)
+"""Packets a second, of which RATE are asked about; more would have one of two processors for themselves."""
+
 _MORE: Final = tuple(
     pytest.param(*each, marks=pytest.mark.full("the same with more nodes"))
     for each in ((3, False), (5, False), (5, True))
