@@ -29,6 +29,7 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         yield f"program {program.name}", f"{program.state}{reason}"
     for pool in status.pools:
         yield from ((f"server {pool.name}/{server.name}", _server(server)) for server in pool.servers)
+    yield from ((f"virtual IP {each.name}", each.state or "unknown") for each in status.virtual_ips)
     for redirect in status.redirects:
         yield f"redirect {redirect.name}", redirect.state or "unknown"
     for each in status.generations:

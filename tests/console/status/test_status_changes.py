@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.values import boards
-from support.values.snapshots import snapshot
+from support.values.snapshots import snapshot, virtual_router
 
 from appliance.console.status.status_changes import changed_facts, facts
 from appliance.core.status.assessment import assess
@@ -59,6 +59,12 @@ def test_a_server_that_goes_down_is_news():
         "server pool/server-0: down (L4CON)",
         "appliance: pool pool has no server up",
     ]
+
+
+def test_who_has_an_address_is_news():
+    """As the program vrrp reports it; before it answers, nobody knows."""
+    after = replace(_EVIDENCE, snapshot=replace(snapshot(), virtual_routers=(virtual_router(),)))
+    assert "virtual IP api: unknown" in list(changed_facts({}, facts(assess(after, 200.0))))
 
 
 def test_what_is_gone_is_news():
