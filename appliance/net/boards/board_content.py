@@ -5,10 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from structlog.typing import FilteringBoundLogger
-
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
+from appliance.net.logging.lean_structlog import FilteringBoundLogger
 from appliance.wire.boards.health_board import BoardFormatError
 
 _Content = TypeVar("_Content")
