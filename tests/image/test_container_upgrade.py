@@ -68,8 +68,9 @@ def broken(image: str) -> Iterator[str]:
     """The image of a newer release whose workers end at once."""
     del image
     module = "programs/worker.py"
-    dies = "import sys\\nif __name__ == '__main__': sys.exit('it does not like this machine')\\n"
-    put = f'printf "{dies}" | cat - {_PACKAGE}/{module} >/tmp/changed && mv /tmp/changed {_PACKAGE}/{module}'
+    # Workers are forks of a process that has imported the module, and call its `main`.
+    dies = "\\ndef main() -> None:\\n    raise SystemExit('it does not like this machine')\\n"
+    put = f'printf "{dies}" >>{_PACKAGE}/{module}'
     name = build_changed("broken", _versioned(_NEWER), f"{put} && {_compiled(module)}")
     yield name
     podman.remove_image(name)
