@@ -58,17 +58,20 @@ HAPROXY_REFUSES: Final = {
 """What HAProxy 2.6 does not take, if only for want of a certificate or a name: nothing is to be compared."""
 
 WE_REFUSE: Final = {
-    "galera-by-command",
     "http-mode",
-    "mail-and-directory",
     "mail-that-sticks-skip",
-    "servers-by-name",
     "tcp-dialogue",
 }
 """What has lines that mean nothing to a proxy of connections; their reports say so."""
 
-_OTHER_PROTOCOLS: Final = {"galera-backups", "redis-sentinel"}
-"""What servers are asked that these are none of; `tests/net/probing/test_real_dialogues.py` has real ones."""
+_NOT_HERE: Final = {
+    "galera-backups",
+    "galera-by-command",
+    "mail-and-directory",
+    "redis-sentinel",
+    "servers-by-name",
+}
+"""What needs a resolver, or other servers; `tests/net/probing/test_real_dialogues.py` has real ones."""
 
 _ALWAYS: Final = (
     "openshift-4.22",
@@ -80,9 +83,7 @@ _ALWAYS: Final = (
 _ONCE: Final = {text: name for name, text in reversed(_FILES.items())}
 """Releases of OpenShift that have the same file are compared once, by the oldest of them."""
 
-_COMPARED: Final = [
-    name for name in _ONCE.values() if name not in HAPROXY_REFUSES | WE_REFUSE | _OTHER_PROTOCOLS
-]
+_COMPARED: Final = [name for name in _ONCE.values() if name not in HAPROXY_REFUSES | WE_REFUSE | _NOT_HERE]
 _CHOSEN: Final = _COMPARED if os.environ.get("E2E_FULL") == "1" else list(_ALWAYS)
 
 _ASKED: Final = 24
