@@ -15,8 +15,17 @@ from support.processes.waiting import wait_until
 import appliance
 from appliance.model.paths import Paths
 
-DIES: Final = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
-"""Put before a program's module: it ends at once where it is run, and can be loaded."""
+DIES: Final = """\
+import sys, types
+
+class Dies(types.ModuleType):
+    main = property(lambda _: sys.exit("it does not like this machine"))
+
+sys.modules[__name__].__class__ = Dies
+if __name__ == "__main__":
+    sys.modules[__name__].main
+"""
+"""Put before a program's module: it can be loaded, and ends at once where it is run, by an exec or a fork."""
 
 _SOURCE: Final = Path(appliance.__file__).parent
 
