@@ -119,7 +119,7 @@ def test_weights(made: Cluster):
     """A server's share is changed, shown, and given back."""
     said = made.appliance.command("weight", "masters/master-0", "masters/master-1", "50%").stdout
     assert said.splitlines() == [
-        f"masters/{name}: weight 50%, where the configuration says 1" for name in ("master-0", "master-1")
+        f"masters/{name}: weight 50%, but the configuration has 1" for name in ("master-0", "master-1")
     ]
     wait_until(lambda: effective_weight(made, "master-1") == 0.5, what="the weight is seen")
     assert "0.5 of 1, set to 50%" in made.appliance.command("status", check=False).stdout
