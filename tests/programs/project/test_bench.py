@@ -48,13 +48,16 @@ def test_a_reload_fills_its_table():
 
 
 def test_the_whole_appliance_fills_its_table():
-    """Ours has a number for each measure, and HAProxy one for each but that of a worker."""
+    """Ours has a number for each measure, and HAProxy one for each but those of workers and reloads."""
     rows = whole.markdown(whole.measure(rounds=1, package=None, seconds=0.1, say=lambda _: None)).splitlines()
     assert rows[0] == "| measure | HAProxy, keepalived | appliance |"
     assert rows[2].startswith("| MB PSS of all programs | ")
     assert [row.split("|")[1].strip() for row in rows if " - " in row] == [
         "ms CPU per second at rest, one worker",
+        "ms of a reload that changes a weight",
+        "ms of a reload that needs new workers",
         "MB private to one more worker",
+        "MB PSS of all programs, 16 workers",
     ]
 
 
