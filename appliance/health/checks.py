@@ -81,7 +81,7 @@ class HealthChecks:
         for key in changes.stopped:
             self._loops.stop(key)
         servers = self.servers.servers
-        self._publisher.replace(servers, snapshot=snapshot.number)
+        self._publisher.replace(servers, kept=changes.kept, snapshot=snapshot.number)
         self.resolver.want(_hosts(servers.values()), known=_resolved(servers.values()))
         for key in changes.started:
             self._loops.start(key)

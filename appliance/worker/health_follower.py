@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from appliance.core.balancing.pool_queue import Waiter
+from appliance.core.balancing.pool_state import Health
 from appliance.net.boards.board_content import BoardFollower
-from appliance.wire.boards import health_board
-from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.health_board import VerdictReader, Verdicts
 from appliance.worker import pool_changes
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.traffic import Traffic
@@ -28,11 +28,13 @@ class HealthFollower:
         fault: Callable[[Exception], None],
     ) -> None:
         self._traffic, self._backends, self._leaves, self._fault = traffic, backends, leaves, fault
-        self._board = BoardFollower(path, health_board.decode)
+        self._board = BoardFollower(path, VerdictReader())
+        self._given: Verdicts = {}
 
     def forget(self) -> None:
         """Give the pools all records again at the next read: there are new pools."""
         self._board.forget()
+        self._given = {}
 
     @property
     def has_news(self) -> bool:
@@ -40,7 +42,7 @@ class HealthFollower:
         return self._board.is_changed
 
     def look(self) -> None:
-        """Give the pools the board's records if they have changed since the last read.
+        """Give verdicts to each pool where one has changed since the last read, or where sessions wait.
 
         The worker calls it on each tick. Without a board servers stay as they are: `health` publishes as soon
         as it can.
@@ -48,13 +50,14 @@ class HealthFollower:
         board = self._board.changed()
         if board is None:
             return
-        records = board.by_name()
-        for backend in self._backends.values():
-            self._observe(backend, records)
+        before, self._given = self._given, board
+        for name, backend in self._backends.items():
+            if backend.pool.queued or name not in before or board.get(name) != before[name]:
+                self._observe(backend, board.get(name, {}))
 
-    def _observe(self, backend: Backend, records: Mapping[tuple[str, str], ServerHealthRecord]) -> None:
+    def _observe(self, backend: Backend, verdicts: Health) -> None:
         try:
-            lost = backend.pool.observe(records)
+            lost = backend.pool.observe(verdicts)
             pool_changes.follow(self._traffic, backend, lost, leaves=self._leaves)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
             self._fault(error)

@@ -205,6 +205,7 @@ class Worker:
                 member.counters()
                 for backend in self.settings.backends.values()
                 for member in backend.pool.counted
+                if member.is_counted
             ),
             reasons=self.traffic.reasons,
             pools=tuple(backend.times() for backend in self.settings.backends.values()),

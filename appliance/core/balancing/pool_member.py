@@ -129,6 +129,12 @@ class PoolMember:
         """Whether the limit is reached."""
         return 0 < self.limit <= self.current
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether any counter differs from 0."""
+        used = self.total or self.current or self.queued or self.failed or self.ended
+        return bool(used or self.bytes_in or self.bytes_out)
+
     def counters(self) -> ServerCounters:
         """Return the record of this server on the worker's board."""
         return ServerCounters(

@@ -19,10 +19,10 @@ from appliance.core.balancing.worker_shares import share
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.pools import OnDown, Pool, Server
-from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.health_board import ServerVerdict
 from appliance.wire.literal import is_literal
 
-Health = Mapping[tuple[str, str], ServerHealthRecord]
+Health = Mapping[tuple[str, str], ServerVerdict]
 """The records of the health board by the names of pool and server."""
 
 _OUT_OF_SERVICE: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
@@ -272,7 +272,7 @@ class PoolState:
     def _first_turn(self, position: int) -> float:
         return (position - self._index) % len(self.config.servers) * _APART
 
-    def _update(self, member: PoolMember, health: ServerHealthRecord | None) -> bool:
+    def _update(self, member: PoolMember, health: ServerVerdict | None) -> bool:
         """Apply the board's record of a member; return whether that has taken it out of service."""
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
@@ -309,7 +309,7 @@ def _count(member: PoolMember) -> PoolMember:
     return member
 
 
-def _address(server: Server, health: ServerHealthRecord | None) -> Address | None:
+def _address(server: Server, health: ServerVerdict | None) -> Address | None:
     """Return the address of a server: the configured one, or the one `health` has resolved its name to."""
     if is_literal(server.host):
         return server.host, server.port

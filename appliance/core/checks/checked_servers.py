@@ -53,12 +53,13 @@ class CheckedServer:
 class CheckChanges:
     """What a new configuration changed: `stopped` and `started` are servers whose checks end and begin.
 
-    A server whose check is replaced by another one is in both. `events` are the changes of servers that
-    result.
+    A server whose check is replaced by another one is in both. `kept` are servers of which nothing differs.
+    `events` are the changes of servers that result.
     """
 
     stopped: frozenset[Key]
     started: frozenset[Key]
+    kept: frozenset[Key]
     events: tuple[tuple[Key, HealthEvent], ...]
 
 
@@ -96,22 +97,35 @@ class CheckedServers:
         First checks are spread over a window that grows with the number of servers, but is no longer than an
         interval: three masters are judged at once, and a thousand servers do not all get a handshake at once.
         """
+        before = {each.name: each for each in self.snapshot.pools} if self.snapshot else {}
         old, self.servers, self.snapshot = self.servers, {}, snapshot
-        self._tallies = {}
-        started, events = set(), []
-        wanted = _configured(snapshot)
-        for key, (pool, server) in wanted.items():
-            window = _SPREAD * len(wanted)
-            checked, event = self._checked(old.get(key), pool, server, now=now, window=window)
-            if checked is not old.get(key) or checked.server.check != server.check:
-                started.add(key)
-            checked.server, checked.weight = server, self.weights.get(key)
-            self.servers[key] = checked
-            checked.health.count_in(self._tallies.setdefault(pool.name, Counter()))
-            events += [(key, event)] if event else []
+        tallies, self._tallies = self._tallies, {}
+        started: set[Key] = set()
+        kept: set[Key] = set()
+        events = []
+        window = _SPREAD * sum(len(pool.servers) for pool in snapshot.pools)
+        for pool in snapshot.pools:
+            if before.get(pool.name) is pool:  # a pool that stays is decoded only once
+                keys = [(pool.name, server.name) for server in pool.servers]
+                self.servers.update((key, old[key]) for key in keys)
+                self._tallies[pool.name] = tallies[pool.name]
+                kept.update(keys)
+                continue
+            tally = self._tallies[pool.name] = Counter()
+            for server in pool.servers:
+                key = pool.name, server.name
+                checked, event = self._checked(old.get(key), pool, server, tally, now=now, window=window)
+                if checked is not old.get(key) or checked.server.check != server.check:
+                    started.add(key)
+                checked.server, checked.weight = server, self.weights.get(key)
+                self.servers[key] = checked
+                events += [(key, event)] if event else []
         gone = frozenset(key for key, checked in old.items() if self.servers.get(key) is not checked)
         return CheckChanges(
-            stopped=gone | (started & old.keys()), started=frozenset(started), events=tuple(events)
+            stopped=gone | (started & old.keys()),
+            started=frozenset(started),
+            kept=frozenset(kept),
+            events=tuple(events),
         )
 
     def restore(self, records: tuple[ServerHealthRecord, ...], *, now: float, wall: float) -> None:
@@ -193,8 +207,7 @@ class CheckedServers:
         if checked.host:
             before, tally = checked.health, checked.health.tally
             before.count_in(Counter())
-            checked.health = self._begin(key, before.settings, now=now, window=0.0)
-            checked.health.count_in(tally)
+            checked.health = self._begin(key, before.settings, tally, now=now, window=0.0)
         checked.host = host
         return True
 
@@ -211,18 +224,35 @@ class CheckedServers:
         return self._tallies.get(pool, Counter())
 
     def _checked(
-        self, old: CheckedServer | None, pool: Pool, server: Server, *, now: float, window: float
+        self,
+        old: CheckedServer | None,
+        pool: Pool,
+        server: Server,
+        tally: Counter[ServerState],
+        *,
+        now: float,
+        window: float,
     ) -> tuple[CheckedServer, HealthEvent | None]:
         settings = health_settings(pool, server, self.weights.get((pool.name, server.name)))
         window = min(window, server.check.interval) if server.check else 0.0
         if old is not None and (old.server.host, old.server.port) == (server.host, server.port):
+            old.health.count_in(tally)
             return old, old.health.change_settings(settings, now=now, window=window)
-        health = self._begin((pool.name, server.name), settings, now=now, window=window)
+        health = self._begin((pool.name, server.name), settings, tally, now=now, window=window)
         host = server.host if is_literal(server.host) else ""
         return CheckedServer(pool=pool.name, server=server, health=health, host=host), None
 
-    def _begin(self, key: Key, settings: HealthSettings, *, now: float, window: float) -> ServerHealth:
-        return ServerHealth(settings, now=now, window=window, admin=self.admins.get(key, AdminState.READY))
+    def _begin(
+        self,
+        key: Key,
+        settings: HealthSettings,
+        tally: Counter[ServerState],
+        *,
+        now: float,
+        window: float,
+    ) -> ServerHealth:
+        admin = self.admins.get(key, AdminState.READY)
+        return ServerHealth(settings, now=now, window=window, admin=admin, tally=tally)
 
 
 def _shared(servers: Sequence[CheckedServer], addresses: Sequence[str]) -> Iterator[tuple[Key, str]]:
@@ -233,10 +263,6 @@ def _shared(servers: Sequence[CheckedServer], addresses: Sequence[str]) -> Itera
     free = iter([each for each in addresses if each not in owners])
     for each in servers:
         yield each.key, each.host if owners.get(each.host) == each.key else next(free, "")
-
-
-def _configured(snapshot: Snapshot) -> dict[Key, tuple[Pool, Server]]:
-    return {(pool.name, server.name): (pool, server) for pool in snapshot.pools for server in pool.servers}
 
 
 def _health_relevant(pool: Pool | None) -> dict[str, tuple[str, int, HealthSettings]]:

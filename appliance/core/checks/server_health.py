@@ -88,8 +88,12 @@ class ServerHealth:
         now: float,
         window: float = 0.0,
         admin: AdminState = AdminState.READY,
+        tally: Counter[ServerState] | None = None,
     ) -> None:
-        """Start; the first check is due within `window` seconds, at the server's phase."""
+        """Start; the first check is due within `window` seconds, at the server's phase.
+
+        Without a `tally` it has one of its own.
+        """
         self.settings = settings
         self.admin = admin
         self.since = now
@@ -104,7 +108,8 @@ class ServerHealth:
         self._reachability = Reachability()
         self._schedule = CheckSchedule()
         self.verdict = self._presumed_verdict()
-        self.tally = Counter([self.state])
+        self.tally: Counter[ServerState] = Counter() if tally is None else tally
+        self.tally[self.state] += 1
         self._schedule_first(now, window)
 
     @property

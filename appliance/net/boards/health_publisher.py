@@ -6,7 +6,7 @@ example on a full file system, is repeated; until then readers have the last pay
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import gevent
@@ -72,10 +72,11 @@ class HealthPublisher:
         self._loop = gevent.spawn(self._publish_always)
         self._loop.link_exception(lambda loop: on_fault(loop.exception))
 
-    def replace(self, keys: Iterable[Key], *, snapshot: int) -> None:
-        """Publish exactly these servers from now on, as a change."""
-        self._records = dict.fromkeys(keys, b"")
-        self._touched = set(self._records)
+    def replace(self, keys: Iterable[Key], *, snapshot: int, kept: Collection[Key] = ()) -> None:
+        """Publish exactly these servers from now on, as a change; of those in `kept` nothing differs."""
+        before = self._records
+        self._records = {key: before.get(key, b"") if key in kept else b"" for key in keys}
+        self._touched.update(key for key, encoded in self._records.items() if not encoded)
         self._snapshot = snapshot
         self._changed = True
         self._urgent.set()

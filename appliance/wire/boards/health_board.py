@@ -34,18 +34,13 @@ _VERDICTS: Final = {each.value: each for each in HealthVerdict}
 _ADMIN_STATES: Final = {each.value: each for each in AdminState}
 
 
-class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One server as `health` sees it; a struct, as those are created faster, and there may be a thousand.
+class ServerVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What balancing needs to know of a server: a struct, as those are created faster, and there may be many.
 
     `weight` is the effective weight: the configured or the operator's, ramped by slow_start;
-    `operator_weight` is the latter, None without one. `since` is when verdict or admin last changed and
-    `checked_at` when the last check ended, both Unix seconds; `duration` is seconds. `status` is the HTTP
-    status, 0 for none. `streak` counts results like the last one. `host` is the address to which the server's
-    name resolves now, "" if it could not be resolved. `failed` counts checks. `unreachable`: the server is
-    down because nothing answers; otherwise it answers badly. `downs` is how often it went down, `failed_up`
-    counts the checks that failed while it was up (HAProxy's `chkfail`), `down_seconds` is how long it was
-    down before it last came up. `check_seconds` is the sum of the durations of all checks, `check_times`
-    counts them by duration (CHECK_BOUNDS); `reused` is how many used the connection of an earlier one.
+    `operator_weight` is the latter, None without one. `host` is the address to which the server's name
+    resolves now, "" if it could not be resolved. `unreachable`: the server is down because nothing answers;
+    otherwise it answers badly.
     """
 
     pool: str
@@ -53,6 +48,31 @@ class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: HealthVerdict
     admin: AdminState
     weight: float
+    host: str
+    unreachable: bool
+    operator_weight: OperatorWeight | None = None
+
+    @property
+    def state(self) -> ServerState:
+        """Return the one-word state of the server (model.server_states.state_of)."""
+        return state_of(self.verdict, self.admin)
+
+
+Verdicts = dict[str, dict[tuple[str, str], ServerVerdict]]
+"""By pool, the verdicts of its servers by pool and name."""
+
+
+class ServerHealthRecord(ServerVerdict, frozen=True, kw_only=True):
+    """One server as `health` sees it.
+
+    `since` is when verdict or admin last changed and `checked_at` when the last check ended, both Unix
+    seconds; `duration` is seconds. `status` is the HTTP status, 0 for none. `streak` counts results like the
+    last one, `failed` all checks that failed. `downs` is how often it went down, `failed_up` counts the
+    checks that failed while it was up (HAProxy's `chkfail`), `down_seconds` is how long it was down before it
+    last came up. `check_seconds` is the sum of the durations of all checks, `check_times` counts them by
+    duration (CHECK_BOUNDS); `reused` is how many used the connection of an earlier one.
+    """
+
     since: float
     checked_at: float
     duration: float
@@ -60,22 +80,14 @@ class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     streak: int
     failed: int
-    host: str
     port: int
     detail: str
-    unreachable: bool
     downs: int = 0
     failed_up: int = 0
     down_seconds: float = 0.0
     check_seconds: float = 0.0
     check_times: tuple[int, ...] = NO_CHECKS
-    operator_weight: OperatorWeight | None = None
     reused: int = 0
-
-    @property
-    def state(self) -> ServerState:
-        """Return the one-word state of the server (model.server_states.state_of)."""
-        return state_of(self.verdict, self.admin)
 
 
 class PoolHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +124,10 @@ _WEIGHT_BYTES: Final = 8
 _RECORD: Final = struct.Struct(
     f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIIdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q{_WEIGHT_BYTES}s"
 )
+_VERDICT: Final = struct.Struct(
+    f"={NAME_BYTES}s{NAME_BYTES}sBBx?20xd24x48s{DETAIL_BYTES}x32x{8 * len(NO_CHECKS)}x{_WEIGHT_BYTES}s"
+)
+"""The same record, of which only a verdict is read."""
 
 
 def encode(board: HealthBoard) -> bytes:
@@ -166,16 +182,64 @@ def encode_server(server: ServerHealthRecord) -> bytes:
     )
 
 
+class VerdictReader:
+    """Reads the verdicts of one board after the other; raises BoardFormatError.
+
+    One that is as it was is the same object: with 40,000 servers, usually all but a few.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], ServerVerdict] = {}
+
+    def __call__(self, payload: bytes) -> Verdicts:
+        """Return the verdicts on a board."""
+        known, found = self._known, {}
+        verdicts: Verdicts = {}
+        try:
+            _, servers, _ = _parts(payload)
+            for fields in _VERDICT.iter_unpack(servers):
+                verdict = found[fields] = known.get(fields) or _verdict(fields)
+                verdicts.setdefault(verdict.pool, {})[verdict.pool, verdict.server] = verdict
+        except (struct.error, ValueError, LookupError) as error:
+            raise BoardFormatError(f"health board: {error}") from error
+        self._known = found
+        return verdicts
+
+
+def _verdict(fields: tuple) -> ServerVerdict:  # type: ignore[type-arg]  # struct's own shape, named below
+    pool, server, verdict, admin, unreachable, weight, host, weighed = fields
+    return ServerVerdict(
+        pool=text_of(pool),
+        server=text_of(server),
+        verdict=_VERDICTS[verdict],
+        admin=_ADMIN_STATES[admin],
+        unreachable=unreachable,
+        weight=weight,
+        host=text_of(host),
+        operator_weight=_operator_weight(weighed),
+    )
+
+
+def _operator_weight(field: bytes) -> OperatorWeight | None:
+    return operator_weight(text_of(field)) if field[0] else None
+
+
+def _parts(payload: bytes) -> tuple[tuple[int, int, float], memoryview, memoryview]:
+    """Return snapshot, process and time of a board, and the records of servers and pools."""
+    magic, snapshot, pid, count, size, pool_count, written_at = _HEAD.unpack_from(payload)
+    end = _HEAD.size + count * size
+    if magic != _MAGIC or size != _RECORD.size or len(payload) != end + pool_count * _POOL.size:
+        raise BoardFormatError("health board: another layout")
+    view = memoryview(payload)
+    return (snapshot, pid, written_at), view[_HEAD.size : end], view[end:]
+
+
 def decode(payload: bytes) -> HealthBoard:
     """Return the board; raises BoardFormatError."""
     try:
-        magic, snapshot, pid, count, size, pool_count, written_at = _HEAD.unpack_from(payload)
-        end = _HEAD.size + count * size
-        if magic != _MAGIC or size != _RECORD.size or len(payload) != end + pool_count * _POOL.size:
-            raise BoardFormatError("health board: another layout")
-        view = memoryview(payload)
-        servers = tuple(map(_server, _RECORD.iter_unpack(view[_HEAD.size : end])))
-        pools = tuple(map(_pool, _POOL.iter_unpack(view[end:])))
+        (snapshot, pid, written_at), of_servers, of_pools = _parts(payload)
+        servers = tuple(map(_server, _RECORD.iter_unpack(of_servers)))
+        pools = tuple(map(_pool, _POOL.iter_unpack(of_pools)))
     except (struct.error, ValueError, LookupError) as error:
         raise BoardFormatError(f"health board: {error}") from error
     return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers, pools=pools)
@@ -207,7 +271,7 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
         down_seconds=down_seconds,
         check_seconds=check_seconds,
         check_times=tuple(check_times),
-        operator_weight=operator_weight(text_of(weighed)) if weighed[0] else None,
+        operator_weight=_operator_weight(weighed),
         reused=reused,
     )
 
@@ -217,7 +281,7 @@ def _pool(record: tuple) -> PoolHealthRecord:  # type: ignore[type-arg]  # struc
     return PoolHealthRecord(pool=text_of(pool), downs=downs, down_seconds=down_seconds, down_since=down_since)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=1 << 17)
 def text_of(field: bytes) -> str:
     """Return a fixed field's text, without the zero bytes that pad it.
 

@@ -91,7 +91,8 @@ class PoolTimes:
 class WorkerBoard:
     """The whole payload. Times are Unix seconds, `drain_deadline` 0.0 while not draining.
 
-    `compiled` is whether its data path runs as extension modules, and not as plain Python.
+    A server that is not in `servers` has had no connection. `compiled` is whether the worker's data
+    path runs as extension modules, and not as plain Python.
     """
 
     program: str

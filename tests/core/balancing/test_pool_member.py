@@ -40,6 +40,18 @@ def test_times_are_summed_and_the_longest_is_kept():
     assert (found.ended, found.session_seconds, found.longest_session) == (2, 5.0, 3.0)
 
 
+COUNTS = ("total", "current", "queued", "failed", "ended", "bytes_in", "bytes_out")
+
+
+@pytest.mark.parametrize("counter", COUNTS)
+def test_a_server_is_counted_from_its_first_connection_on(counter: str):
+    """Before, it is not on the worker's board."""
+    subject = member(error_limit=None)
+    assert not subject.is_counted
+    setattr(subject, counter, 1)
+    assert subject.is_counted
+
+
 def test_what_the_board_shows_of_a_server():
     """Its counters carry its pool and its name."""
     subject = member(error_limit=None)

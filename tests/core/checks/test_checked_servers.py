@@ -149,6 +149,25 @@ def test_pools_that_stay_are_not_looked_at(monkeypatch: pytest.MonkeyPatch):
     assert sorted(looked) == ["gone", "new"]
 
 
+def test_a_pool_that_stays_is_kept_as_it_is():
+    """Its servers, with what checks and operators have done to them, and its counts; others are followed."""
+    stays, other = snapshots.pool("pool", servers=[A, B]), snapshots.pool("other", servers=[C])
+    subject = CheckedServers(admins={})
+    first = subject.apply(snapshots.snapshot(pools=[stays, other]), now=0.0)
+    conclude(subject, "a", GOOD)
+    subject.set_admin("pool", "b", AdminState.DRAIN, now=2.0)
+    before = dict(subject.servers)
+    changed = replace(other, servers=(replace(C, weight=9),))
+    applied = subject.apply(snapshots.snapshot(pools=[changed, stays]), now=5.0)
+    assert first.kept == frozenset()
+    assert applied.kept == {("pool", "a"), ("pool", "b")}
+    assert (applied.started, applied.stopped, applied.events) == (frozenset(), frozenset(), ())
+    assert list(subject.servers) == [("other", "c"), ("pool", "a"), ("pool", "b")]
+    assert all(subject.servers[key] is before[key] for key in before)
+    assert subject.up("pool") == (1, 2)
+    assert subject.find("other", "c").health.weight == 9
+
+
 def test_only_what_concerns_health_differs():
     """A pool's balance is nothing to the prober; a weight, slow_start, check or address is."""
     subject = CheckedServers(admins={})

@@ -96,6 +96,24 @@ def test_all_servers_are_published_in_order(subject: Subject):
     assert subject.changes == 1
 
 
+def test_servers_that_are_kept_are_not_described_again(subject: Subject):
+    """A reload that changes one server of many costs what it changes."""
+    before = len(subject.described)
+    subject.publisher.replace(KEYS, kept=KEYS[:1], snapshot=4)
+    subject.wait_for(lambda: subject.changes == 2)
+    assert subject.described[before:] == [KEYS[1]]
+    assert [each.server for each in subject.board().servers] == ["a", "b"]
+
+
+def test_what_was_to_be_published_of_a_kept_server_is(subject: Subject):
+    """A verdict of the moment of a reload is not lost."""
+    subject.conclude(KEYS[0])
+    subject.publisher.touch(KEYS[0], changed=True)
+    subject.publisher.replace(KEYS, kept=KEYS, snapshot=4)
+    subject.wait_for(lambda: subject.board().snapshot == 4)
+    assert subject.board().servers[0].verdict is HealthVerdict.UP
+
+
 def test_no_servers_are_a_board_too(subject: Subject):
     """A configuration without pools is published, empty."""
     subject.publisher.replace([], snapshot=4)

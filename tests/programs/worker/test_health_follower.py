@@ -59,9 +59,10 @@ class Setup:
         self.given = given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
         self.worker = Worker(arguments, given, paths=paths, logger=structlog.get_logger())
 
-    def publish(self, verdict: HealthVerdict) -> None:
-        """Publish one verdict on both servers."""
-        servers = tuple(up(each, each.servers[0], verdict=verdict) for each in self._pools)
+    def publish(self, *verdicts: HealthVerdict) -> None:
+        """Publish one verdict on both servers, or one on each."""
+        given = zip(self._pools, verdicts * 2, strict=False)
+        servers = tuple(up(each, each.servers[0], verdict=verdict) for each, verdict in given)
         payload = encode(HealthBoard(snapshot=1, pid=1, written_at=1.0, servers=servers))
         self.board.publish(payload, changed=True)
 
@@ -123,6 +124,15 @@ def test_a_reload_costs_what_it_changes(setup: Setup, monkeypatch: pytest.Monkey
     assert (touched, read) == (["first"], [])
     assert setup.look() == [ServerState.UP, ServerState.UP]
     assert setup.worker.settings.backends["first"].retries == 9
+
+
+def test_news_of_one_pool_cost_what_that_pool_costs(setup: Setup):
+    """Of 500 pools in which one server goes down, 499 are not touched: here one that could be told more."""
+    for name in POOLS:
+        backend = setup.worker.settings.backends[name]
+        backend.pool = PoolState(backend.pool.config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    setup.publish(HealthVerdict.UP, HealthVerdict.DOWN)
+    assert setup.look() == [ServerState.CHECKING, ServerState.DOWN]
 
 
 def test_a_pool_that_is_new_is_given_the_health_of_its_servers(setup: Setup):

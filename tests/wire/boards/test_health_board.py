@@ -16,6 +16,9 @@ from appliance.wire.boards.health_board import (
     HealthBoard,
     PoolHealthRecord,
     ServerHealthRecord,
+    ServerVerdict,
+    VerdictReader,
+    Verdicts,
 )
 
 pytestmark = pytest.mark.pure
@@ -84,6 +87,41 @@ def server(**changes: object) -> ServerHealthRecord:
 def test_what_was_encoded_is_decoded(board: HealthBoard):
     """Every board comes back as it was."""
     assert health_board.decode(health_board.encode(board)) == board
+
+
+@given(BOARDS)
+def test_verdicts_are_those_of_the_records(board: HealthBoard):
+    """Balancing sees of a server what its record has."""
+    verdicts = VerdictReader()(health_board.encode(board))
+    read = {key: each for servers in verdicts.values() for key, each in servers.items()}
+    assert read.keys() == board.by_name().keys()
+    for key, each in board.by_name().items():
+        named = {name: getattr(each, name) for name in ServerVerdict.__struct_fields__}
+        assert read[key] == ServerVerdict(**named)
+        assert read[key].pool in verdicts
+
+
+def test_a_verdict_that_stays_is_the_same_object():
+    """Whatever checks say of the server besides; one that differs is another object."""
+    reader, one, other = VerdictReader(), server(), server(server="master-1")
+
+    def read(*servers: ServerHealthRecord) -> Verdicts:
+        payload = health_board.encode(HealthBoard(snapshot=1, pid=2, written_at=3.0, servers=servers))
+        return reader(payload)
+
+    first = read(one, other)["masters"]
+    second = read(structs.replace(one, streak=9, checked_at=5.0), structs.replace(other, weight=0.5))[
+        "masters"
+    ]
+    assert second["masters", "master-0"] is first["masters", "master-0"]
+    assert second["masters", "master-1"].weight == 0.5
+
+
+@pytest.mark.parametrize("payload", [b"", b"garbage", bytes(100)])
+def test_no_verdicts_come_from_garbage(payload: bytes):
+    """It is the same error as of a whole board."""
+    with pytest.raises(BoardFormatError):
+        VerdictReader()(payload)
 
 
 @given(BOARDS, st.data())
