@@ -21,6 +21,7 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.process.collection import no_collection
 from appliance.wire.boards.health_board import PoolHealthRecord, ServerHealthRecord
 from appliance.wire.lines.connect_failure import ConnectFailure
 from appliance.wire.literal import is_literal
@@ -69,6 +70,7 @@ class HealthChecks:
         self._loops.close()
         self._publisher.close()
 
+    @no_collection()
     def apply(self, snapshot: Snapshot, records: tuple[ServerHealthRecord, ...] = ()) -> None:
         """Check the servers of a snapshot from now on.
 

@@ -45,11 +45,10 @@ class HealthCommands:
         }
 
     def _status(self, _: Call) -> Answer:
-        servers = self._checks.servers
-        states = [checked.health.state for checked in servers.servers.values()]
+        states = self._checks.servers.states
         return good(
             **self._reload.head(),
-            servers={state.value: states.count(state) for state in ServerState},
+            servers={state.value: states[state] for state in ServerState},
             unresolved=self._checks.resolver.unresolved(),
             not_kept=self._reports.not_kept,
         )

@@ -11,6 +11,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.logging.line_limiter import limiter
+from appliance.net.process.collection import no_collection
 from appliance.net.process.signals import survive
 from appliance.wire.lines import worker_arguments
 from appliance.wire.lines.control import ControlError
@@ -30,7 +31,8 @@ def main() -> int:
     logger = worker_log(arguments, snapshot)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the master sends `stop`
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    worker = Worker(arguments, snapshot, paths=paths, logger=logger)
+    with no_collection():
+        worker = Worker(arguments, snapshot, paths=paths, logger=logger)
     gevent.signal_handler(signal.SIGTERM, worker.stop)
     control = ControlServer(
         paths.worker_control(arguments.program, arguments.generation, arguments.index),

@@ -80,6 +80,11 @@ class CheckedServers:
         self.servers: dict[Key, CheckedServer] = {}
         self._tallies: dict[str, Counter[ServerState]] = {}
 
+    @property
+    def states(self) -> Counter[ServerState]:
+        """How many servers are in each state."""
+        return sum(self._tallies.values(), Counter())
+
     def differs(self, snapshot: Snapshot) -> bool:
         """Return whether applying the snapshot would change an address, a weight or a check."""
         if self.snapshot is None:

@@ -3,7 +3,7 @@
 A file that cannot be read at all is one DocumentError. `model.config` checks the meaning of the values.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -35,6 +35,16 @@ class Document:
         """The plain values, fresh for every caller."""
         value = plain(self.root)
         return value if isinstance(value, dict) else {}
+
+    @property
+    def keys(self) -> Collection[str]:
+        """The keys of the top level."""
+        return self.root.value.keys() if isinstance(self.root.value, dict) else ()
+
+    def section(self, name: str) -> Plain:
+        """Return the plain value of one key of the top level, None without it."""
+        entries = self.root.value
+        return plain(entries[name].node) if isinstance(entries, dict) and name in entries else None
 
     def place(self, path: Path, spot: FindingTarget = FindingTarget.VALUE) -> FilePosition:
         """Return the position of the value at a path; if there is none, that of its nearest parent.

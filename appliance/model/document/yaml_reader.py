@@ -116,6 +116,8 @@ class _YamlReader:
     def _node(self, event: Event, *, depth: int) -> Node:
         """Return the node that begins with an event; its anchor is known once it has ended."""
         self._bounded(event, depth=depth)
+        if isinstance(event, ScalarEvent) and event.anchor is None:  # most are
+            return Node(place=_place(event), value=_scalar(event))
         if isinstance(event, AliasEvent):
             return self._alias(event)
         before = self._count
@@ -214,7 +216,8 @@ def _whole(event: ScalarEvent) -> str:
 
 
 def _place(event: Event) -> FilePosition:
-    return _mark(event.start_mark)
+    mark = event.start_mark
+    return FilePosition(line=mark.line + 1, column=mark.column + 1) if mark else _mark(mark)
 
 
 def _mark(mark: object) -> FilePosition:

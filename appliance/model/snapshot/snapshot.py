@@ -187,6 +187,18 @@ def decode(data: bytes) -> Snapshot:
     return found
 
 
+class _Logs(msgspec.Struct):
+    log: Log
+
+
+def decode_log(data: bytes) -> Log:
+    """Return the log settings of the snapshot that `encode` wrote, and read no more; raises SnapshotError."""
+    try:
+        return msgspec.json.decode(data, type=_Logs).log
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(str(error)) from error
+
+
 def _values(snapshot: Snapshot) -> dict[str, Any]:
     return {each.name: getattr(snapshot, each.name) for each in fields(Snapshot)}
 

@@ -11,12 +11,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
+from appliance.model.snapshot.snapshot import (
+    Log,
+    Snapshot,
+    SnapshotError,
+    decode,
+    decode_log,
+    encode,
+    without_secrets,
+)
 from appliance.net.files import readers, state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
@@ -33,11 +41,17 @@ def _decoded(data: bytes) -> Snapshot:
     return decode(verified(data))
 
 
+_Content = TypeVar("_Content")
+
 _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
 
 
-def read(path: Path, decoded: Callable[[bytes], Snapshot] = _decoded) -> Snapshot | None:
+def read(path: Path) -> Snapshot | None:
     """Return the snapshot in a file, None without a file; raises SnapshotError."""
+    return _read(path, _decoded)
+
+
+def _read(path: Path, decoded: Callable[[bytes], _Content]) -> _Content | None:
     try:
         data = state_files.read(path)
         return None if data is None else decoded(data)
@@ -109,7 +123,7 @@ def for_readers(paths: Paths) -> Snapshot | None:
     Later calls return the same object while the file has the same content.
     """
     is_closed = os.path.lexists(paths.accepted) and not os.access(paths.accepted, os.R_OK)
-    return read(paths.accepted_for_readers if is_closed else paths.accepted, _decoded_once)
+    return _read(paths.accepted_for_readers if is_closed else paths.accepted, _decoded_once)
 
 
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
@@ -192,6 +206,14 @@ def readable(path: Path) -> Snapshot | None:
     """Return the snapshot in a file, None for a damaged or missing one."""
     try:
         return read(path)
+    except SnapshotError:
+        return None
+
+
+def log_settings(path: Path) -> Log | None:
+    """Return the log settings of the snapshot in a file, None for a damaged or missing one."""
+    try:
+        return _read(path, lambda data: decode_log(verified(data)))
     except SnapshotError:
         return None
 

@@ -68,7 +68,7 @@ def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
     """Return the contents of the operator's files; an unreadable one is a problem."""
     own = _own(paths.config, files)
     foreign = _foreign(paths, _at_this_node(own.document))
-    others = translated(foreign, files, groups=own.document.value if own.document else ())
+    others = translated(foreign, files, groups=own.document.keys if own.document else ())
     return OperatorsFiles(
         config=paths.config,
         document=own.document,
@@ -157,7 +157,7 @@ def _at_this_node(document: Document | None) -> Document | None:
 
 def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
     """Return the foreign files: those set from outside, else those of `source` if valid."""
-    source = document.value.get("source") if document else None
+    source = document.section("source") if document else None
     said = source if isinstance(source, dict) else {}
     return ForeignFiles(
         haproxy=paths.haproxy or tuple(filter(None, [_path(said.get("haproxy"))])),

@@ -33,10 +33,10 @@ class AcceptedLog:
             self.logger = self._configured()
 
     def _configured(self) -> log.Logger:
-        accepted = snapshots.readable(self._path)  # damage is logged where the file is read to be applied
-        if accepted is None:
+        settings = snapshots.log_settings(self._path)  # damage is logged where the file is read to be applied
+        if settings is None:
             return log.configure(self._program, level="info", form="json")
-        return log.obey(self._program, accepted.log)
+        return log.obey(self._program, settings)
 
     def _stamp(self) -> tuple[int, int] | None:
         try:

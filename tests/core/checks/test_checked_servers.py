@@ -165,6 +165,7 @@ def test_a_pool_that_stays_is_kept_as_it_is():
     assert list(subject.servers) == [("other", "c"), ("pool", "a"), ("pool", "b")]
     assert all(subject.servers[key] is before[key] for key in before)
     assert subject.up("pool") == (1, 2)
+    assert subject.states == {ServerState.UP: 1, ServerState.DRAIN: 1, ServerState.CHECKING: 1}
     assert subject.find("other", "c").health.weight == 9
 
 

@@ -214,6 +214,13 @@ def test_what_is_there(path: tuple, *, there: bool):
     assert BLOCK.has(path) is there
 
 
+def test_one_section_is_read_without_the_others():
+    """The keys of the top level, and the value of one; there is none for a key that is not there."""
+    document = read("source: {haproxy: [1]}\npools: 2\n")
+    assert list(document.keys) == ["source", "pools"]
+    assert [document.section(key) for key in ("source", "pools", "api")] == [{"haproxy": [1]}, 2, None]
+
+
 def test_places_of_keys():
     """A key can be asked for by itself."""
     assert BLOCK.place(("c", "d"), FindingTarget.KEY) == FilePosition(line=5, column=3)

@@ -23,7 +23,14 @@ from appliance.model.snapshot.discovery import Source, SourceKind
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.linger import Linger, MovedSessions
 from appliance.model.snapshot.pools import CheckStep, Discovery
-from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
+from appliance.model.snapshot.snapshot import (
+    Snapshot,
+    SnapshotError,
+    decode,
+    decode_log,
+    encode,
+    without_secrets,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -62,6 +69,15 @@ def test_decode_refuses_what_is_no_snapshot(data: bytes):
     """A damaged file is one error, whatever the damage."""
     with pytest.raises(SnapshotError):
         decode(data)
+    with pytest.raises(SnapshotError):
+        decode_log(data)
+
+
+@given(snapshots())
+@settings(max_examples=examples(10))  # whole snapshots are slow to draw
+def test_log_settings_are_read_alone(drawn: Snapshot):
+    """They are those of the whole snapshot."""
+    assert decode_log(encode(drawn)) == drawn.log
 
 
 @pytest.mark.parametrize("number", [-1, 2**31, 2**32, 10**40])

@@ -26,6 +26,7 @@ def test_accepted_and_last_good_are_read_back(paths: Paths):
     snapshots.accept(paths, snapshot(number=4))
     snapshots.keep_as_last_good(paths, snapshot(number=4))
     assert snapshots.read(paths.accepted) == snapshots.read(paths.last_good) == snapshot(number=4)
+    assert snapshots.log_settings(paths.accepted) == snapshot(number=4).log
     assert paths.accepted.stat().st_mode & 0o777 == 0o600
     assert paths.last_good.stat().st_mode & 0o777 == 0o600
 
@@ -33,6 +34,7 @@ def test_accepted_and_last_good_are_read_back(paths: Paths):
 def test_no_file_is_no_snapshot(paths: Paths):
     """Before the first acceptance there is none, which is no error."""
     assert snapshots.read(paths.accepted) is None
+    assert snapshots.log_settings(paths.accepted) is None
 
 
 def test_a_damaged_file_is_an_error_with_its_name(paths: Paths):
@@ -40,6 +42,7 @@ def test_a_damaged_file_is_an_error_with_its_name(paths: Paths):
     paths.accepted.write_bytes(b'{"number": 3')
     with pytest.raises(SnapshotError, match=r"accepted\.json"):
         snapshots.read(paths.accepted)
+    assert snapshots.log_settings(paths.accepted) is None
 
 
 @pytest.mark.parametrize("write", [write_atomically, write_whole])
