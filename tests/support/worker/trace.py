@@ -125,8 +125,9 @@ class Relay:
         )
 
     def server(self, name: str = "s0") -> ServerCounters:
-        """Return a server's counters."""
-        return next(each for each in self.worker.board().servers if each.server == name)
+        """Return a server's counters, which are on the board from its first connection on."""
+        found = (each for each in self.worker.board().servers if each.server == name)
+        return next(found, ServerCounters("", name, *(0,) * 6))
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         """Wait for a condition."""
