@@ -9,11 +9,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from appliance.console import taking_over
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
@@ -29,7 +28,6 @@ from appliance.net.privileges import capabilities, drop_privileges, private_dire
 from appliance.net.process import limits, python
 from appliance.net.process.python import NO_USER_SITE
 from appliance.reload import boot
-from appliance.supervisor.succession.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
 from appliance.wire.lines.succession import (
     COMMAND,
@@ -44,6 +42,10 @@ from appliance.wire.lines.succession import (
     encode_predecessor,
 )
 
+if TYPE_CHECKING:
+    from appliance.supervisor.succession.incumbent import Incumbent
+
+_SUPERVISOR: Final = "appliance.programs.supervisor"
 _LONGEST_REFUSAL = 4096  # bytes: what a pipe takes in one write
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -86,12 +88,16 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     the reload socket first. The appliance then waits for the first valid files and serves nothing until they
     exist; `appliance status` shows what it waits for.
     """
-    # Blocked signals stay pending across execve(2): supervisord, which can stop the programs of an earlier
-    # one, gets them.
+    # They stay pending until supervisord handles them, which can stop the programs of an earlier one.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     refusals = _refusals()
     _become_user(user, paths)
+    become_supervisor(_prepared(paths, take_over=take_over, refusals=refusals))
+
+
+def _prepared(paths: Paths, *, take_over: bool | None, refusals: int | None) -> Mapping[str, str]:
+    """Make the directories, the lock and the snapshot; return supervisord's environment."""
     own, incumbent = f"{os.getpid()}-{time.monotonic_ns():x}", None
     try:
         boot.make_directories(paths)
@@ -115,13 +121,32 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
     os.environ.update({INSTANCE: own, COMMAND: encode_command(python.own_command())})
-    if incumbent:  # its programs clean up their state when they end
-        become_supervisor(paths, start.snapshot)
-    take_over_note.remove(paths)
-    for program in PROGRAMS:  # a program that is still needed removes its own, or continues with it
-        if program.leftovers and not program.needed(start.snapshot):
-            importlib.import_module(program.leftovers).remove_all(paths, log)
-    become_supervisor(paths, start.snapshot)
+    if not incumbent:  # its programs clean up their state when they end
+        take_over_note.remove(paths)
+        _remove_leftovers(paths, start.snapshot, log)
+    return environment(paths, start.snapshot)
+
+
+def _remove_leftovers(paths: Paths, snapshot: Snapshot, log: Logger) -> None:
+    """Remove what programs left that are no longer needed; the others remove their own, or continue with it.
+
+    In a child: supervisord and its forks need nothing of what it imports, and can be imported meanwhile.
+    """
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            for each in PROGRAMS:
+                if each.leftovers and not each.needed(snapshot) and each.may_have_left(paths):
+                    importlib.import_module(each.leftovers).remove_all(paths, log)
+            status = 0
+        except BaseException:  # noqa: BLE001  # the end of the process, whatever it was
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(status)
+    importlib.import_module(_SUPERVISOR)
+    if os.waitpid(child, 0)[1]:
+        raise SystemExit(1)
 
 
 def _refusals() -> int | None:
@@ -136,7 +161,7 @@ def _refusals() -> int | None:
     return int(named)
 
 
-def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None:
+def _locked(paths: Paths, *, instance: str, take_over: bool) -> "Incumbent | None":
     """Hold the runtime directory; after a take-over by a copy of the lock of the appliance that stands by.
 
     Raises BootError. Values for supervisord are left in the environment.
@@ -149,6 +174,8 @@ def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None
             raise
     else:
         return None
+    from appliance.console import taking_over  # noqa: PLC0415  # for this case only
+
     found = taking_over.ask(paths, instance=instance)
     for descriptor in (found.connection, found.lock):
         os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
@@ -205,12 +232,19 @@ def _let_readers_in(paths: Paths, group: str | None) -> str | None:
     return None
 
 
-def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
-    """Replace this process by supervisord."""
-    command = python.command("appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf")))
-    drop_privileges.gain_nothing()
+def become_supervisor(settings: Mapping[str, str]) -> NoReturn:
+    """Continue as supervisord, by what is imported already; where that cannot be, by an exec."""
+    from appliance.net.starting import forked_program  # noqa: PLC0415  # gevent: a refusal comes without it
+
+    command = python.command(_SUPERVISOR, "-n", "-c", str(packaged("supervisord.conf")))
     inherited = {name: value for name, value in os.environ.items() if name != NO_USER_SITE}
-    os.execve(command[0], command, {**inherited, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
+    whole = {**inherited, **settings}
+    drop_privileges.gain_nothing()
+    drop_privileges.settle()
+    if forked_program.is_possible():
+        importlib.import_module(_SUPERVISOR)
+        forked_program.become(command, whole, descriptors=forked_program.inheritable())
+    os.execve(command[0], command, whole)  # noqa: S606  # no shell is the point
 
 
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
