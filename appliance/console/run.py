@@ -26,6 +26,7 @@ from appliance.net.logging.log import Logger, configure
 from appliance.net.logging.output import STDERR
 from appliance.net.privileges import capabilities, drop_privileges, private_directory, socket_directories
 from appliance.net.process import limits, python
+from appliance.net.process.child_call import ChildCall
 from appliance.net.process.python import NO_USER_SITE
 from appliance.reload import boot
 from appliance.wire.lines.control import AnswerProblem, as_values
@@ -103,7 +104,10 @@ def _prepared(paths: Paths, *, take_over: bool | None, refusals: int | None) -> 
         boot.make_directories(paths)
         asked = None if sys.stdin.isatty() and take_over is None else take_over is not False
         incumbent = _locked(paths, instance=own, take_over=bool(asked))
-        start = boot.choose_beside(paths) if incumbent else boot.choose(paths)
+        boot.build_validator()
+        # In a child, as it may have read root's files, and supervisord and its forks go on with our memory.
+        choose = partial(boot.choose_beside if incumbent else boot.choose, paths)
+        start = ChildCall(choose, expected=boot.BootError).result()
         refused = _let_readers_in(paths, start.snapshot.readers)
         not_kept = boot.write(paths, start)
         boot.remove_stale_sockets(paths)
@@ -132,21 +136,19 @@ def _remove_leftovers(paths: Paths, snapshot: Snapshot, log: Logger) -> None:
 
     In a child: supervisord and its forks need nothing of what it imports, and can be imported meanwhile.
     """
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            for each in PROGRAMS:
-                if each.leftovers and not each.needed(snapshot) and each.may_have_left(paths):
-                    importlib.import_module(each.leftovers).remove_all(paths, log)
-            status = 0
-        except BaseException:  # noqa: BLE001  # the end of the process, whatever it was
-            sys.excepthook(*sys.exc_info())
-        finally:
-            os._exit(status)
+    modules = [
+        each.leftovers
+        for each in PROGRAMS
+        if each.leftovers and not each.needed(snapshot) and each.may_have_left(paths)
+    ]
+    removing = ChildCall(partial(_remove_each, modules, paths, log))
     importlib.import_module(_SUPERVISOR)
-    if os.waitpid(child, 0)[1]:
-        raise SystemExit(1)
+    removing.result()
+
+
+def _remove_each(modules: Iterable[str], paths: Paths, log: Logger) -> None:
+    for each in modules:
+        importlib.import_module(each).remove_all(paths, log)
 
 
 def _refusals() -> int | None:
@@ -197,7 +199,9 @@ def _become_user(user: str | None, paths: Paths) -> None:
             user or drop_privileges.standard_user(),
             owned=(paths.runtime, paths.state),
             before=partial(_open_early, paths),
-            joined=partial(socket_directories.groups_to_join, boot.wanted_sockets(paths)),
+            joined=partial(
+                socket_directories.groups_to_join, ChildCall(partial(boot.wanted_sockets, paths)).result()
+            ),
         )
     except drop_privileges.CannotBecomeError as error:
         raise Refused(
@@ -211,7 +215,7 @@ def _open_early(paths: Paths, owner: int) -> None:
     Later, as an ordinary user, chown(2) allows only groups that this user belongs to. A failure is not
     reported here but by the second attempt, after the whole file has been loaded.
     """
-    group = boot.wanted_readers(paths)
+    group = ChildCall(partial(boot.wanted_readers, paths)).result()  # as when the configuration is chosen
     if group is None or private_directory.flaw(paths.runtime, owner=owner):
         return
     with contextlib.suppress(readers.ReadersRefused, OSError):
