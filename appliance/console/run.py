@@ -139,7 +139,7 @@ def _remove_leftovers(paths: Paths, snapshot: Snapshot, log: Logger) -> None:
     modules = [
         each.leftovers
         for each in PROGRAMS
-        if each.leftovers and not each.needed(snapshot) and each.may_have_left(paths)
+        if each.leftovers and not each.needed(snapshot) and (each.trace is None or each.trace(paths).exists())
     ]
     removing = ChildCall(partial(_remove_each, modules, paths, log))
     importlib.import_module(_SUPERVISOR)
