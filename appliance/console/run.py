@@ -9,11 +9,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from appliance.console import taking_over
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
@@ -27,9 +26,9 @@ from appliance.net.logging.log import Logger, configure
 from appliance.net.logging.output import STDERR
 from appliance.net.privileges import capabilities, drop_privileges, private_directory, socket_directories
 from appliance.net.process import limits, python
+from appliance.net.process.child_call import ChildCall
 from appliance.net.process.python import NO_USER_SITE
 from appliance.reload import boot
-from appliance.supervisor.succession.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
 from appliance.wire.lines.succession import (
     COMMAND,
@@ -44,6 +43,10 @@ from appliance.wire.lines.succession import (
     encode_predecessor,
 )
 
+if TYPE_CHECKING:
+    from appliance.supervisor.succession.incumbent import Incumbent
+
+_SUPERVISOR: Final = "appliance.programs.supervisor"
 _LONGEST_REFUSAL = 4096  # bytes: what a pipe takes in one write
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -86,18 +89,25 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     the reload socket first. The appliance then waits for the first valid files and serves nothing until they
     exist; `appliance status` shows what it waits for.
     """
-    # Blocked signals stay pending across execve(2): supervisord, which can stop the programs of an earlier
-    # one, gets them.
+    # They stay pending until supervisord handles them, which can stop the programs of an earlier one.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     refusals = _refusals()
     _become_user(user, paths)
+    become_supervisor(_prepared(paths, take_over=take_over, refusals=refusals))
+
+
+def _prepared(paths: Paths, *, take_over: bool | None, refusals: int | None) -> Mapping[str, str]:
+    """Make the directories, the lock and the snapshot; return supervisord's environment."""
     own, incumbent = f"{os.getpid()}-{time.monotonic_ns():x}", None
     try:
         boot.make_directories(paths)
         asked = None if sys.stdin.isatty() and take_over is None else take_over is not False
         incumbent = _locked(paths, instance=own, take_over=bool(asked))
-        start = boot.choose_beside(paths) if incumbent else boot.choose(paths)
+        boot.build_validator()
+        # In a child, as it may have read root's files, and supervisord and its forks go on with our memory.
+        choose = partial(boot.choose_beside if incumbent else boot.choose, paths)
+        start = ChildCall(choose, expected=boot.BootError).result()
         refused = _let_readers_in(paths, start.snapshot.readers)
         not_kept = boot.write(paths, start)
         boot.remove_stale_sockets(paths)
@@ -115,13 +125,30 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
     os.environ.update({INSTANCE: own, COMMAND: encode_command(python.own_command())})
-    if incumbent:  # its programs clean up their state when they end
-        become_supervisor(paths, start.snapshot)
-    take_over_note.remove(paths)
-    for program in PROGRAMS:  # a program that is still needed removes its own, or continues with it
-        if program.leftovers and not program.needed(start.snapshot):
-            importlib.import_module(program.leftovers).remove_all(paths, log)
-    become_supervisor(paths, start.snapshot)
+    if not incumbent:  # its programs clean up their state when they end
+        take_over_note.remove(paths)
+        _remove_leftovers(paths, start.snapshot, log)
+    return environment(paths, start.snapshot)
+
+
+def _remove_leftovers(paths: Paths, snapshot: Snapshot, log: Logger) -> None:
+    """Remove what programs left that are no longer needed; the others remove their own, or continue with it.
+
+    In a child: supervisord and its forks need nothing of what it imports, and can be imported meanwhile.
+    """
+    modules = [
+        each.leftovers
+        for each in PROGRAMS
+        if each.leftovers and not each.needed(snapshot) and (each.trace is None or each.trace(paths).exists())
+    ]
+    removing = ChildCall(partial(_remove_each, modules, paths, log))
+    importlib.import_module(_SUPERVISOR)
+    removing.result()
+
+
+def _remove_each(modules: Iterable[str], paths: Paths, log: Logger) -> None:
+    for each in modules:
+        importlib.import_module(each).remove_all(paths, log)
 
 
 def _refusals() -> int | None:
@@ -136,7 +163,7 @@ def _refusals() -> int | None:
     return int(named)
 
 
-def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None:
+def _locked(paths: Paths, *, instance: str, take_over: bool) -> "Incumbent | None":
     """Hold the runtime directory; after a take-over by a copy of the lock of the appliance that stands by.
 
     Raises BootError. Values for supervisord are left in the environment.
@@ -149,6 +176,8 @@ def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None
             raise
     else:
         return None
+    from appliance.console import taking_over  # noqa: PLC0415  # for this case only
+
     found = taking_over.ask(paths, instance=instance)
     for descriptor in (found.connection, found.lock):
         os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
@@ -170,7 +199,9 @@ def _become_user(user: str | None, paths: Paths) -> None:
             user or drop_privileges.standard_user(),
             owned=(paths.runtime, paths.state),
             before=partial(_open_early, paths),
-            joined=partial(socket_directories.groups_to_join, boot.wanted_sockets(paths)),
+            joined=partial(
+                socket_directories.groups_to_join, ChildCall(partial(boot.wanted_sockets, paths)).result()
+            ),
         )
     except drop_privileges.CannotBecomeError as error:
         raise Refused(
@@ -184,7 +215,7 @@ def _open_early(paths: Paths, owner: int) -> None:
     Later, as an ordinary user, chown(2) allows only groups that this user belongs to. A failure is not
     reported here but by the second attempt, after the whole file has been loaded.
     """
-    group = boot.wanted_readers(paths)
+    group = ChildCall(partial(boot.wanted_readers, paths)).result()  # as when the configuration is chosen
     if group is None or private_directory.flaw(paths.runtime, owner=owner):
         return
     with contextlib.suppress(readers.ReadersRefused, OSError):
@@ -205,12 +236,19 @@ def _let_readers_in(paths: Paths, group: str | None) -> str | None:
     return None
 
 
-def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
-    """Replace this process by supervisord."""
-    command = python.command("appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf")))
-    drop_privileges.gain_nothing()
+def become_supervisor(settings: Mapping[str, str]) -> NoReturn:
+    """Continue as supervisord, by what is imported already; where that cannot be, by an exec."""
+    from appliance.net.starting import forked_program  # noqa: PLC0415  # gevent: a refusal comes without it
+
+    command = python.command(_SUPERVISOR, "-n", "-c", str(packaged("supervisord.conf")))
     inherited = {name: value for name, value in os.environ.items() if name != NO_USER_SITE}
-    os.execve(command[0], command, {**inherited, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
+    whole = {**inherited, **settings}
+    drop_privileges.gain_nothing()
+    drop_privileges.settle()
+    if forked_program.is_possible():
+        importlib.import_module(_SUPERVISOR)
+        forked_program.become(command, whole, descriptors=forked_program.inheritable())
+    os.execve(command[0], command, whole)  # noqa: S606  # no shell is the point
 
 
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:

@@ -28,6 +28,9 @@ from appliance.model.program_names import (
 )
 
 if TYPE_CHECKING:  # programs with capabilities and little to load import this table, and no configuration
+    from pathlib import Path
+
+    from appliance.model.paths import Paths
     from appliance.model.snapshot.snapshot import Snapshot
 
 STOP_SECONDS: Final = 10
@@ -63,7 +66,7 @@ class Program:
     `why_then` is for readers of supervisord.conf. `hangs_after` is after how many seconds it is killed if the
     watchdog's period is longer. `tends` is the name of the heartbeat that it beats for a process that cannot.
     `leftovers` is a module whose `remove_all` removes from the kernel what an earlier run has left there, if
-    the configuration no longer needs the program.
+    the configuration no longer needs the program. `trace` is a file without which nothing can be left.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Program:
     hangs_after: float | None = None
     tends: str | None = None
     leftovers: str | None = None
+    trace: "Callable[[Paths], Path] | None" = None
 
 
 def _serves(program: str, snapshot: "Snapshot") -> bool:
@@ -183,6 +187,7 @@ PROGRAMS: Final = (
         # of these are needed to find that it hangs, to kill it and to start it.
         hangs_after=3.0,
         leftovers="appliance.linger.linger_leftovers",
+        trace=lambda paths: paths.linger_lock,
     ),
     Program(
         name=MIGRATE,
@@ -208,6 +213,7 @@ PROGRAMS: Final = (
         why_then="Before the proxies: routers choose other nodes while they still accept.",
         tends="bird",
         leftovers="appliance.announce.announce_leftovers",
+        trace=lambda paths: paths.announce_lock,
     ),
     Program(
         name=VRRP,

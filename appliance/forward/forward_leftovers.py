@@ -9,11 +9,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
-from appliance.forward.conntrackd import Conntrackd
-from appliance.forward.ended_connections import forget
 from appliance.model.capability import Capability
 from appliance.model.paths import Paths
-from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.privileges.needed_capabilities import has
@@ -37,6 +34,8 @@ def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
         return
     try:
         if claim.held and paths.conntrackd_config.exists():
+            from appliance.forward.conntrackd import Conntrackd  # noqa: PLC0415  # each start of the appliance looks
+
             Conntrackd(paths, log).stop()
             paths.conntrackd_config.unlink(missing_ok=True)
         if claim.held and _removed():
@@ -69,6 +68,9 @@ def _remove(nftables: Nftables, family: Family) -> bool:
 
 
 def _forget_connections() -> None:
+    from appliance.forward.ended_connections import forget  # noqa: PLC0415  # as above
+    from appliance.net.netlink.conntrack import Conntrack  # noqa: PLC0415
+
     conntrack = Conntrack()
     try:
         forget(conntrack, MARK, MARK_MASK, offloaded=True)

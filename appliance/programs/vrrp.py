@@ -24,9 +24,10 @@ from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.files import state_files
 from appliance.net.files.lock_files import try_lock
 from appliance.net.logging.line_limiter import limiter
+from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink import vrrp_leftovers
-from appliance.net.privileges import capabilities, needed_capabilities
+from appliance.net.privileges import capabilities
 from appliance.net.process import realtime
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.starting.accepted_log import AcceptedLog
@@ -104,14 +105,17 @@ def _run(
     paths: Paths, log: FilteringBoundLogger, before: EarlierRun, board: BoardWriter, lock: IO[str]
 ) -> int:
     loop = Loop()
+    closer = Closer()
+    applied = realtime.apply()
+    closer.schedule_as_caller()
     program = VrrpProgram(
         paths,
         log,
         loop,
-        missing=needed_capabilities.missing(),
-        realtime=realtime.apply(),
+        realtime=applied,
         before=before,
         board=board,
+        closer=closer,
     )
     try:
         control = LoopControlServer(

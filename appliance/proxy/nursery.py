@@ -146,7 +146,7 @@ def _be_nursery(connection: socket.socket, module: str, group: str, mask: Iterab
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         capabilities.grant(())
         forked_program.close_others({*forked_program.STANDARD, connection.fileno()})
-        shown_command.show(python.command(NAME, group))
+        shown_command.show(python.command(NAME, group), os.environ)
         forked_program.load([module])
         while order := _received(connection):
             connection.send(_forked(*order))
@@ -192,7 +192,7 @@ def _forked(order: _Order, descriptors: list[int]) -> bytes:
 def _be_parent_of(order: _Order, descriptors: list[int], tell: int) -> NoReturn:
     """Fork the worker, tell its number and exit: then it is the master's child."""
     try:
-        shown_command.show(order.words)  # before it exists: nobody sees another one of it
+        shown_command.show(order.words, order.environment)  # before it exists: nobody sees another one of it
         child = os.fork()
         if child == 0:
             _be_worker(order, descriptors)

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from appliance.model.config.configuration import Config
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.paths import Paths
@@ -41,6 +42,10 @@ class BootError(Exception):
         self.problems = problems
         self.step = step
         super().__init__("; ".join(each.message for each in problems))
+
+    def __reduce__(self) -> tuple[Callable[..., "BootError"], tuple[AnswerProblem, ...]]:
+        """Return how a copy is made, for a child that tells its parent."""
+        return partial(type(self), step=self.step), self.problems
 
 
 class TakenError(BootError):
@@ -117,6 +122,11 @@ def lock(paths: Paths) -> int:
 
 def _is_supervised(paths: Paths) -> bool:
     return any(each.module == _SUPERVISOR for each in own_processes(paths.runtime))
+
+
+def build_validator() -> None:
+    """Build what judges files, for this process and all forks that follow."""
+    Config.model_rebuild()
 
 
 def choose(paths: Paths) -> Start:

@@ -26,6 +26,7 @@ from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing
+from appliance.net.privileges import needed_capabilities
 from appliance.net.process.realtime import Realtime
 from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
@@ -62,13 +63,13 @@ class VrrpProgram:
         log: FilteringBoundLogger,
         loop: Loop,
         *,
-        missing: tuple[str, ...],
         realtime: Realtime,
         before: EarlierRun,
         board: BoardWriter,
+        closer: Closer,
     ) -> None:
         self.taken_over = False
-        self.missing = missing
+        self.missing = needed_capabilities.missing()
         self.realtime = realtime
         self.snapshot: Snapshot | None = None
         self.takes_part = not stopped_virtual_ips.are_stopped(paths)
@@ -96,7 +97,6 @@ class VrrpProgram:
             self.reports.lateness.go_on(before.board)
         self._requests = Requests()
         self._routing = Routing(self._requests)
-        closer = Closer()
         self._asking = AddressQuestions(loop, closer)
         environment = RouterEnvironment(
             loop=loop,
@@ -109,13 +109,13 @@ class VrrpProgram:
             asking=self._asking,
             returns=PeerReturns(self._asking),
             log=log,
-            missing=missing,
+            missing=self.missing,
             routers=lambda: (each.router for each in self.groups.instances),
         )
         self.groups = RouterGroups(environment, self.reports, self._open_instance, on_left=self._group_left)
         self._monitor = InterfaceMonitor(self._links, self.groups, self._tracks, log)
-        if missing:
-            log.error("capabilities-missing", missing=list(missing))
+        if self.missing:
+            log.error("capabilities-missing", missing=list(self.missing))
         if realtime.refused:
             log.warning("realtime-refused", refused=list(realtime.refused))
         loop.read(self._links.fileno(), self._monitor.readable)

@@ -8,7 +8,9 @@ import contextlib
 import os
 import threading
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Final, Protocol
+
+_STACK: Final = 512 << 10  # bytes: where memory is locked, all of it is
 
 
 class Closable(Protocol):
@@ -19,24 +21,33 @@ class Closable(Protocol):
 
 
 class Closer:
-    """Closes objects in a thread that starts with the first and ends with the process."""
+    """Closes objects in a thread that starts now and ends with the process.
+
+    Create it before the loop's thread becomes real-time: who starts a thread waits until it runs, and on a
+    busy machine an ordinary one waits for a processor.
+    """
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Closable] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="closer", daemon=True)
+        usual = threading.stack_size(_STACK)
+        self._thread.start()
+        threading.stack_size(usual)
 
     def close(self, what: Closable) -> None:
         """Close it soon; the caller must no longer use it."""
-        if self._thread is None:
-            like = threading.get_native_id()
-            self._thread = threading.Thread(target=self._run, args=(like,), name="closer", daemon=True)
-            self._thread.start()
         self._queue.put(what)
 
-    def _run(self, like: int) -> None:
-        # Scheduled like the loop's thread. An ordinary thread may hold the interpreter's lock without getting
-        # the processor on a busy machine: the loop, real-time or not, would wait for it (priority inversion).
+    def schedule_as_caller(self) -> None:
+        """Schedule it like the calling thread, the loop's.
+
+        An ordinary thread may hold the interpreter's lock without getting the processor on a busy machine:
+        the loop, real-time or not, would wait for it (priority inversion).
+        """
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.sched_getscheduler(like), os.sched_getparam(like))
+            number = self._thread.native_id or 0
+            os.sched_setscheduler(number, os.sched_getscheduler(0), os.sched_getparam(0))
+
+    def _run(self) -> None:
         while True:
             self._queue.get().close()

@@ -31,7 +31,8 @@ OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
 """Further ones that root needs: a track's script runs as the configured `user`."""
 
 _VERSION_3: Final = 0x20080522  # linux/capability.h
-_AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE of linux/prctl.h
+_AMBIENT_IS_SET: Final = 1  # PR_CAP_AMBIENT_IS_SET of linux/prctl.h
+_AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE
 _NO_ROOT: Final = 1  # SECBIT_NOROOT of linux/securebits.h
 _NO_ROOT_FOR_GOOD: Final = 1 | 1 << 1  # and SECBIT_NOROOT_LOCKED
 _LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
@@ -126,6 +127,19 @@ def grant(wanted: Collection[Capability]) -> None:
     for capability in Capability:
         if share >> capability & 1:
             _checked(prctl(ProcessOption.CAP_AMBIENT, _AMBIENT_RAISE, capability))
+
+
+def keep_ambient() -> None:
+    """Keep only what an exec would leave: the ambient set."""
+    if is_root():
+        return
+    ambient, number = 0, 0
+    while (there := prctl(ProcessOption.CAP_AMBIENT, _AMBIENT_IS_SET, number)) >= 0:  # as in `bound`
+        ambient |= there << number
+        number += 1
+    sets = _get()
+    inheritable = int(sets[0].inheritable | sets[1].inheritable << 32)
+    _set(effective=ambient, permitted=ambient, inheritable=inheritable)
 
 
 def any_held() -> bool:

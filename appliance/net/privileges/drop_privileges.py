@@ -88,6 +88,13 @@ def gain_nothing() -> None:
     prctl(ProcessOption.SET_NO_NEW_PRIVS, 1)
 
 
+def settle() -> None:
+    """Be in the state in which an exec leaves a process that has become another user."""
+    prctl(ProcessOption.SET_KEEPCAPS, 0)
+    prctl(ProcessOption.SET_DUMPABLE, 1)
+    capabilities.keep_ambient()
+
+
 def _join(groups: Iterable[int], further: Iterable[int]) -> None:
     wanted = {*groups, *further}
     if wanted != {*groups}:

@@ -12,6 +12,7 @@ class ProcessOption(IntEnum):
     """The options used, by their numbers in linux/prctl.h; the comments describe their arguments."""
 
     SET_PDEATHSIG = 1  # the signal that this process gets when its parent dies
+    SET_DUMPABLE = 4  # 1: others of this user see it whole in /proc, as after an exec; a setuid(2) ends that
     SET_KEEPCAPS = 8  # 1: setuid(2) from root to another user leaves the permitted capabilities
     CAPBSET_READ = 23  # a capability; 1 where the bounding set has it, EINVAL for an unknown number
     CAPBSET_DROP = 24  # a capability: no exec can give it again

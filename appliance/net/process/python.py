@@ -25,6 +25,13 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, SAFE_PATH, "-m", module, *arguments]
 
 
+def as_own_program() -> list[str] | None:
+    """Return the command that starts this process as `command` does; None if it was started so."""
+    if sys.flags.safe_path and sys.flags.no_user_site:
+        return None
+    return [sys.executable, SAFE_PATH, *sys.orig_argv[1:]]
+
+
 def is_own_program(words: Sequence[str]) -> bool:
     """Return whether a command line runs a module by this interpreter as `command` does.
 

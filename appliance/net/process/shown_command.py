@@ -1,19 +1,20 @@
-"""The command line that /proc, and so `ps`, shows of this process (proc_pid_cmdline(5)).
+"""The command line and environment that /proc, and so `ps`, shows of this process (proc_pid_cmdline(5)).
 
-A process that continues as another program after fork(2), without an exec, would keep that of its parent, and
-nobody would find it by its module. The kernel lets every process move its own (PR_SET_MM_MAP of prctl(2)), if
-it was built with CONFIG_CHECKPOINT_RESTORE, as those of the distributions are.
+A process that continues as another program without an exec would keep those with which it began, and nobody
+would find it by its module and runtime directory. The kernel lets every process move its own (PR_SET_MM_MAP
+of prctl(2)), if it was built with CONFIG_CHECKPOINT_RESTORE, as those of the distributions are.
 """
 
 import ctypes
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 _STAT: Final = Path("/proc/self/stat")
 _COMMAND: Final = Path("/proc/self/cmdline")
+_ENVIRONMENT: Final = Path("/proc/self/environ")
 _SET_MM: Final = 35  # linux/prctl.h, as is the next one
 _SET_MM_MAP: Final = 14
 _UNCHANGED: Final = 2**32 - 1  # of the executable
@@ -26,8 +27,6 @@ _PLACES: Final = {
     "end_data": 43,
     "start_brk": 44,
     "start_stack": 25,
-    "env_start": 47,
-    "env_end": 48,
 }
 _LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
 _LIBRARY.sbrk.restype = ctypes.c_void_p
@@ -49,19 +48,25 @@ class _Map(ctypes.Structure):
 _shown: list[mmap.mmap] = []  # the kernel reads it for each `ps`
 
 
-def show(words: Sequence[str]) -> None:
-    """Show this command line from now on; raises OSError where the kernel does not let us."""
-    text = b"".join(os.fsencode(each) + b"\0" for each in words)
-    # Private memory: the kernel shows no other for a command line.
-    room = mmap.mmap(-1, len(text), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    room.write(text)
+def show(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Show these from now on; raises OSError where the kernel does not let us."""
+    _show(map(os.fsencode, words), (os.fsencode(f"{name}={value}") for name, value in environment.items()))
+
+
+def _show(words: Iterable[bytes], settings: Iterable[bytes]) -> None:
+    command, environment = (b"".join(each + b"\0" for each in texts) for texts in (words, settings))
+    # Private memory: the kernel shows no other.
+    room = mmap.mmap(-1, len(command + environment), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    room.write(command + environment)
     start = ctypes.addressof(ctypes.c_char.from_buffer(room))
     fields = _STAT.read_bytes().rpartition(b")")[2].split()
     places = _Map(
         **{name: int(fields[at]) for name, at in _PLACES.items()},
         brk=_LIBRARY.sbrk(0),
         arg_start=start,
-        arg_end=start + len(text),
+        arg_end=start + len(command),
+        env_start=start + len(command),
+        env_end=start + len(command + environment),
         exe_fd=_UNCHANGED,
     )
     # Variadic: a plain int would be passed as 32 bits, and the kernel reads unsigned longs.
@@ -75,10 +80,9 @@ def show(words: Sequence[str]) -> None:
 
 
 def can_be_shown() -> bool:
-    """Return whether `show` works here: it has shown the present one again."""
-    words = _COMMAND.read_bytes().removesuffix(b"\0").split(b"\0")
+    """Return whether `show` works here: it has shown the present ones again."""
     try:
-        show([os.fsdecode(each) for each in words])
+        _show(*(each.read_bytes().removesuffix(b"\0").split(b"\0") for each in (_COMMAND, _ENVIRONMENT)))
     except OSError:
         return False
     return True

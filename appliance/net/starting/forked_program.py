@@ -1,10 +1,10 @@
-"""A program of ours in a fork of a process that has imported its modules, instead of in a new interpreter.
+"""A program of ours in a process that has imported its modules, instead of in a new interpreter.
 
-Its memory is then shared with all the others, and it starts without imports. It finds what it would find
-after an exec: no descriptor but those given, the usual handlers of signals, its own environment and command
-line, random numbers of its own (Python and OpenSSL start again after a fork).
+Its memory is then shared with all the other forks of that process, and it starts without imports. It finds
+what it would find after an exec: no descriptor but those given, the usual handlers of signals, its own
+environment and command line, random numbers of its own (Python and OpenSSL start again after a fork).
 
-Only a process that has one thread and no loop of gevent is forked so: the locks of other threads would stay
+Only a process that has one thread and no loop of gevent becomes one so: the locks of other threads would stay
 locked, and a loop belongs to the process that made it.
 """
 
@@ -56,7 +56,7 @@ class ReleaseFiles:
 
 
 def is_possible() -> bool:
-    """Return whether this process can be forked so, and was started as `python.command` starts programs."""
+    """Return whether this process can become one, and was started as `python.command` starts programs."""
     safe = sys.flags.safe_path and sys.flags.no_user_site
     alone = threading.active_count() == 1 and get_hub_if_exists() is None
     return bool(safe and alone and shown_command.can_be_shown())
@@ -83,7 +83,7 @@ def load(modules: Iterable[str]) -> None:
 def become(
     words: Sequence[str], environment: Mapping[str, str], *, descriptors: Mapping[int, int] | None = None
 ) -> NoReturn:
-    """Run a command of `python.command` in this process, a fork, and end with it.
+    """Run a command of `python.command` in this process, and end with it.
 
     `descriptors` are those that it has besides the standard ones: by their numbers there, the numbers of now.
     """
@@ -93,7 +93,7 @@ def become(
         _place(descriptors or {})
         close_others({*STANDARD, *(descriptors or {})})
         _surround(environment)
-        shown_command.show(words)
+        shown_command.show(words, environment)
         status = _run(python.module_of(words), words[words.index("-m") + 2 :])
     except BaseException:  # noqa: BLE001  # the end of the process, whatever it was
         sys.excepthook(*sys.exc_info())
@@ -104,8 +104,21 @@ def become(
         os._exit(status)
 
 
+def inheritable() -> dict[int, int]:
+    """Return the descriptors that an exec would leave open."""
+    found = {int(each.name) for each in Path("/proc/self/fd").iterdir()}
+    return {each: each for each in sorted(found) if _is_inheritable(each)}
+
+
+def _is_inheritable(descriptor: int) -> bool:
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:  # the one by which they were listed
+        return False
+
+
 def forget() -> None:
-    """Drop what a fork has of the process that it was: its handlers of signals, its way to log."""
+    """Drop what there is of what the process was: its handlers of signals, its way to log."""
     signal.set_wakeup_fd(-1)
     for number, at_first in _AT_FIRST.items():
         if callable(signal.getsignal(number)) and signal.getsignal(number) != at_first:

@@ -1,5 +1,6 @@
 """Closing beside a loop."""
 
+import os
 import threading
 
 import pytest
@@ -33,3 +34,21 @@ def test_what_is_slow_to_close_delays_nobody():
     first.released.set()
     wait_until(lambda: first.closed_by and second.closed_by, what="both are closed")
     assert first.closed_by == second.closed_by != threading.get_ident()
+
+
+def test_the_loop_waits_for_no_start_of_a_thread():
+    """Its thread is there before the first close, which starts none, and is scheduled as the loop's is."""
+    before = set(threading.enumerate())
+    closer, what = Closer(), Slow()
+    (thread,) = set(threading.enumerate()) - before
+    usual = os.sched_getscheduler(0)
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        closer.schedule_as_caller()
+    finally:
+        os.sched_setscheduler(0, usual, os.sched_param(0))
+    closer.close(what)
+    assert set(threading.enumerate()) == {*before, thread}
+    assert thread.native_id is not None
+    assert os.sched_getscheduler(thread.native_id) == os.SCHED_BATCH
+    what.released.set()

@@ -41,6 +41,43 @@ for _ in range(2):
         forked_program.become(words, environment, descriptors=given)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+_IN_PLACE = """
+import os, signal, socket, sys
+from appliance.net.logging.log import configure
+from appliance.net.privileges import drop_privileges
+from appliance.net.starting import forked_program
+if sys.argv[2]:
+    drop_privileges.become(sys.argv[2], owned=())
+drop_privileges.gain_nothing()
+configure("parent", level="info", form="json")
+held = [socket.socket() for _ in range(40)]
+for number in (30, 31, 300):
+    os.dup2(held[0].fileno(), number, inheritable=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGUSR1))
+signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, lambda *_: None)
+words, environment = sys.argv[3:], {**os.environ, "GIVEN": "yes"}
+environment.pop("TAKEN")
+if sys.argv[1] == "exec":
+    os.execve(words[0], words, environment)
+drop_privileges.settle()
+assert forked_program.is_possible()
+forked_program.become(words, environment, descriptors=forked_program.inheritable())
+"""
+
+
+def in_place(way: str, user: str) -> dict[str, Any]:
+    """Return what a command finds in the process of another one that becomes it: by `exec`, or without."""
+    done = subprocess.run(
+        [sys.executable, "-Ps", "-c", _IN_PLACE, way, user, *_COMMAND],
+        env={**os.environ, "TAKEN": "no", "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (3, "")
+    return dict(found(done.stdout)["same"])
 
 
 def forked(*words: str, given: str = "nothing") -> "subprocess.CompletedProcess[str]":
@@ -77,6 +114,14 @@ def test_a_fork_finds_what_a_program_finds():
     assert found(first)["same"] == found(execed.stdout)["same"]
     assert found(second)["same"] == found(first)["same"]
     assert int(status) == execed.returncode == 3
+
+
+@pytest.mark.parametrize("user", ["", pytest.param("nobody", marks=pytest.mark.needs(root=True))])
+def test_what_an_exec_would_leave_is_left_without_one(user: str):
+    """Inheritable descriptors, blocked signals, capabilities: as after an exec, also as another user."""
+    found_there = in_place("exec", user)
+    assert in_place("become", user) == found_there
+    assert {30, 31, 300} < set(found_there["descriptors"])
 
 
 def test_random_numbers_are_its_own():

@@ -1,5 +1,6 @@
 """What a program finds when it starts, as a line of JSON on standard output: `python -m` this module."""
 
+import ctypes
 import json
 import os
 import random
@@ -8,8 +9,13 @@ import ssl
 import sys
 import threading
 from pathlib import Path
+from typing import Final
 
 from gevent._hub_local import get_hub_if_exists
+
+# PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_SECUREBITS and PR_GET_NO_NEW_PRIVS of linux/prctl.h.
+_PRIVILEGES: Final = (3, 7, 27, 39)
+_LIBRARY: Final = ctypes.CDLL(None)
 
 
 def circumstances() -> dict[str, object]:
@@ -28,6 +34,9 @@ def circumstances() -> dict[str, object]:
             "words": Path("/proc/self/cmdline").read_bytes().decode().split("\0"),
             "arguments": sys.argv[1:],
             "environment": {name: value for name, value in os.environ.items() if name != "LC_CTYPE"},
+            "shown": sorted(each for each in _shown() if not each.startswith("LC_CTYPE=")),
+            "privileges": {option: _LIBRARY.prctl(option, 0, 0, 0, 0) for option in _PRIVILEGES},
+            "user": [os.getresuid(), os.getresgid(), os.getgroups()],
             "loop": get_hub_if_exists() is not None,
             "threads": threading.active_count(),
             "main": sys.modules["__main__"].__name__,
@@ -35,6 +44,11 @@ def circumstances() -> dict[str, object]:
         },
         "own": [random.getrandbits(64), ssl.RAND_bytes(8).hex(), os.urandom(8).hex()],
     }
+
+
+def _shown() -> list[str]:
+    """Return the environment that others see of this process."""
+    return Path("/proc/self/environ").read_bytes().decode().removesuffix("\0").split("\0")
 
 
 def _descriptors() -> list[int]:

@@ -68,7 +68,7 @@ class _Forking:
             listener.bind(self._path)
             listener.listen(64)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "support.supervisor.warm_command", str(listener.fileno())],
+                [sys.executable, "-Ps", "-m", "support.supervisor.warm_command", str(listener.fileno())],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())},
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
