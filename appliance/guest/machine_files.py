@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from appliance.guest.devices import Device
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.machine import GuestMachine, SyslogTarget
 from appliance.model.guest.networks import GuestNetwork, Role
-from appliance.model.guest.syslog_target import SyslogTarget
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")

@@ -26,8 +26,7 @@ from appliance.model.snapshot.stats import Stats
 from appliance.stats import web_server
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.stats.pages import Pages
 from appliance.stats.web_server import MOST_CLIENTS, WebServer
 

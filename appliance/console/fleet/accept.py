@@ -1,8 +1,12 @@
 """`appliance fleet accept`: the part of a node in `appliance fleet push`, which runs it there."""
 
 import contextlib
+import hashlib
+import os
+import select
 import signal
 import socket
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +16,6 @@ import click
 import msgspec
 
 from appliance.console.fleet.asking import Way
-from appliance.console.fleet.orders import Orders, TransferCut
 from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
 from appliance.console.here.files import unusable_files
 from appliance.console.output.refusal import Refused
@@ -22,11 +25,15 @@ from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Problem, Severity
 from appliance.model.paths import Paths
 from appliance.net.files import config_file, snapshots
+from appliance.net.files.standard_input import PATIENCE
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+_CHUNK: Final = 1 << 16
+_LONGEST: Final = 64
 
 _AGAIN: Final = "give this node what it lacks, then: appliance fleet push"
 _TOGETHER: Final = " with "
@@ -34,6 +41,48 @@ _TOGETHER: Final = " with "
 
 _WAITS: Final = 3.0
 """How many times the longest step of another node its next word is awaited."""
+
+
+class TransferCut(Exception):  # noqa: N818  # what became of the connection
+    """The file did not arrive as it was sent; nothing has been done with it."""
+
+
+class Orders:
+    """Standard input, or another descriptor."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._buffer = bytearray()
+
+    def file(self, *, size: int, checksum: str) -> bytes:
+        """Return the next `size` bytes, which have this SHA-256; raises TransferCut."""
+        while len(self._buffer) < size:
+            if not self._more(PATIENCE):
+                raise TransferCut(f"only {len(self._buffer)} of {size} bytes have arrived")
+        content = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise TransferCut("the file has not arrived as it was sent: its SHA-256 is another one")
+        return content
+
+    def word(self, *, seconds: float) -> str | None:
+        """Return the next line; None at the end, for silence, and for what is too long."""
+        until = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > _LONGEST or not self._more(until - time.monotonic()):
+                return None
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
+        return line.decode(errors="replace")
+
+    def _more(self, seconds: float) -> bool:
+        ready, _, _ = select.select([self._descriptor], [], [], max(0.0, seconds))
+        try:
+            data = os.read(self._descriptor, _CHUNK) if ready else b""
+        except OSError:
+            return False
+        self._buffer += data
+        return bool(data)
 
 
 @click.command(epilog="Example: appliance fleet accept --size 5 --sha256 HEX")

@@ -17,8 +17,7 @@ from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
 from appliance.console.releases import Trust, verified
 from appliance.console.upgrade import UNSIGNED
-from appliance.core.fleet.fleet_status import NodeReport
-from appliance.core.fleet.upgrade import new_problems, objection, turns
+from appliance.core.fleet.fleet_status import NodeReport, new_problems, objection, turns
 from appliance.model.messages.quoting import printable
 from appliance.net.releases import archive
 from appliance.net.releases.archive import ArchiveRefused

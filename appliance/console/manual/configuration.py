@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from appliance.console.manual.roff import example, head, paragraphs, quoted, tagged
+from appliance.console.manual.pages import example, head, paragraphs, quoted, tagged
 from appliance.model.config.key_reference import KeyRow, KeySection, key_sections
 
 NAME: Final = "appliance.yaml"

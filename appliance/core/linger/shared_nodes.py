@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.linger.informed import ALONE
 from appliance.core.linger.nodes import SILENT, SharingNode
+from appliance.core.linger.unheard import ALONE
 
 DEAD: Final = 1.0
 """Seconds without a report, nor another sign of life, after which a node's connections are reset."""

@@ -7,7 +7,7 @@ from typing import Final
 from appliance.core.vrrp.election_messages import Cause
 from appliance.core.why.circumstances import circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
-from appliance.core.why.router_causes import CAUSES
+from appliance.core.why.history import CAUSES
 from appliance.model.messages.quoting import printable
 from appliance.model.program_names import FORWARD, LINGER
 from appliance.model.snapshot.virtual_router import VirtualRouter

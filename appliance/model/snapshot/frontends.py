@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.model.snapshot.keepalive import KeepAlive
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepAlive:
+    """TCP keepalive, seconds and a count (HAProxy's `tcpka-idle`, `-intvl`, `-cnt`)."""
+
+    idle: float
+    interval: float
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from appliance.model.snapshot.discovery import RouterPort, Source
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 
 REUSE_CHECKS: Final = 10
 """Checks that `reuse` makes on one connection, including the first."""

@@ -24,8 +24,7 @@ from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.gevent_listener import listen_for_readers
 from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName
-from appliance.net.loop.first_come import FirstCome
-from appliance.net.loop.turns import Turns
+from appliance.net.loop.turns import FirstCome, Turns
 from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer

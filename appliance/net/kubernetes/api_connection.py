@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from appliance.model.snapshot.discovery import ApiAddress
-from appliance.net.kubernetes.api_access import Access
-from appliance.net.kubernetes.api_errors import ApiError, Failure
+from appliance.net.kubernetes.api_access import Access, ApiError, Failure
 from appliance.wire.kubernetes.answers import GONE, decode_refusal
 
 _SLICE: Final = 0.01  # seconds of work after which it rests

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.net.closable import Closable
-from appliance.net.netlink import receive_buffer
+
+_FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; missing in the socket module
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
 ACKNOWLEDGE: Final = 0x4  # NLM_F_ACK: answer with an error message even on success
@@ -49,6 +50,14 @@ _TRIES: Final = 5
 _SOL_NETLINK: Final = 270
 _CAP_ACK: Final = 10  # acknowledgements do not repeat the request
 _STRICT_CHECKING: Final = 12  # dumps apply their filter; Linux 4.20
+
+
+def enlarge(receiver: socket.socket, size: int) -> None:
+    """Give a socket a receive buffer of `size` bytes; at most rmem_max without CAP_NET_ADMIN (socket(7))."""
+    try:
+        receiver.setsockopt(socket.SOL_SOCKET, _FORCE, size)
+    except PermissionError:
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +210,7 @@ def open_socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, protocol
     )
     try:
-        receive_buffer.enlarge(opened, buffer)
+        enlarge(opened, buffer)
         opened.bind((0, groups))
     except OSError:
         opened.close()

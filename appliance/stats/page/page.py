@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from appliance.core.history import series
 from appliance.core.history.series import Series
 from appliance.core.status.headline import headline, result
-from appliance.core.status.other_nodes import holds
+from appliance.core.status.problems import holds
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
 from appliance.model.operator_events import OperatorEvent

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from click import UsageError
 
-from appliance.console.fleet.asking import Way
+from appliance.console.fleet.asking import Transport, Way
 from appliance.console.fleet.nodes import FleetNode, content, fleet_nodes
-from appliance.console.fleet.transport import Transport
 from appliance.console.output.refusal import Refused
 from appliance.model.paths import Paths
 

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from appliance.console.command import COMMANDS, main
 from appliance.console.manual import configuration
-from appliance.console.manual.pages import pages
-from appliance.console.manual.roff import escaped, line, quoted
+from appliance.console.manual.pages import escaped, line, pages, quoted
 from appliance.model.config.key_reference import key_sections
 from appliance.model.loading.loading import load
 

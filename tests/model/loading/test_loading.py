@@ -9,8 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.model.loading.loading import DRAIN_VARIABLE, load
 from appliance.model.messages.problems import Problem
-from appliance.model.snapshot.frontends import Bind, Frontend, Group
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, KeepAlive
 from appliance.model.snapshot.pools import (
     Balance,
     Check,

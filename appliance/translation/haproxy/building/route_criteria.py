@@ -9,7 +9,7 @@ from appliance.model.byte_pattern import byte_pattern
 from appliance.model.config.values.sni_routes import server_name
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building.client_networks import ConditionError, signed_terms
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 
 _ASKED: Final = "use server names (`req.ssl_sni`) or ports (`dst_port`)"
 _SOURCE: Final = (

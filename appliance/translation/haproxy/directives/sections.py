@@ -16,7 +16,7 @@ from appliance.translation.haproxy.directives.global_table import (
 from appliance.translation.haproxy.directives.proxy_table import PROXY, directive_of
 from appliance.translation.haproxy.directives.section import Kind, Section, Settings
 from appliance.translation.haproxy.directives.statement import Statement
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.values.names import foreign

@@ -10,7 +10,7 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Kind, Section
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _SERVERS: Final = frozenset({"server", "server-template", "dispatch"})

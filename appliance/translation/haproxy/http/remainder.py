@@ -13,8 +13,7 @@ from appliance.translation.haproxy.directives.proxy_table import directive_of
 from appliance.translation.haproxy.directives.section import Kind, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.http.left_sections import names
-from appliance.translation.haproxy.text.line import Line
-from appliance.translation.haproxy.text.lines import CONDITIONALS
+from appliance.translation.haproxy.text.lines import CONDITIONALS, Line
 
 _OF_FRONTENDS: Final = frozenset({("tcp-request", "connection"), ("tcp-request", "session")})
 _HEAD: Final = (

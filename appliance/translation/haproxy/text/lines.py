@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.text.conditions import ConditionError, Truth, truth
-from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.text.words import Unset, Word, WordError, cut
@@ -31,6 +31,35 @@ CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
 """First words of the lines of conditional blocks."""
 
 _KNOWN: Final = _MESSAGES | CONDITIONALS | {".alert"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line with at least one word; `negation` is the `no` or `default` before its words."""
+
+    number: int
+    words: tuple[Word, ...]
+    source: str
+    negation: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words without their places."""
+        return tuple(each.text for each in self.words)
+
+    @property
+    def place(self) -> FilePosition:
+        """The place of the first word."""
+        return self.at(0)
+
+    def text(self, index: int) -> str:
+        """Return a word, "" if the line has fewer."""
+        return self.words[index].text if index < len(self.words) else ""
+
+    def at(self, index: int) -> FilePosition:
+        """Return the place of a word; past the end, that of the last one."""
+        word = self.words[min(index, len(self.words) - 1)]
+        return FilePosition(line=self.number, column=word.column, source=self.source)
 
 
 class _Branch(Enum):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.translation.keepalived.commands.haproxy_scripts import asks_for_haproxy_alone, names_haproxy
+from appliance.translation.keepalived.commands.script_questions import asks_for_haproxy_alone, names_haproxy
 
 pytestmark = pytest.mark.pure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.snapshot.operators_keys import operators_keys
+from appliance.model.snapshot.diff import operators_keys
 
 pytestmark = pytest.mark.pure
 

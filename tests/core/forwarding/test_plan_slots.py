@@ -8,7 +8,7 @@ from support.values.snapshots import pool, server
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
-from appliance.core.forwarding.slots import SLOTS, slots
+from appliance.core.forwarding.plan import SLOTS, slots
 from appliance.model.snapshot.pools import Balance
 
 pytestmark = pytest.mark.pure

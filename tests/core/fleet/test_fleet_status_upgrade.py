@@ -2,8 +2,7 @@
 
 import pytest
 
-from appliance.core.fleet.fleet_status import NodeReport
-from appliance.core.fleet.upgrade import new_problems, objection, turns
+from appliance.core.fleet.fleet_status import NodeReport, new_problems, objection, turns
 from appliance.wire.lines.node_answers import NodeStatus, NodeVirtualIp
 
 pytestmark = pytest.mark.pure

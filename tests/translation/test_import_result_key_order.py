@@ -4,7 +4,7 @@ import pytest
 
 from appliance.model.document.tree import plain
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.key_order import in_order
+from appliance.translation.import_result import in_order
 from appliance.translation.tree_builder import TreeBuilder
 
 pytestmark = pytest.mark.pure

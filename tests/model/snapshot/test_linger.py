@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.vxlan import inside
+from appliance.model.snapshot.linger import inside
 
 pytestmark = pytest.mark.pure
 

@@ -4,7 +4,7 @@ import pytest
 from support.values import boards
 from support.values.snapshots import pool, server, snapshot
 
-from appliance.core.discovery.verdicts import verdicts
+from appliance.core.discovery.members import verdicts
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.discovery import MASTERS, Source, SourceKind
 from appliance.model.snapshot.found_servers import FoundServer

@@ -7,7 +7,7 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile
 from appliance.wire import history_ring
 from appliance.wire.history_ring import FrontendMinute, Minute
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.core.linger.informed import ALONE, informed
 from appliance.core.linger.nodes import Keeper
+from appliance.core.linger.unheard import ALONE, informed
 
 pytestmark = pytest.mark.pure
 

@@ -7,8 +7,8 @@ from support.values.snapshots import snapshot, virtual_router
 
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.status.assessment import assess
-from appliance.core.status.other_nodes import holds
 from appliance.core.status.problem_kinds import ProblemKind
+from appliance.core.status.problems import holds
 from appliance.wire.lines.linger_status import JudgedServer, LingerStatus, OtherNode
 from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus

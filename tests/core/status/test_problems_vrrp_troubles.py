@@ -5,7 +5,7 @@ import time
 import pytest
 from support.vrrp.vip_answers import answer, heard, router
 
-from appliance.core.status.vrrp_troubles import troubles
+from appliance.core.status.problems import troubles
 from appliance.wire.lines.status_answer import decode
 from appliance.wire.lines.vrrp_status import VrrpStatus
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.console.fleet.asking import Transport
 from appliance.console.fleet.nodes import FleetNode
-from appliance.console.fleet.transport import Transport
 from appliance.net.process import python
 
 pytestmark = pytest.mark.pure
