@@ -84,10 +84,7 @@ class ForwardedSessions:
         return good(killed=killed)
 
     def _connections(self) -> Iterator[TrackedConnection]:
-        """Yield the connections that are open or being opened.
-
-        Lets other work run now and then: there may be many.
-        """
+        """Yield the connections that are open or being opened; lets other work run, as they may be many."""
         with contextlib.closing(Conntrack()) as conntrack:
             found = conntrack.each(MARK, MARK_MASK, but=self._forwarder.syncing.elsewhere)
             for position, each in enumerate(found, 1):

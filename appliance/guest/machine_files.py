@@ -40,10 +40,7 @@ _MADE: Final = "# Made by `appliance guest apply` from the properties of this vi
 
 
 def configure(root: Path, wanted: GuestMachine, devices: Mapping[Role, Device]) -> Iterator[OSError]:
-    """Write all files; yields errors of files that cannot be written, and continues with the others.
-
-    `devices` are those of the networks.
-    """
+    """Write all files, those of the networks' `devices` too; yields errors, and continues."""
     steps: tuple[Callable[[], None], ...] = (
         *(
             partial(_write, root / network_file(role), _network(wanted.network(role), devices.get(role)))

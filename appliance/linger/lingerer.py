@@ -147,10 +147,7 @@ class Lingerer:
         self._connections.close()
 
     def change_owner(self, *, ours: Sequence[Ends], others: Sequence[Ends]) -> None:
-        """Note connections that have come from another node, and those that have gone there.
-
-        Raises NftablesError.
-        """
+        """Note connections that have come from another node or gone to one; raises NftablesError."""
         for family in FAMILIES:
             mine, theirs = (
                 [each for each in some if (":" in each[0]) == (family == 6)] for some in (ours, others)

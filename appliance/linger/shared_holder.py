@@ -178,10 +178,7 @@ class SharedHolder:
             strays.denied(ends, node=node, now=now)
 
     def exchange(self, now: float) -> None:
-        """Send the others what the kernel noted, and give it what they sent.
-
-        Raises NftablesError and OSError.
-        """
+        """Send the others what the kernel noted, give it what they sent; raises NftablesError and OSError."""
         for each in self.sets:
             noted = self._counters.one(each.family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
             unread = noted is not None and noted != self._read.get(each.family)

@@ -106,10 +106,7 @@ class ReloadTransaction:
         return self._reload(self._watched.read() if files is None else files)
 
     def is_to_be_tried_again(self) -> bool:
-        """Return whether a retry is due, and the files are unchanged since the refusal.
-
-        Changed files are left to the next request, or to the watch.
-        """
+        """Return whether a retry is due; changed files are left to the next request or the watch."""
         if not self._refusal.is_due:
             return False
         if self._watched.are_as_judged():
@@ -168,10 +165,7 @@ class ReloadTransaction:
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:
-        """Bring programs to the accepted snapshot: all that are up, or those that report another one.
-
-        The files that programs start with are restored first.
-        """
+        """Restore the accepted files, and bring programs to them: all that are up, or those that differ."""
         self._files.heal(self.accepted)
         converge(self.accepted, self._clients, self._once, everybody=everybody)
 

@@ -27,14 +27,14 @@ def informed(
     talking: Mapping[str, float],
     now: float,
 ) -> frozenset[str]:
-    """Return the virtual routers whose connections this node knows, so it may take over.
+    """Return the virtual routers whose connections this node knows: it may take over.
 
     `routers` has the virtual router of each address, `talking` since when this node exchanges reports of it.
     `macs` are this node's own, by which other nodes report that they receive its reports.
 
     It has received the active node's reports, and that node has received its own: it then forwards unknown
-    packets there, and the other node keeps the address for it. Or no active node runs this protocol: after more
-    reports than could get lost, there is nothing to learn.
+    packets there, and the other node keeps the address for it. Or no active node runs this protocol: after
+    more reports than could get lost, there is nothing to learn.
     """
     active = [each for each in keepers if each.active]
     served = {each.address for each in active}

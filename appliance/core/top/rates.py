@@ -29,10 +29,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """The rates at the last look: `at` is monotonic seconds, `seconds` are those since the look before.
-
-    `per_second` has None for counters without an earlier look.
-    """
+    """The rates at a look `at` (monotonic), `seconds` after the last; None for counters that are new."""
 
     at: float
     seconds: float

@@ -1,7 +1,4 @@
-"""A document as a tree of plain values that know their position in the text.
-
-The two readers (`yaml_reader`, `json_reader`) build it; `document` chooses between them.
-"""
+"""A document as a tree of plain values with their positions in the text; the two readers build it."""
 
 from bisect import bisect_right
 from typing import Final

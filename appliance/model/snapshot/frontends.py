@@ -136,10 +136,7 @@ class Frontend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The frontends of one proxy program: `api` is served by the program `proxy-api`.
-
-    `workers` None is one for each processor the program may run on.
-    """
+    """The frontends of one proxy program, `proxy-api` for `api`; `workers` None is one for each processor."""
 
     name: str
     workers: int | None

@@ -66,10 +66,7 @@ class SendProxy(StrEnum):
 
 
 class SourceAddress(StrEnum):
-    """The address from which connections to servers come (HAProxy's `source`).
-
-    VIRTUAL_IP is the one that the client has connected to, if it is a virtual IP.
-    """
+    """From where servers are connected to (HAProxy's `source`); VIRTUAL_IP: the one that the client used."""
 
     NODE = "node"
     VIRTUAL_IP = "virtual-ip"

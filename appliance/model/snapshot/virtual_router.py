@@ -137,10 +137,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notify:
-    """Commands, each as its words, empty for none; `any` runs on every transition.
-
-    `fifo` is the path of a FIFO that receives a line for each transition, or None.
-    """
+    """Commands as words, empty for none; `any` runs on every transition, `fifo` is a FIFO that gets lines."""
 
     active: tuple[str, ...]
     backup: tuple[str, ...]

@@ -47,10 +47,7 @@ class VirtualRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualRule:
-    """Which packets look up their route in `table` (keepalived's virtual_rules).
-
-    They are those from the network `source` to the network `to`; None is every one.
-    """
+    """Which packets, `source` to `to` (None: all), look up routes in `table` (keepalived's virtual_rules)."""
 
     source: str | None = None
     to: str | None = None

@@ -108,10 +108,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Caller:
-    """One connection to a control server; the functions of `on_close` are called once, when it ends.
-
-    Only the `owner` may change anything.
-    """
+    """One connection, of which only the `owner` may change things; `on_close` is called once when it ends."""
 
     owner: bool = True
     on_close: list[Callable[[], None]] = field(default_factory=list)

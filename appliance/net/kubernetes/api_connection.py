@@ -101,10 +101,7 @@ class ApiConnection:
 
     @contextmanager
     def _asked(self, path: str, token: str | None, seconds: float) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and give its answer, with status 200; raises ApiError.
-
-        After `within` seconds the connection is shut down.
-        """
+        """Give a request's answer with status 200, at most `within` seconds after it; raises ApiError."""
         headers = {"Accept": "application/json", "User-Agent": "load-balancer-appliance"}
         if token:
             headers["Authorization"] = f"Bearer {token}"

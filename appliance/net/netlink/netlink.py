@@ -83,10 +83,7 @@ class Message:
 
 
 class Requests(Closable):
-    """A socket for requests and their answers, of rtnetlink or another protocol of netlink.
-
-    Raises OSError if the kernel cannot open one.
-    """
+    """A socket for requests to a protocol of netlink, and their answers; raises OSError without one."""
 
     def __init__(self, *, protocol: int = socket.NETLINK_ROUTE) -> None:
         self._socket = open_socket(protocol=protocol)
@@ -231,10 +228,7 @@ def split(datagram: bytes) -> Iterator[Message]:
 
 
 def heads(datagram: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where each message begins, its type, flags and sequence.
-
-    By struct nlmsghdr of linux/netlink.h; each is at a multiple of four bytes.
-    """
+    """Yield each message's offset, a multiple of four, type, flags and sequence (struct nlmsghdr)."""
     at = 0
     while at + _HEADER.size <= len(datagram):
         length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)

@@ -35,10 +35,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Connection:
-    """A connection to a server for HTTP checks; `made_at` is monotonic seconds.
-
-    Its one owner closes it, by RST once an answer was judged.
-    """
+    """A connection for HTTP checks; its owner closes it, by RST once an answer was judged."""
 
     def __init__(self, connected: socket.socket, stream: Stream, check: Check, *, made_at: float) -> None:
         self._socket = connected

@@ -134,10 +134,7 @@ class DeliveryFailed(Exception):  # noqa: N818  # reads as what happened in a lo
 
 
 def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
-    """Notify one target; raises DeliveryFailed.
-
-    `host` is the name of this machine.
-    """
+    """Notify one target, from the machine named `host`; raises DeliveryFailed."""
     if target.command:
         _run(target, batch)
         return

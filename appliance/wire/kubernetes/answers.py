@@ -119,10 +119,7 @@ def decode_event(
 
 
 def decode_refusal(body: bytes, *, status: int) -> Refusal:
-    """Return the reason in the body of a refusal; a body of any other origin (a proxy) is ignored.
-
-    `status` is the HTTP status, which counts if the body has no code.
-    """
+    """Return the reason in a refusal's body; `status` is HTTP's, which counts for bodies of other origin."""
     try:
         found = _decoded(body, _Status)
     except AnswerError:
