@@ -20,7 +20,7 @@ from appliance.core.linger.hops import hops
 from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
-from appliance.core.linger.settled import Settled
+from appliance.core.linger.shared_nodes import Settled
 from appliance.core.linger.unheard import Elsewhere, informed, unheard
 from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
 from appliance.linger.led_packets import FAMILIES, Ends, LedPackets

@@ -38,18 +38,17 @@ from appliance.net.sources.watched_files import WatchedFiles
 from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
 from appliance.reload import reload_events
 from appliance.reload.accepted_files import AcceptedFiles, OnceLog
-from appliance.reload.convergence import converge
+from appliance.reload.convergence import converge, failures_of, not_committed, skipped
 from appliance.reload.program_clients import ProgramClients, ProgramDown, ProgramLost, ProgramUnreachable
-from appliance.reload.program_outcomes import failures_of, not_committed, skipped
 from appliance.reload.refusals import (
     FilesRefused,
+    ReloadRefusal,
     ReloadRefused,
     refuse_group,
     refuse_log_file,
     unbindable,
     unforwardable,
 )
-from appliance.reload.reload_refusal import ReloadRefusal
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 if TYPE_CHECKING:

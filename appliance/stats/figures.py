@@ -25,8 +25,7 @@ from appliance.core.haproxy import activity
 from appliance.core.haproxy.activity import Activity
 from appliance.core.haproxy.process import ProcessFigures, process_figures
 from appliance.core.haproxy.statistics import Observed, Row, rows
-from appliance.core.history.minutes import Minutes
-from appliance.core.history.shares import Shares
+from appliance.core.history.minutes import Minutes, Shares
 from appliance.core.metrics.programs import WorkerDescriptors
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations

@@ -15,8 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.status.headline import headline
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
-from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Snapshot, Stats
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.control.kept_listener import RETRY, KeptListener
 from appliance.net.listening.bind_addresses import Address

@@ -12,8 +12,7 @@ from support.values.snapshots import snapshot, virtual_router
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.snapshot import Snapshot, encode
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Snapshot, Stats, encode
 from appliance.net.control.control_server import Call, ControlServer
 from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.stats.service import report

@@ -22,7 +22,7 @@ from support.values.certificates import issue
 from support.values.snapshots import bind
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats import web_server
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes

@@ -1,6 +1,7 @@
 """`appliance fleet accept`: the part of a node in `appliance fleet push`, which runs it there."""
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import select
@@ -8,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +18,6 @@ import click
 import msgspec
 
 from appliance.console.fleet.asking import Way
-from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
 from appliance.console.here.files import unusable_files
 from appliance.console.output.refusal import Refused
 from appliance.console.reload import ReloadUnavailable, ask_reload
@@ -24,13 +25,19 @@ from appliance.core.fleet.push import Step, next_step
 from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Problem, Severity
 from appliance.model.paths import Paths
-from appliance.net.files import config_file, snapshots
+from appliance.net.files import config_file, snapshots, state_files
+from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.standard_input import PATIENCE
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+FORMER: Final = ".former"
+"""What the name of the file that was replaced last ends with."""
+
+_MODE: Final = 0o640
 
 _CHUNK: Final = 1 << 16
 _LONGEST: Final = 64
@@ -41,6 +48,57 @@ _TOGETHER: Final = " with "
 
 _WAITS: Final = 3.0
 """How many times the longest step of another node its next word is awaited."""
+
+
+class FileBusy(Exception):  # noqa: N818  # said to the one who comes second
+    """Another push is under way here."""
+
+
+class ReplacedFile:
+    """The file at a path, or where a link there leads; the one before stays beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._former = state_files.read(self._path, limit=config_file.LIMIT)
+        self._mode, self._group = _MODE, -1
+        with contextlib.suppress(FileNotFoundError):
+            found = self._path.stat()
+            self._mode, self._group = found.st_mode & 0o777, found.st_gid
+
+    def objection(self) -> str | None:
+        """Return why it cannot be replaced, None if it can."""
+        folder = self._path.parent
+        if not folder.is_dir():
+            return f"{folder} is no directory"
+        return None if os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"
+
+    def replace(self, content: bytes) -> None:
+        """Give it another content; raises OSError, and then it has its own."""
+        if self._former is not None and self._former != content:
+            self._write(self._path.with_name(self._path.name + FORMER), self._former)
+        self._write(self._path, content)
+
+    def put_back(self) -> None:
+        """Give it the content that it had first; raises OSError."""
+        if self._former is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            self._write(self._path, self._former)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no second one replace files in this directory meanwhile; raises FileBusy, OSError."""
+        descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise FileBusy("another push is under way on this node") from error
+        finally:
+            os.close(descriptor)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        write_atomically(path, content, mode=self._mode, group=self._group)
 
 
 class TransferCut(Exception):  # noqa: N818  # what became of the connection

@@ -4,7 +4,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.wire.linger_node import CONFIGURATION, UNKNOWN
 
 

@@ -6,12 +6,21 @@ from textwrap import wrap
 from typing import Final
 
 from appliance.core.status.headline import Level, headline
-from appliance.core.top.cells import rate_text, size_text
 from appliance.core.top.keys import Mode, help_lines
-from appliance.core.top.rates import summed
-from appliance.core.top.sample import Sample
+from appliance.core.top.rates import Sample, summed
 from appliance.core.top.screen_state import ScreenState, Shown, selected
-from appliance.core.top.tables import Cell, Order, Row, Style, Table, filtered, ordered, widths
+from appliance.core.top.tables import (
+    Cell,
+    Order,
+    Row,
+    Style,
+    Table,
+    filtered,
+    ordered,
+    rate_text,
+    size_text,
+    widths,
+)
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, table
 from appliance.model.messages.quoting import printable

@@ -84,3 +84,11 @@ def summed(rates: Iterable[float | None]) -> float | None:
     """Return the sum of the known ones of those rates, None if there is none."""
     known = [each for each in rates if each is not None]
     return sum(known) if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """One look: the status, and the rates since the look before. No two looks are equal."""
+
+    status: Status
+    rates: Rates

@@ -6,9 +6,21 @@ from functools import lru_cache
 from typing import Final
 
 from appliance.core.status.status import ProgramState, ProgramStatus, VirtualIpStatus
-from appliance.core.top.cells import last_check, number, rate, seconds, since, state, text
-from appliance.core.top.sample import Sample
-from appliance.core.top.tables import Cell, Column, Row, Style, Table
+from appliance.core.top.rates import Sample
+from appliance.core.top.tables import (
+    Cell,
+    Column,
+    Row,
+    Style,
+    Table,
+    last_check,
+    number,
+    rate,
+    seconds,
+    since,
+    state,
+    text,
+)
 from appliance.core.top.traffic import (
     ERRORS,
     FRONTENDS,

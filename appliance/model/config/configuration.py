@@ -44,8 +44,8 @@ from appliance.model.config.values.field_types import (
 from appliance.model.config.values.units import duration, duration_or_off, user_timeout_or_off, watchdog
 from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
 from appliance.model.operator_events import EventSeverity
-from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.shared_ip import Unhealthy
+from appliance.model.snapshot.snapshot import Form
 
 
 class SharedIpSection(Section):

@@ -27,7 +27,6 @@ from appliance.model.rules.source_rules import ports_at
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, KeepAlive, Redirect
 from appliance.model.snapshot.linger import Linger, MovedSessions, Vxlan
-from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import (
     SOURCE_PORTS,
     Check,
@@ -39,8 +38,7 @@ from appliance.model.snapshot.pools import (
     Server,
     SourceAddress,
 )
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Log, NotifyTarget, Reload, Snapshot, Stats
 from appliance.model.snapshot.sync import synced_routers
 from appliance.model.snapshot.virtual_router import VirtualRouter
 

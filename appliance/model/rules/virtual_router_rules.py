@@ -14,8 +14,7 @@ from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.router_ids import router_id
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.track_rules import track_findings
-from appliance.model.snapshot.virtual_router import OWNER_PRIORITY, AntiReplay
-from appliance.model.snapshot.virtual_routes import VirtualRoute
+from appliance.model.snapshot.virtual_router import OWNER_PRIORITY, AntiReplay, VirtualRoute
 
 PASSWORD_SIZE: Final = 8
 """Bytes of a password that an advertisement has room for (RFC 2338 section 5.3.10)."""

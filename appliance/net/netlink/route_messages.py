@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from socket import AF_INET, AF_INET6
 from typing import Final
 
-from appliance.model.snapshot.virtual_routes import OWN_METRICS, VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import OWN_METRICS, VirtualRoute, VirtualRule
 from appliance.net.netlink.address_messages import OURS
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REPLACE, REQUEST, Message
 from appliance.net.netlink.netlink_messages import bare, nlmsg

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 from appliance.net.netlink.address_messages import OURS
 from appliance.net.netlink.netlink import Message, Requests
 from appliance.net.netlink.route_messages import (

@@ -20,7 +20,7 @@ from appliance.core.events.alerts import alerts, summary
 from appliance.core.events.notify_queue import Batch
 from appliance.model.config.values.notify_addresses import webhook_url
 from appliance.model.operator_events import EventSeverity, OperatorEvent
-from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.model.snapshot.snapshot import Form, NotifyTarget
 from appliance.net.probing.answer import status_line
 from appliance.net.probing.peer import FloodError, Plain, Stream, Tls
 from appliance.net.scripts.account import UnknownUserError, account

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Protocol, assert_never
 
 from appliance.core.vrrp.election import (
@@ -19,6 +20,45 @@ from appliance.core.vrrp.election import (
     UnexpectedEvent,
 )
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+
+
+class Guarded(Protocol):
+    """The methods of a group that a guard calls."""
+
+    def crash(self, error: Exception, now: float) -> None:
+        """Treat a bug as a fault of this group."""
+        ...
+
+    def settle(self) -> None:
+        """Compute the deadline after an event."""
+        ...
+
+
+class Guard:
+    """Passes an exception to the group and suppresses it; computes the deadline in any case.
+
+    Every method of `RouterGroup` that changes something runs within a `Guard`, so no caller must remember
+    that a call may change the deadline.
+    """
+
+    __slots__ = ("_group", "_now")
+
+    def __init__(self, group: Guarded, now: float) -> None:
+        self._group = group
+        self._now = now
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> bool:
+        try:
+            if isinstance(error, Exception):
+                self._group.crash(error, self._now)
+        finally:
+            self._group.settle()
+        return isinstance(error, Exception)
 
 
 class GroupObserver(Protocol):

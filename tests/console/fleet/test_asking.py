@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.console.fleet.asking import Transport
-from appliance.console.fleet.nodes import FleetNode
+from appliance.console.fleet.asking import FleetNode, Transport
 from appliance.net.process import python
 
 pytestmark = pytest.mark.pure

@@ -21,8 +21,7 @@ from appliance.model.snapshot.pools import (
     SendProxy,
     Server,
 )
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, Stats, without_secrets
 from appliance.model.validation import pydantic_errors
 
 pytestmark = pytest.mark.pure

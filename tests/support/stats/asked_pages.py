@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats.access import web_access
 from appliance.stats.changes import Changes
 from appliance.stats.figures import HistoryFile, LatestFigures

@@ -8,7 +8,7 @@ from typing import Final
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import Sections
-from appliance.translation.haproxy.http.left_sections import addresses, answers
+from appliance.translation.haproxy.http.remainder import addresses, answers
 from appliance.translation.haproxy.text.lines import CONDITIONALS, Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import LeftSection, Outcome

@@ -16,8 +16,13 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.checks import MOST_CHECKS
-from appliance.translation.keepalived.meaning.names import own_name
-from appliance.translation.keepalived.meaning.values import DirectiveError, duration, faults_in, only
+from appliance.translation.keepalived.meaning.values import (
+    DirectiveError,
+    duration,
+    faults_in,
+    only,
+    own_name,
+)
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.virtual_servers.blocks import Block
 from appliance.translation.keepalived.virtual_servers.building import frontend, pool

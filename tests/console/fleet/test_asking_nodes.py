@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from click import UsageError
 
-from appliance.console.fleet.asking import Transport, Way
-from appliance.console.fleet.nodes import FleetNode, content, fleet_nodes
+from appliance.console.fleet.asking import FleetNode, Transport, Way, content, fleet_nodes
 from appliance.console.output.refusal import Refused
 from appliance.model.paths import Paths
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from appliance.core.forwarding.numbers import MARK
-from appliance.core.forwarding.owners import Owner, Owners
+from appliance.core.forwarding.numbers import MARK, Owner, Owners
 
 pytestmark = pytest.mark.pure
 

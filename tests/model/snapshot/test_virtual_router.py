@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 
 pytestmark = pytest.mark.pure
 

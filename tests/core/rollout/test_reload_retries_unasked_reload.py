@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.rollout.unasked_reload import UnaskedReload
+from appliance.core.rollout.reload_retries import UnaskedReload
 
 pytestmark = pytest.mark.pure
 

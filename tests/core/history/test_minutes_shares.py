@@ -6,7 +6,7 @@ import pytest
 from support.values.observations import NOW, observations
 from support.values.statuses import server_status_of
 
-from appliance.core.history.shares import SECONDS, Shares
+from appliance.core.history.minutes import SECONDS, Shares
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
 

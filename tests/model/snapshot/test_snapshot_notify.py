@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.model.operator_events import EventKind, EventSeverity
-from appliance.model.snapshot.notify import NotifyTarget
+from appliance.model.snapshot.snapshot import NotifyTarget
 
 pytestmark = pytest.mark.pure
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.redirects import takes, target
+from appliance.model.snapshot.frontends import Bind, takes, target
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.scripts.notify_fifos import NotifyFifos
+from appliance.net.scripts.notify_commands import NotifyFifos
 from appliance.wire.lines.tracker_lines import CommandEnded, WriteLine
 
 pytestmark = pytest.mark.sockets
