@@ -27,10 +27,7 @@ _PERMANENT: Final = frozenset(
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WatchedResource:
-    """One resource: its objects, None before the first list, and the state of requests.
-
-    Times are Unix seconds.
-    """
+    """One resource: objects, None before the first list, and requests. Times are Unix seconds."""
 
     reflector: Reflector
     since: float

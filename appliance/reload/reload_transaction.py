@@ -96,10 +96,7 @@ class ReloadTransaction:
         return self._files.not_kept
 
     def reload(self, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
-        """Apply the operator's files, or refuse them with every reason; `files` is what was read.
-
-        With `forced` a virtual IP that is held here does not prevent it.
-        """
+        """Apply these files or refuse them with every reason; `forced`: held virtual IPs prevent nothing."""
         self._refusal.forget()
         self._forced = forced
         return self._reload(self._watched.read() if files is None else files)
@@ -303,10 +300,7 @@ class ReloadTransaction:
     def _accept(
         self, snapshot: Snapshot, *, forced: bool
     ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
-        """Prepare, accept, commit; return why programs did not commit, and warnings.
-
-        If it is refused, nothing has changed.
-        """
+        """Prepare, accept, commit; return failed commits and warnings. If refused, nothing has changed."""
         steps, number = plan(self.accepted, snapshot), snapshot.number
         try:
             snapshots.propose(self._paths, snapshot)

@@ -29,10 +29,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:%+-]*", re.ASCII)
 
 
 def write_yaml(root: Node, comment: Comment) -> str:
-    """Return a mapping as YAML; entries from one line of a file stay on one line, if they fit.
-
-    Sections are separated by an empty line.
-    """
+    """Return a mapping as YAML, sections apart; what came from one line stays on one, if it fits."""
     if not isinstance(root.value, dict):
         raise TypeError("a configuration must be a mapping")
     if not root.value:

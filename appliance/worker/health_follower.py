@@ -13,10 +13,7 @@ from appliance.worker.relay.traffic import Traffic
 
 
 class HealthFollower:
-    """A worker's reader of the health board at `path`; `backends` are the worker's and stay current.
-
-    `leaves` is that of `pool_changes.follow`.
-    """
+    """Reads the board at `path` for this worker's `backends`; `leaves` is as in `pool_changes.follow`."""
 
     def __init__(
         self,

@@ -141,10 +141,7 @@ class CheckedServers:
         return others if admin is AdminState.READY else {**others, key: admin}
 
     def set_weight(self, key: Key, weight: OperatorWeight | None, *, now: float) -> bool:
-        """Give a server the operator's weight, None for the configured one; True for a change.
-
-        Raises UnknownServerError.
-        """
+        """Set the operator's weight, None for the configured; True if changed. Raises UnknownServerError."""
         checked = self.find(*key)
         self.weights = self.weights_with(key, weight)
         if checked.weight == weight:

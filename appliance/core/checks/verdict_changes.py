@@ -44,10 +44,7 @@ class Reachability:
         return bool(self._unanswered) and not self.unreachable
 
     def check_ended(self, outcome: CheckOutcome, *, needed: int) -> None:
-        """Process an outcome; `needed` checks in a row must be without an answer.
-
-        A bad answer counts at once: it cannot come from a server that is not there.
-        """
+        """Process an outcome: `needed` in a row without an answer; a bad answer counts at once."""
         if outcome.unreachable:
             self._unanswered += 1
             self.unreachable = self.unreachable or self._unanswered >= needed

@@ -35,10 +35,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of a mapping: the position of its key, and its value.
-
-    `written` is the key as in the text, if it was corrected to another one.
-    """
+    """An entry: its key's position, its value, and as `written` the key in the text if it was corrected."""
 
     place: FilePosition
     node: Node

@@ -90,10 +90,7 @@ _PAUSE: Final = 0.5  # seconds until a connection is accepted again after descri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A question as passed to a handler, and its connection.
-
-    `descriptors` are closed when the handler returns, unless it took them with `keep`.
-    """
+    """A question to a handler, with its connection; `descriptors` are closed unless `keep` takes them."""
 
     question: Question
     descriptors: list[int]

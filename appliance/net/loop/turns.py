@@ -47,10 +47,7 @@ class FirstCome:
 
 
 class Turns:
-    """The time shared by greenlets: one slice per turn of the loop.
-
-    `rest` blocks the calling greenlet for the given number of seconds.
-    """
+    """The time that greenlets share, one slice per turn; `rest` blocks the caller for these seconds."""
 
     def __init__(self, rest: Callable[[float], None] = gevent.sleep) -> None:
         self._rest = rest

@@ -27,10 +27,7 @@ _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 
 
 class AdvertSender:
-    """Sends from the address `source` over `socket`, to the multicast group or to the unicast peers.
-
-    `keys` are the secrets of the HMAC keys by their id.
-    """
+    """Sends from `source` over `socket` to the group or the peers; `keys` are HMAC secrets by id."""
 
     def __init__(
         self, router: VirtualRouter, socket: VrrpSocket, *, source: str, keys: Mapping[int, bytes]
@@ -164,10 +161,7 @@ class RouterSockets:
 
 
 class _FramesByInterface:
-    """Sends each frame by the interface of its address: the router's, unless another is configured.
-
-    Raises OSError if one of the interfaces takes no frames.
-    """
+    """Sends each frame by its address's interface; raises OSError if one takes none."""
 
     def __init__(self, own: str, *others: str) -> None:
         with ExitStack() as stack:
@@ -189,10 +183,7 @@ class _FramesByInterface:
 
 
 def basis(router: VirtualRouter) -> VirtualRouter:
-    """Return a router without the settings that its sockets do not depend on.
-
-    If a reload leaves this equal, the sockets stay open.
-    """
+    """Return a router's settings that its sockets depend on: they stay open while these are equal."""
     return replace(
         router,
         name="",
@@ -211,10 +202,7 @@ def basis(router: VirtualRouter) -> VirtualRouter:
 
 
 def _require_own(source: str, *, index: int) -> None:
-    """Raise OSError when no interface of this machine has an address.
-
-    The sockets are transparent (IP_TRANSPARENT), so they would send from any address.
-    """
+    """Raise OSError for an address of no interface: IP_TRANSPARENT would send from any."""
     family, address = (
         (socket.AF_INET6, (source, 0, 0, index)) if ":" in source else (socket.AF_INET, (source, 0))
     )

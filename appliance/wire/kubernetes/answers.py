@@ -1,7 +1,4 @@
-"""Answers of an API server: a page of a list, one event of a watch, or a refusal (a Status).
-
-Any bytes give a value or an AnswerError. The caller limits their length.
-"""
+"""Answers of an API server: a list's page, a watch's event, a refusal; any bytes, or AnswerError."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar

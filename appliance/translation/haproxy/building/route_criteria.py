@@ -56,10 +56,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteCondition:
-    """Branches of which one must hold, or with `negated` none; without branches it always holds.
-
-    `lines` are those of the `acl`s that it names.
-    """
+    """Branches of which one must hold, or with `negated` none; `lines` are those of its `acl`s."""
 
     branches: tuple[Branch, ...] = ()
     negated: bool = False

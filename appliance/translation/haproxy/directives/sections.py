@@ -67,10 +67,7 @@ class Sections:
 
 
 def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
-    """Return the sections of all files; invalid lines are refused in the report.
-
-    A section ends with its file; `defaults` stay in force.
-    """
+    """Return all files' sections; each ends with its file, `defaults` stay. Reports bad lines."""
     reader = _Reader(report, variables)
     for lines in files:
         for line in lines:

@@ -72,10 +72,7 @@ class _Branch(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class _Block:
-    """A conditional block: its state, the line of its `.if`, whether the block around it applies.
-
-    `ended` is set after `.else`.
-    """
+    """A conditional block: state, line of its `.if`, whether its outer applies; `ended` after `.else`."""
 
     branch: _Branch
     number: int
@@ -89,10 +86,7 @@ class _Block:
 
 
 def lines(text: bytes | str, source: str, report: Report, variables: Variables) -> Iterator[Line]:
-    """Yield the effective lines of a file, one by one.
-
-    Changes that a line makes to `variables` apply to all later lines, also in later files.
-    """
+    """Yield the effective lines of a file; their changes of `variables` apply from then on."""
     characters = text.decode(errors="replace") if isinstance(text, bytes) else text
     before = report.begin(source, characters)
     variables.source, variables.section = source, ""

@@ -47,10 +47,7 @@ class DirectiveError(Exception):
 
 @contextmanager
 def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
-    """Note an invalid value, and continue after the block.
-
-    `slip` is what keepalived does with a value that it does not understand: the same then happens here.
-    """
+    """Note an invalid value and go on; `slip` is what keepalived does with it, and so do we."""
     try:
         yield
     except DirectiveError as fault:
