@@ -9,8 +9,8 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.discovery.finding import address_choice
 from appliance.core.discovery.members import Records, verdicts
-from appliance.core.discovery.node_addresses import address_choice
 from appliance.discovery.reports import DiscoveryReports
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths

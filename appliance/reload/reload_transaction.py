@@ -37,8 +37,7 @@ from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
 from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
 from appliance.reload import reload_events
-from appliance.reload.accepted_files import AcceptedFiles, OnceLog
-from appliance.reload.convergence import converge, failures_of, not_committed, skipped
+from appliance.reload.convergence import AcceptedFiles, OnceLog, converge, failures_of, not_committed, skipped
 from appliance.reload.program_clients import ProgramClients, ProgramDown, ProgramLost, ProgramUnreachable
 from appliance.reload.refusals import (
     FilesRefused,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from appliance.core.checks.health_settings import HealthSettings, health_settings
+from appliance.core.checks.check_schedule import HealthSettings, health_settings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight, asked_weight

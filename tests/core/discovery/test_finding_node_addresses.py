@@ -5,7 +5,7 @@ from ipaddress import ip_interface
 import pytest
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.core.discovery.node_addresses import AddressChoice, address_choice, usable_address
+from appliance.core.discovery.finding import AddressChoice, address_choice, usable_address
 from appliance.model.snapshot.discovery import Kubernetes
 
 pytestmark = pytest.mark.pure
