@@ -13,7 +13,7 @@ from support.run import tools
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 from support.worker.lone_worker import LoneWorker, lone_worker, workers
 
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.model.snapshot.snapshot import Snapshot
 
 CONNECTIONS = 9_900

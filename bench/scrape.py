@@ -25,8 +25,7 @@ from support.values import boards, snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.snapshot import encode
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats, encode
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.stats.figures import FRESH
 from appliance.stats.service import StatsService

@@ -1,22 +1,45 @@
 """`appliance guest`: applies and shows the properties of a virtual machine, and keeps its screen."""
 
 import os
+import subprocess
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
-from appliance.console.guest_setup import setup
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
 from appliance.guest import applying
+from appliance.guest.record import Record
+from appliance.model.guest.machine import machine
 from appliance.model.guest.placement import Choice
+from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.report import GuestReport, Origin, legible
+from appliance.model.guest.settings import property_reader
 from appliance.model.paths import Paths
 from appliance.net.files.report_file import read
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR, STDOUT
+from appliance.wire.ovf_environment import compose
+
+_ASKED: Final = ("hostname", "address", "gateway", "dns", "ssh_key")
+_SHORTEST: Final = 8
+_TIMEOUT: Final = 60.0
+_APPLY: Final = (
+    ("systemctl", "restart", "appliance-guest.service"),
+    ("networkctl", "reload"),
+    ("systemctl", "try-restart", "ssh.service"),
+)
+
+_root = partial(
+    click.option,
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("/"),
+)
 
 
 @click.group(epilog="Example: sudo appliance guest show")
@@ -33,12 +56,7 @@ def guest() -> None:
 @click.option(
     "--keep", is_flag=True, help="Keep an edited configuration even if the properties have changed."
 )
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    default=Path("/"),
-    help="Write below this folder, for tests and images.",
-)
+@_root(help="Write below this folder, for tests and images.")
 @click.pass_obj
 def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
     """Apply the properties: host name, network, time servers, SSH keys and configuration.
@@ -116,7 +134,57 @@ def _print(report: GuestReport) -> None:
         click.echo(f"- {legible(note)}")
 
 
-guest.add_command(setup)
+@guest.command(epilog="Example: sudo appliance guest setup")
+@_root(help="Write below this folder and change nothing of this machine, for tests.")
+@click.pass_obj
+def setup(paths: Paths, *, root: Path) -> None:
+    """Ask at the console for the settings that no property has: a password, and the network.
+
+    Runs before the login prompt of a machine that has never had properties. The password of the user admin
+    opens the console only, since SSH takes keys only. The answers are kept until the machine gets properties
+    from its hypervisor, which replace all of them.
+    """
+    from appliance.console.screen import screen  # noqa: PLC0415  # the boot waits for `apply`, which starts faster without
+
+    click.echo(screen.current_screen(paths))
+    click.echo("This machine has no properties. Enter leaves an answer empty; Ctrl-C leaves all as it is.")
+    password = _password()
+    while True:
+        typed = {key: click.prompt(_question(key), default="", show_default=False) for key in _ASKED}
+        reader = property_reader(typed)
+        machine(reader)
+        for problem in reader.problems:
+            click.echo(f"! {problem}")
+        if not reader.problems or click.confirm("Use what is right of it?"):
+            break
+    Record(root).keep_environment(compose({key: value for key, value in typed.items() if value}))
+    if root == Path("/"):
+        _run(("chpasswd",), f"admin:{password}\n")
+        for command in _APPLY:
+            _run(command)
+    click.echo("Done. Log in here as admin, with the password; then `sudo appliance status`.")
+
+
+def _question(key: str) -> str:
+    return f"{BY_KEY[key].label}: {BY_KEY[key].description}\n"
+
+
+def _password() -> str:
+    while True:
+        text: str = click.prompt(
+            "Password of the user admin at this console", hide_input=True, confirmation_prompt=True
+        )
+        if len(text) >= _SHORTEST and text.isprintable():
+            return text
+        click.echo(f"! at least {_SHORTEST} characters, all of them printable")
+
+
+def _run(command: tuple[str, ...], given: str = "") -> None:
+    done = subprocess.run(  # noqa: S603  # no shell
+        command, input=given, text=True, timeout=_TIMEOUT, check=False
+    )
+    if done.returncode:
+        raise Refused(f"{command[0]} has failed", step="its messages: `journalctl --boot`")
 
 
 @guest.command(epilog="Example: appliance guest console --once")

@@ -9,8 +9,8 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.discovery.node_addresses import address_choice
-from appliance.core.discovery.verdicts import Records, verdicts
+from appliance.core.discovery.finding import address_choice
+from appliance.core.discovery.members import Records, verdicts
 from appliance.discovery.reports import DiscoveryReports
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
@@ -21,9 +21,8 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_content import content
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import found_files
-from appliance.net.kubernetes.api_servers import ApiServers
 from appliance.net.kubernetes.mailbox import Mailbox
-from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
+from appliance.net.kubernetes.reflector import ApiServers, Failed, Reflector, Seen
 from appliance.net.logging import log as logs
 from appliance.wire.boards.health_board import decode
 from appliance.wire.kubernetes.requests import Resource

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.discovery import finding
+from appliance.core.discovery.finding import AddressChoice
 from appliance.core.discovery.members import Members
-from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.model.snapshot.discovery import ApiAddress, Source, SourceKind
 from appliance.model.snapshot.found_servers import FoundSource
 from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
@@ -27,10 +27,7 @@ _PERMANENT: Final = frozenset(
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class WatchedResource:
-    """One resource: its objects, None before the first list, and the state of requests.
-
-    Times are Unix seconds.
-    """
+    """One resource: objects, None before the first list, and requests. Times are Unix seconds."""
 
     reflector: Reflector
     since: float

@@ -59,10 +59,7 @@ class Conntrackd:
         self._process = TendedProcess(heartbeat=paths.heartbeat(HEARTBEAT), control=paths.conntrackd_control)
 
     def run(self, wanted: str) -> tuple[int, ConntrackdStatistics]:
-        """Have it run with this configuration; return its process id and what it has counted.
-
-        Raises ConntrackdFailed.
-        """
+        """Have it run as configured; return its process id and counters; raises ConntrackdFailed."""
         pid = self._process.found()
         if pid and wanted != self._present():
             self.stop()

@@ -127,10 +127,7 @@ class KernelTables:
         return True
 
     def offload(self, family: Family, frontends: Sequence[ForwardedFrontend], devices: Sequence[str]) -> None:
-        """Make flowtables for the frontends that want them, on these interfaces, and no others.
-
-        If the kernel refuses (NftablesError), the rules work without them.
-        """
+        """Have flowtables for these frontends and interfaces only; if refused, rules work without them."""
         known = self._known.get(family)
         if known is None:
             return

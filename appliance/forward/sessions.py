@@ -14,8 +14,7 @@ from typing import Final
 import gevent
 
 from appliance.core.balancing.access_lists import NetworkSet
-from appliance.core.forwarding.numbers import MARK, MARK_MASK, NumbersExhausted
-from appliance.core.forwarding.owners import Owner, Owners
+from appliance.core.forwarding.numbers import MARK, MARK_MASK, NumbersExhausted, Owner, Owners
 from appliance.core.forwarding.plan import server_name
 from appliance.forward.ended_connections import end_each
 from appliance.forward.forwarder import Forwarder
@@ -84,10 +83,7 @@ class ForwardedSessions:
         return good(killed=killed)
 
     def _connections(self) -> Iterator[TrackedConnection]:
-        """Yield the connections that are open or being opened.
-
-        Lets other work run now and then: there may be many.
-        """
+        """Yield the connections that are open or being opened; lets other work run, as they may be many."""
         with contextlib.closing(Conntrack()) as conntrack:
             found = conntrack.each(MARK, MARK_MASK, but=self._forwarder.syncing.elsewhere)
             for position, each in enumerate(found, 1):

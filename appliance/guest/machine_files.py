@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from appliance.guest.devices import Device
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.machine import GuestMachine, SyslogTarget
 from appliance.model.guest.networks import GuestNetwork, Role
-from appliance.model.guest.syslog_target import SyslogTarget
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
@@ -41,10 +40,7 @@ _MADE: Final = "# Made by `appliance guest apply` from the properties of this vi
 
 
 def configure(root: Path, wanted: GuestMachine, devices: Mapping[Role, Device]) -> Iterator[OSError]:
-    """Write all files; yields errors of files that cannot be written, and continues with the others.
-
-    `devices` are those of the networks.
-    """
+    """Write all files, those of the networks' `devices` too; yields errors, and continues."""
     steps: tuple[Callable[[], None], ...] = (
         *(
             partial(_write, root / network_file(role), _network(wanted.network(role), devices.get(role)))

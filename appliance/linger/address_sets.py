@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_interface
 from typing import Literal
 
+from appliance.model.snapshot.linger import inside
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.vxlan import inside
 from appliance.net.netlink import virtual_mac
 
 

@@ -17,12 +17,11 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger import shared_rules
 from appliance.core.linger.hops import hops
-from appliance.core.linger.informed import informed
 from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
-from appliance.core.linger.settled import Settled
-from appliance.core.linger.unheard import Elsewhere, unheard
+from appliance.core.linger.shared_nodes import Settled
+from appliance.core.linger.unheard import Elsewhere, informed, unheard
 from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
 from appliance.linger.led_packets import FAMILIES, Ends, LedPackets
 from appliance.linger.node_exchange import NodeExchange
@@ -148,10 +147,7 @@ class Lingerer:
         self._connections.close()
 
     def change_owner(self, *, ours: Sequence[Ends], others: Sequence[Ends]) -> None:
-        """Note connections that have come from another node, and those that have gone there.
-
-        Raises NftablesError.
-        """
+        """Note connections that have come from another node or gone to one; raises NftablesError."""
         for family in FAMILIES:
             mine, theirs = (
                 [each for each in some if (":" in each[0]) == (family == 6)] for some in (ours, others)

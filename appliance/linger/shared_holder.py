@@ -24,14 +24,14 @@ from appliance.linger.shared_reports import ANYWHERE, SharedReports
 from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.netlink import signs_of_life
+from appliance.net.netlink import neighbours
 from appliance.net.netlink.address_messages import all_addresses, decode_address
 from appliance.net.netlink.address_notices import AddressNotices
 from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import way
 from appliance.net.netlink.rtnetlink import readable
-from appliance.net.netlink.set_elements import SetElements
+from appliance.net.netlink.table_contents import TableContents
 from appliance.net.netlink.table_counters import TableCounters
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.linger_status import SharedAddress
@@ -65,7 +65,7 @@ class SharedHolder:
         self._ready: dict[int, bool] = {}
         self._held: frozenset[str] = frozenset()
         self._requests = Requests()
-        self._elements = SetElements()
+        self._elements = TableContents()
         self._counters = TableCounters()
         self._notices = AddressNotices()
         self._conntrack = Conntrack()
@@ -158,7 +158,7 @@ class SharedHolder:
         self._asked.intersection_update(nodes)
         for node in nodes:
             index = self.reports.interface(node) if self.reports else None
-            age = None if index is None else signs_of_life.age(self._requests, node, interface=index)
+            age = None if index is None else neighbours.age(self._requests, node, interface=index)
             answered = float("-inf") if age is None else time.monotonic() - age
             if node not in self._asked:
                 answered = max(answered, time.monotonic() - DEAD + _ANSWERED)
@@ -178,10 +178,7 @@ class SharedHolder:
             strays.denied(ends, node=node, now=now)
 
     def exchange(self, now: float) -> None:
-        """Send the others what the kernel noted, and give it what they sent.
-
-        Raises NftablesError and OSError.
-        """
+        """Send the others what the kernel noted, give it what they sent; raises NftablesError and OSError."""
         for each in self.sets:
             noted = self._counters.one(each.family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
             unread = noted is not None and noted != self._read.get(each.family)
@@ -246,7 +243,7 @@ class SharedHolder:
     def _noted(self, shared: SharedSet, name: str) -> dict[bytes, list[Ends]]:
         """Return the connections in a set by the MAC of the node that forwarded their packets here."""
         noted: dict[bytes, list[Ends]] = {}
-        for key in self._elements.of(FAMILIES[shared.family], ruleset.TABLE, name):
+        for key in self._elements.elements(FAMILIES[shared.family], ruleset.TABLE, name):
             stray = stray_keys.decode(key, family=shared.family)
             if stray is not None:
                 noted.setdefault(stray[1], []).append(stray[0])

@@ -11,8 +11,7 @@ from typing import Final
 
 from appliance.core.linger.tunnel import Tunnel
 from appliance.linger.address_sets import SharedSet
-from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.vxlan import HEADERS, LEAST_MTU, Vxlan, inside
+from appliance.model.snapshot.linger import HEADERS, LEAST_MTU, Linger, Vxlan, inside
 from appliance.net.netlink import vxlan
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import own_address

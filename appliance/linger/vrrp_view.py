@@ -19,10 +19,7 @@ _ASKED: Final = 1.0  # seconds for an answer
 
 
 class VrrpView:
-    """The board and the control socket of `vrrp`.
-
-    `elsewhere` maps each virtual router that this node is backup of to the node last known to serve it.
-    """
+    """Board and control socket of `vrrp`; `elsewhere` has the last server of each router we are backup of."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths

@@ -1,7 +1,4 @@
-"""Why a received VRRP packet was not used.
-
-The board of the program `vrrp` counts by position in this list.
-"""
+"""Why a received VRRP packet was not used; the board of `vrrp` counts by position in this list."""
 
 from enum import StrEnum
 

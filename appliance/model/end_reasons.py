@@ -1,7 +1,4 @@
-"""Why a connection of a client ended.
-
-A board of a worker counts by position in this list, so a new reason changes the layout of the board.
-"""
+"""Why a client's connection ended; the layout of a worker's board depends on this order."""
 
 from enum import StrEnum
 

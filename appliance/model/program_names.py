@@ -1,7 +1,4 @@
-"""The names of the programs: of their control sockets, heartbeats, locks and logs, and in supervisord.
-
-`core.programs` is the table with all other differences.
-"""
+"""The names of programs: of their control sockets, heartbeats, locks, logs, and in supervisord."""
 
 from typing import Final
 

@@ -16,10 +16,7 @@ class HealthVerdict(IntEnum):
 
 
 class AdminState(IntEnum):
-    """The operator's order for a server (HAProxy's `set server state`).
-
-    DRAIN gives it no new connections, MAINT takes it out of service.
-    """
+    """The operator's order for a server: DRAIN takes no new connections, MAINT is out of service."""
 
     READY = 0
     DRAIN = 1

@@ -27,8 +27,7 @@ from appliance.net.privileges import capabilities
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
-from appliance.net.scripts.notify_commands import NotifyCommands
-from appliance.net.scripts.notify_fifos import NotifyFifos
+from appliance.net.scripts.notify_commands import NotifyCommands, NotifyFifos
 from appliance.net.scripts.script_leftovers import end_leftovers
 from appliance.net.starting.accepted_log import PAUSE, AcceptedLog
 from appliance.net.tracking.check_of_kind import check_of

@@ -33,10 +33,7 @@ _TAKE_OVER: Final = "take its place (--take-over), or give this one another --ru
 
 
 class BootError(Exception):
-    """Nothing can be started; has every reason, with its place in the configuration if it has one.
-
-    `step` is the operator's next step.
-    """
+    """Nothing can be started, for these reasons with their places; `step` is the operator's next one."""
 
     def __init__(self, *problems: AnswerProblem, step: str) -> None:
         self.problems = problems

@@ -13,8 +13,8 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import stopped_virtual_ips
+from appliance.reload.convergence import failures_of
 from appliance.reload.program_clients import ProgramClients, ProgramDown
-from appliance.reload.program_outcomes import failures_of
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 TAKE_PART: Final = "take-part"

@@ -37,19 +37,17 @@ from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
 from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
 from appliance.reload import reload_events
-from appliance.reload.accepted_files import AcceptedFiles, OnceLog
-from appliance.reload.convergence import converge
+from appliance.reload.convergence import AcceptedFiles, OnceLog, converge, failures_of, not_committed, skipped
 from appliance.reload.program_clients import ProgramClients, ProgramDown, ProgramLost, ProgramUnreachable
-from appliance.reload.program_outcomes import failures_of, not_committed, skipped
 from appliance.reload.refusals import (
     FilesRefused,
+    ReloadRefusal,
     ReloadRefused,
     refuse_group,
     refuse_log_file,
     unbindable,
     unforwardable,
 )
-from appliance.reload.reload_refusal import ReloadRefusal
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 if TYPE_CHECKING:
@@ -97,19 +95,13 @@ class ReloadTransaction:
         return self._files.not_kept
 
     def reload(self, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
-        """Apply the operator's files, or refuse them with every reason; `files` is what was read.
-
-        With `forced` a virtual IP that is held here does not prevent it.
-        """
+        """Apply these files or refuse them with every reason; `forced`: held virtual IPs prevent nothing."""
         self._refusal.forget()
         self._forced = forced
         return self._reload(self._watched.read() if files is None else files)
 
     def is_to_be_tried_again(self) -> bool:
-        """Return whether a retry is due, and the files are unchanged since the refusal.
-
-        Changed files are left to the next request, or to the watch.
-        """
+        """Return whether a retry is due; changed files are left to the next request or the watch."""
         if not self._refusal.is_due:
             return False
         if self._watched.are_as_judged():
@@ -168,10 +160,7 @@ class ReloadTransaction:
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:
-        """Bring programs to the accepted snapshot: all that are up, or those that report another one.
-
-        The files that programs start with are restored first.
-        """
+        """Restore the accepted files, and bring programs to them: all that are up, or those that differ."""
         self._files.heal(self.accepted)
         converge(self.accepted, self._clients, self._once, everybody=everybody)
 
@@ -310,10 +299,7 @@ class ReloadTransaction:
     def _accept(
         self, snapshot: Snapshot, *, forced: bool
     ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
-        """Prepare, accept, commit; return why programs did not commit, and warnings.
-
-        If it is refused, nothing has changed.
-        """
+        """Prepare, accept, commit; return failed commits and warnings. If refused, nothing has changed."""
         steps, number = plan(self.accepted, snapshot), snapshot.number
         try:
             snapshots.propose(self._paths, snapshot)

@@ -12,7 +12,7 @@ from typing import Final
 from gevent import ssl
 
 from appliance.core.balancing.access_lists import NetworkSet
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.net.files import state_files
 from appliance.net.files.state_files import FileUnusable
 

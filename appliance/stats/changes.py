@@ -106,10 +106,7 @@ class Changes:
         self._log.info("state-set", pool=pool, server=server, state=word, by="page")
 
     def _wait_for_board(self, key: tuple[str, str], state: AdminState) -> None:
-        """Wait until the board, from which the next page is made, has the new state of a server.
-
-        `health` publishes a moment after its answer.
-        """
+        """Wait until the board has a server's new state, which `health` publishes after its answer."""
         until = time.monotonic() + _PUBLISHED_WITHIN
         with closing(BoardFollower(self._paths.health_board, health_board.decode)) as follower:
             while time.monotonic() < until:

@@ -18,14 +18,14 @@ from typing import Final
 
 import gevent
 from gevent.lock import BoundedSemaphore
+from structlog.typing import FilteringBoundLogger
 
 from appliance import __version__
 from appliance.core.haproxy import activity
 from appliance.core.haproxy.activity import Activity
 from appliance.core.haproxy.process import ProcessFigures, process_figures
 from appliance.core.haproxy.statistics import Observed, Row, rows
-from appliance.core.history.minutes import Minutes
-from appliance.core.history.shares import Shares
+from appliance.core.history.minutes import Minutes, Shares
 from appliance.core.metrics.programs import WorkerDescriptors
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
@@ -37,13 +37,76 @@ from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.control.control_client import status_of
 from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
+from appliance.net.files import state_files
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
+from appliance.net.files.state_files import FileUnusable
 from appliance.net.loop.thread_pool import computed
 from appliance.net.observing.observation import observe, observe_boards
-from appliance.stats.history_file import HistoryFile
-from appliance.wire.history_ring import Minute
+from appliance.wire import history_ring
+from appliance.wire.history_ring import SIZE, HistoryError, Minute
 from appliance.wire.lines.forward_status import ForwardStatus
 
 _LIMIT: Final = "Max open files"
+
+
+class HistoryFile:
+    """The file of the last hours; `failure` is why it cannot be written, None while it can.
+
+    The file is created at its full size, so a disk that fills up later does no harm. A damaged one, or one of
+    another version, is set aside. If it cannot be written, that is reported and tried again each minute.
+    """
+
+    def __init__(self, path: Path, log: FilteringBoundLogger) -> None:
+        self.path = path
+        self._log = log
+        self.failure: str | None = None
+
+    def load(self) -> tuple[Minute, ...]:
+        """Return the minutes kept; if the file is missing or unreadable, create one without any."""
+        try:
+            data = state_files.read(self.path, limit=SIZE)
+            if data is not None:
+                return history_ring.decode(data)
+        except (FileUnusable, HistoryError) as error:
+            aside = state_files.set_aside(self.path)
+            self._log.warning("history-damaged", path=str(self.path), reason=str(error), aside=str(aside))
+        self._kept(self._make)
+        return ()
+
+    def write(self, minute: Minute) -> None:
+        """Write a minute over the oldest one."""
+        self._kept(partial(self._write, minute))
+
+    def _kept(self, action: Callable[[], None]) -> None:
+        """Do something with the file, and note whether it can be written."""
+        try:
+            action()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if self.failure != reason:
+                self._log.warning("state-not-kept", reason=f"{self.path}: {reason}")
+            self.failure = reason
+        else:
+            self.failure = None
+
+    def _make(self) -> None:
+        remove_scratch_files(self.path)
+        write_atomically(self.path, history_ring.empty())
+
+    def _write(self, minute: Minute) -> None:
+        try:
+            descriptor = self._open()
+        except FileNotFoundError:
+            self._make()
+            descriptor = self._open()
+        try:
+            os.pwrite(descriptor, history_ring.encode(minute), history_ring.place(minute.number))
+        finally:
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        # Whatever has been put at the path since the last minute: never wait, or follow a link elsewhere.
+        return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def open_descriptors(pid: int, *, proc: Path = Path("/proc")) -> tuple[int, int] | None:

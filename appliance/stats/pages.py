@@ -22,7 +22,7 @@ from appliance.core.metrics.sources import source_metrics
 from appliance.core.metrics.sync import sync_metrics
 from appliance.core.status.status import Status, json_schema
 from appliance.model.program_names import PROXIES
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes, ForeignFormError, MalformedFormError
 from appliance.stats.figures import Figures, LatestFigures

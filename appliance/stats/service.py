@@ -1,17 +1,22 @@
 """The service of `stats` as a snapshot defines it: addresses, access control, and the command socket."""
 
+import contextlib
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import gevent
 from gevent import socket
 from structlog.typing import FilteringBoundLogger
 
+from appliance.core.status.headline import headline
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.stats import Stats
+from appliance.model.program_names import LINGER
+from appliance.model.snapshot.snapshot import Snapshot, Stats
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.control.kept_listener import RETRY, KeptListener
 from appliance.net.listening.bind_addresses import Address
 from appliance.net.listening.bind_refusals import BindProblem
@@ -19,15 +24,42 @@ from appliance.net.listening.listeners import Listeners, ReservedBinds
 from appliance.stats.access import AccessError, WebAccess, web_access
 from appliance.stats.changes import Changes
 from appliance.stats.command_line import CommandLine
-from appliance.stats.condition import report_always
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.stats.pages import Pages
 from appliance.stats.web_server import WebServer
-from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.control import AnswerProblem, Question
+
+_PAUSE: Final = 5.0  # seconds from one report to the next, at least
+_PAUSE_AT_MOST: Final = 40.0
+_COST: Final = 0.05
+"""Largest share of a processor for collecting figures that no client has asked for."""
+
+_ASKED: Final = 1.0  # seconds for an answer
 
 Serve = Callable[[socket.socket], WebServer]
 """Returns a server for a listening socket, and takes over the socket."""
+
+
+def report_always(paths: Paths, figures: LatestFigures) -> None:
+    """Report as long as the greenlet runs."""
+    while True:
+        begun = time.thread_time()
+        report(paths, figures)
+        pause = (time.thread_time() - begun) / _COST
+        gevent.sleep(min(max(pause, _PAUSE), _PAUSE_AT_MOST))
+
+
+def report(paths: Paths, figures: LatestFigures) -> None:
+    """Report it once, if there are other nodes."""
+    if not paths.control(LINGER).exists():
+        return
+    found = figures.get()
+    if not isinstance(found.observations.snapshot, Snapshot) or found.observations.snapshot.linger is None:
+        return
+    level = headline(found.status, moment=str).level
+    question = Question(command="condition", values={"condition": level.value})
+    with contextlib.suppress(ControlUnavailable):  # it is reported again
+        ask(paths.control(LINGER), question, timeout=_ASKED)
 
 
 class WebListeners:

@@ -95,10 +95,7 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
             super().handle()
 
     def read_requestline(self) -> str:
-        """Return the first line of a request, or nothing: after a long silence, or if access was withdrawn.
-
-        An empty line closes the connection.
-        """
+        """Return a request's first line, or nothing, which closes: after a silence, or without access."""
         self.server.turns.give()
         self.rfile.renew()
         line: str = _within(HEAD_SECONDS, super().read_requestline, "")

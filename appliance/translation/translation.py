@@ -1,7 +1,4 @@
-"""What a reader of haproxy.cfg or keepalived.conf returns.
-
-Nothing of a file is dropped silently: each of its lines that is not empty and not a comment has an outcome.
-"""
+"""What a reader returns: each line of a file, unless empty or a comment, has an outcome."""
 
 from dataclasses import dataclass
 from enum import StrEnum

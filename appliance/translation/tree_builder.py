@@ -5,10 +5,7 @@ from appliance.model.messages.problems import FilePosition
 
 
 class TreeBuilder:
-    """A mapping that grows.
-
-    A mapping has the place of the first key that was put below it.
-    """
+    """A mapping that grows; its place is that of the first key put below it."""
 
     def __init__(self, place: FilePosition) -> None:
         self._root = Node(place=place, value={})

@@ -68,10 +68,7 @@ class LateWakeups:
 
 
 class RouterReports:
-    """The observer of every group. `run` runs a notify command, or writes a line to its reader.
-
-    `touch` writes the board. `tell` gets the events.
-    """
+    """Observes all groups: `run` runs notify commands or writes lines, `touch` the board, `tell` events."""
 
     def __init__(
         self,

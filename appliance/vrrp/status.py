@@ -10,7 +10,6 @@ from appliance.wire.boards.vrrp_board import RouterRecord
 from appliance.wire.lines.vrrp_status import (
     ConflictStatus,
     HeardRouterStatus,
-    PriorityPartStatus,
     RouterStatus,
     TimersStatus,
     TransitionStatus,
@@ -31,7 +30,7 @@ def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> 
         since=counters.since,
         priority=election.priority,
         base=router.priority,
-        parts=_parts(instance),
+        parts=instance.priority.parts,
         fault_reasons=instance.faults.messages,
         addresses=router.addresses,
         held=instance.holder.held,
@@ -92,20 +91,6 @@ def board_record(instance: VrrpInstance) -> RouterRecord:
         send_errors=counters.send_errors,
         restored=counters.restored,
         uninformed=bool(election.awaited_informers),
-    )
-
-
-def _parts(instance: VrrpInstance) -> tuple[PriorityPartStatus, ...]:
-    return tuple(
-        PriorityPartStatus(
-            track=each.track,
-            weight=each.weight,
-            up=each.up,
-            value=each.value,
-            added=each.added,
-            detail=each.detail,
-        )
-        for each in instance.priority.parts
     )
 
 

@@ -84,10 +84,7 @@ class ReportedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredNode:
-    """Another node on the interface, by its MAC; `challenge` is the last one received from it.
-
-    `believed` is false until its reports have answered ours.
-    """
+    """Another node by its MAC, its last `challenge`; `believed` once its reports have answered ours."""
 
     mac: bytes
     challenge: bytes

@@ -39,9 +39,6 @@ def is_literal(host: str) -> bool:
 
 
 def packed_peer(address: str) -> bytes:
-    """Return the bytes of a peer's address in the form of Python's sockets; raises ValueError.
-
-    They are 4 for an IPv4 client of an IPv6 socket, too.
-    """
+    """Return a peer's bytes, 4 for IPv4 at an IPv6 socket too, from Python's form; raises ValueError."""
     raw = packed(address)
     return raw[12:] if raw.startswith(_MAPPED) else raw

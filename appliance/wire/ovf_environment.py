@@ -45,10 +45,7 @@ def compose(properties: Mapping[str, str]) -> bytes:
 
 
 def adapters(data: bytes) -> tuple[str, ...]:
-    """Return the MAC addresses of the machine's network adapters in their order, as far as vSphere says them.
-
-    Raises OvfEnvironmentError.
-    """
+    """Return the adapters' MAC addresses, in order, if vSphere has them; raises OvfEnvironmentError."""
     found = _read(data).adapters
     return tuple(found[number] for number in sorted(found))
 

@@ -17,10 +17,7 @@ _HOPS: Final = 64
 def bare_acknowledgement(
     source: str, source_port: int, destination: str, destination_port: int, *, sequence: int
 ) -> bytes:
-    """Return a packet with only an acknowledgement, of 0, at a sequence number.
-
-    Both addresses are literal and of one IP version.
-    """
+    """Return a bare acknowledgement of 0 between two literal addresses of one IP version."""
     sender, receiver = ip_address(source), ip_address(destination)
     header = _TCP.pack(
         source_port, destination_port, sequence, 0, _TCP.size // 4 << 4, _ACKNOWLEDGEMENT, 0, 0, 0

@@ -4,19 +4,46 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from appliance.core.balancing.pool_queue import Waiter
-from appliance.core.balancing.pool_state import Health
+from appliance.core.balancing.pool_state import Health, LostMembers
 from appliance.net.boards.board_content import BoardFollower
 from appliance.wire.boards.health_board import VerdictReader, Verdicts
-from appliance.worker import pool_changes
 from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.session.session import Session
+from appliance.worker.relay.session.session_phases import OPEN
 from appliance.worker.relay.traffic import Traffic
 
 
-class HealthFollower:
-    """A worker's reader of the health board at `path`; `backends` are the worker's and stay current.
+def follow(
+    traffic: Traffic,
+    backend: Backend,
+    lost: LostMembers,
+    *,
+    leaves: Callable[[Waiter], bool] | None = None,
+) -> None:
+    """Let the sessions of a pool follow a change of its servers.
 
-    `leaves` is that of `pool_changes.follow`.
+    Those that `leaves` names keep waiting: they are about to move to a newer worker, after the sessions that
+    have moved there, whose places look free here and are not.
     """
+    _leave_lost_servers(traffic, backend, lost)
+    for session in backend.pool.dequeue_all(but=leaves):
+        session.place_free()
+
+
+def _leave_lost_servers(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
+    """Apply `on_down`; a session without a connection to the server yet connects elsewhere in any case."""
+    if not lost.down and not lost.closing:
+        return
+    pending = {*lost.down, *lost.closing}
+    for session in tuple(traffic.live):
+        if not isinstance(session, Session) or session.backend is not backend:
+            continue
+        if session.member in (lost.closing if session.phase == OPEN else pending):
+            session.server_down()
+
+
+class HealthFollower:
+    """Reads the board at `path` for this worker's `backends`; `leaves` is as in `follow`."""
 
     def __init__(
         self,
@@ -58,6 +85,6 @@ class HealthFollower:
     def _observe(self, backend: Backend, verdicts: Health) -> None:
         try:
             lost = backend.pool.observe(verdicts)
-            pool_changes.follow(self._traffic, backend, lost, leaves=self._leaves)
+            follow(self._traffic, backend, lost, leaves=self._leaves)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
             self._fault(error)

@@ -9,7 +9,7 @@ from appliance.model.snapshot.frontends import Frontend
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.lines.worker_arguments import WorkerArguments
-from appliance.worker import pool_changes
+from appliance.worker import health_follower
 from appliance.worker.relay import tcp
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.traffic import Traffic
@@ -84,7 +84,7 @@ class LiveSettings:
         known = self.backends.get(config.name)
         if known is not None:
             if known.pool.config != config:
-                pool_changes.follow(self._traffic, known, known.apply(config))
+                health_follower.follow(self._traffic, known, known.apply(config))
             return
         workers, index = self._arguments.workers, self._arguments.index
         state = PoolState(config, workers=workers, index=index, random=self._random)

@@ -17,7 +17,7 @@ from support.values.snapshots import pool, server, snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.net.files import snapshots
 from appliance.stats.service import StatsService
 

@@ -24,7 +24,7 @@ from support.vrrp import vip_answers
 
 from appliance import wire
 from appliance.core.discovery import finding
-from appliance.core.discovery.node_addresses import AddressChoice
+from appliance.core.discovery.finding import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.core.linger.other_nodes import OtherNodes, ThisNode
 from appliance.model.byte_pattern import LONGEST, byte_pattern

@@ -21,9 +21,8 @@ from appliance.guest.machine_files import (
     login_keys,
     network_file,
 )
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.machine import GuestMachine, SyslogTarget
 from appliance.model.guest.networks import GuestNetwork, Role, Route
-from appliance.model.guest.syslog_target import SyslogTarget
 
 pytestmark = pytest.mark.sockets
 

@@ -14,9 +14,8 @@ from appliance.linger.address_sets import (
     indexes,
     shared_sets,
 )
-from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.linger import Linger, Vxlan
 from appliance.model.snapshot.shared_ip import SharedIp, Unhealthy
-from appliance.model.snapshot.vxlan import Vxlan
 
 pytestmark = pytest.mark.pure
 

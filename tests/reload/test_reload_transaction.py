@@ -23,7 +23,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.sources.judging import judge
-from appliance.reload import reload_refusal
+from appliance.reload import refusals
 from appliance.reload.program_clients import Outcome, ProgramClients, ProgramTimeouts
 from appliance.reload.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem
@@ -266,7 +266,7 @@ def _again(house: House, monkeypatch: pytest.MonkeyPatch) -> Answer:
     """Return the answer to the next try, as soon as its time has come."""
     due = time.monotonic() + max(PAUSES)
     with monkeypatch.context() as later:
-        later.setattr(reload_refusal.time, "monotonic", lambda: due)
+        later.setattr(refusals.time, "monotonic", lambda: due)
         assert house.transaction.is_to_be_tried_again()
     return house.transaction.try_again()
 
@@ -328,7 +328,7 @@ def test_files_that_have_changed_meanwhile_are_not_tried(house: House, monkeypat
     house.transaction.reload()
     house.write(weight=3)
     later = time.monotonic() + PAUSES[0]
-    monkeypatch.setattr(reload_refusal.time, "monotonic", lambda: later)
+    monkeypatch.setattr(refusals.time, "monotonic", lambda: later)
     assert not house.transaction.is_to_be_tried_again()
     assert house.transaction.again_in is None
 

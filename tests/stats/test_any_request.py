@@ -30,7 +30,7 @@ from appliance.core.status.assessment import assess
 from appliance.model.config.values.names import NAME_PATTERN
 from appliance.model.config.values.vrrp import INTERFACE_PATTERN
 from appliance.model.paths import Paths
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.net.files import snapshots
 from appliance.stats.service import StatsService
 from appliance.wire.exposition import Format, encode

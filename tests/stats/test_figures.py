@@ -10,8 +10,7 @@ import structlog
 
 from appliance.model.paths import Paths
 from appliance.stats import figures
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 
 pytestmark = pytest.mark.sockets
 

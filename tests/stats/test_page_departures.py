@@ -9,8 +9,7 @@ from support.values.snapshots import snapshot, virtual_router
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.linger import Linger, MovedSessions
-from appliance.model.snapshot.snapshot import encode
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats, encode
 from appliance.net.control.control_server import ControlServer
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import good

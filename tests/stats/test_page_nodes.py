@@ -12,12 +12,10 @@ from support.values.snapshots import snapshot, virtual_router
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.snapshot import Snapshot, encode
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Snapshot, Stats, encode
 from appliance.net.control.control_server import Call, ControlServer
-from appliance.stats.condition import report
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
+from appliance.stats.service import report
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.linger_status import LingerStatus, OtherNode

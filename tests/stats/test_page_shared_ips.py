@@ -10,8 +10,7 @@ from support.values.shared_ips import announcing, bgp, neighbor, session, shared
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.shared_ip import Engine
-from appliance.model.snapshot.snapshot import Snapshot, encode
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Snapshot, Stats, encode
 from appliance.net.control.control_server import ControlServer
 from appliance.wire.lines import status_answer
 from appliance.wire.lines.announce_status import AnnounceStatus

@@ -6,7 +6,7 @@ import pytest
 from support.stats.asked_pages import asked
 
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats.access import web_access
 
 pytestmark = pytest.mark.sockets

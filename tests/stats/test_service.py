@@ -12,7 +12,7 @@ from support.values.snapshots import snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats.service import StatsRefused, StatsService
 
 pytestmark = pytest.mark.sockets

@@ -22,12 +22,11 @@ from support.values.certificates import issue
 from support.values.snapshots import bind
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats import web_server
 from appliance.stats.access import WebAccess
 from appliance.stats.changes import Changes
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.stats.pages import Pages
 from appliance.stats.web_server import MOST_CLIENTS, WebServer
 

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from appliance.console.output.columns import columns
+from appliance.console.output.printing import columns
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.announce.shared_state import SharedState
 from appliance.core.status.quantities import duration

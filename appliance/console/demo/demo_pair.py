@@ -116,10 +116,7 @@ Logs: {made.root}/lb-0/log and {made.root}/lb-1/log    Ctrl-C here ends it all.
 
 
 def run_pair(console: Console, stop: StopSignal) -> bool:
-    """Run the pair until the operator stops it; return False if a node has ended by itself.
-
-    Raises DemoError.
-    """
+    """Run the pair until it is stopped; False if a node has ended by itself; raises DemoError."""
     listening = _listeners()
     if os.geteuid() != 0:
         become_root(

@@ -23,10 +23,7 @@ _GIVEN: Final = "LB_DEMO_GIVEN"
 
 
 def become_root(command: Sequence[str], given: Sequence[int]) -> None:
-    """Without root, run a command in a user namespace in place of this process; raises DemoError.
-
-    `given` are descriptors that it gets, by the same numbers.
-    """
+    """Without root, become this command in a user namespace, with `given` descriptors; raises DemoError."""
     there = [*_UNSHARE, "sh", "-c", _RUN, "sh"]
     try:
         tried = subprocess.run([*there, "true"], check=False, capture_output=True, text=True)  # noqa: S603  # our own command

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from appliance.console.output.columns import columns
+from appliance.console.output.printing import columns
 from appliance.core.status.quantities import duration
 from appliance.model.messages.quoting import printable
 from appliance.wire.lines.discovery_status import DiscoveryStatus, SourceStatus

@@ -1,9 +1,15 @@
 """`appliance fleet accept`: the part of a node in `appliance fleet push`, which runs it there."""
 
 import contextlib
+import fcntl
+import hashlib
+import os
+import select
 import signal
 import socket
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,8 +18,6 @@ import click
 import msgspec
 
 from appliance.console.fleet.asking import Way
-from appliance.console.fleet.orders import Orders, TransferCut
-from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
 from appliance.console.here.files import unusable_files
 from appliance.console.output.refusal import Refused
 from appliance.console.reload import ReloadUnavailable, ask_reload
@@ -21,12 +25,22 @@ from appliance.core.fleet.push import Step, next_step
 from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Problem, Severity
 from appliance.model.paths import Paths
-from appliance.net.files import config_file, snapshots
+from appliance.net.files import config_file, snapshots, state_files
+from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.standard_input import PATIENCE
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+FORMER: Final = ".former"
+"""What the name of the file that was replaced last ends with."""
+
+_MODE: Final = 0o640
+
+_CHUNK: Final = 1 << 16
+_LONGEST: Final = 64
 
 _AGAIN: Final = "give this node what it lacks, then: appliance fleet push"
 _TOGETHER: Final = " with "
@@ -34,6 +48,99 @@ _TOGETHER: Final = " with "
 
 _WAITS: Final = 3.0
 """How many times the longest step of another node its next word is awaited."""
+
+
+class FileBusy(Exception):  # noqa: N818  # said to the one who comes second
+    """Another push is under way here."""
+
+
+class ReplacedFile:
+    """The file at a path, or where a link there leads; the one before stays beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._former = state_files.read(self._path, limit=config_file.LIMIT)
+        self._mode, self._group = _MODE, -1
+        with contextlib.suppress(FileNotFoundError):
+            found = self._path.stat()
+            self._mode, self._group = found.st_mode & 0o777, found.st_gid
+
+    def objection(self) -> str | None:
+        """Return why it cannot be replaced, None if it can."""
+        folder = self._path.parent
+        if not folder.is_dir():
+            return f"{folder} is no directory"
+        return None if os.access(folder, os.W_OK | os.X_OK) else f"{folder} cannot be written"
+
+    def replace(self, content: bytes) -> None:
+        """Give it another content; raises OSError, and then it has its own."""
+        if self._former is not None and self._former != content:
+            self._write(self._path.with_name(self._path.name + FORMER), self._former)
+        self._write(self._path, content)
+
+    def put_back(self) -> None:
+        """Give it the content that it had first; raises OSError."""
+        if self._former is None:
+            self._path.unlink(missing_ok=True)
+        else:
+            self._write(self._path, self._former)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no second one replace files in this directory meanwhile; raises FileBusy, OSError."""
+        descriptor = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError as error:
+            raise FileBusy("another push is under way on this node") from error
+        finally:
+            os.close(descriptor)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        write_atomically(path, content, mode=self._mode, group=self._group)
+
+
+class TransferCut(Exception):  # noqa: N818  # what became of the connection
+    """The file did not arrive as it was sent; nothing has been done with it."""
+
+
+class Orders:
+    """Standard input, or another descriptor."""
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._buffer = bytearray()
+
+    def file(self, *, size: int, checksum: str) -> bytes:
+        """Return the next `size` bytes, which have this SHA-256; raises TransferCut."""
+        while len(self._buffer) < size:
+            if not self._more(PATIENCE):
+                raise TransferCut(f"only {len(self._buffer)} of {size} bytes have arrived")
+        content = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        if hashlib.sha256(content).hexdigest() != checksum:
+            raise TransferCut("the file has not arrived as it was sent: its SHA-256 is another one")
+        return content
+
+    def word(self, *, seconds: float) -> str | None:
+        """Return the next line; None at the end, for silence, and for what is too long."""
+        until = time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > _LONGEST or not self._more(until - time.monotonic()):
+                return None
+        line, _, rest = bytes(self._buffer).partition(b"\n")
+        self._buffer = bytearray(rest)
+        return line.decode(errors="replace")
+
+    def _more(self, seconds: float) -> bool:
+        ready, _, _ = select.select([self._descriptor], [], [], max(0.0, seconds))
+        try:
+            data = os.read(self._descriptor, _CHUNK) if ready else b""
+        except OSError:
+            return False
+        self._buffer += data
+        return bool(data)
 
 
 @click.command(epilog="Example: appliance fleet accept --size 5 --sha256 HEX")

@@ -1,19 +1,119 @@
 """Commands on all nodes of a fleet at once."""
 
 import os
-from collections.abc import Callable, Sequence
+import shlex
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import click
 
-from appliance.console.fleet import nodes
-from appliance.console.fleet.nodes import FleetNode
 from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wait, why
-from appliance.console.fleet.transport import Transport
 from appliance.console.output.refusal import Refused
+from appliance.model.config.values import names
+from appliance.model.document.document import read
+from appliance.model.document.tree import DocumentError
+from appliance.model.loading.by_node import ByNode
+from appliance.model.loading.loading import NODE_VARIABLE, unreadable
 from appliance.model.paths import Paths
+from appliance.model.rules.node_rules import own_name
+from appliance.net.files import config_file
+from appliance.net.files.state_files import FileUnusable
+from appliance.net.process import python
 from appliance.wire.lines.node_answers import LONGEST
+
+_CORRECT_IT: Final = "correct the file, which `appliance check` judges"
+_NAME_THEM: Final = "name the configuration of the nodes with --config; its key `nodes` lists their names"
+
+VIA: Final[Mapping[str, tuple[str, ...]]] = {
+    "podman": ("podman", "exec", "--interactive", "appliance", "appliance"),
+    "sudo": ("sudo", "-n", "appliance"),
+}
+"""The command `appliance` of a node whose appliance runs in a container, or whose user is not root."""
+
+_OPTIONS: Final = (
+    "BatchMode=yes",
+    "ConnectTimeout=10",
+    "ServerAliveInterval=5",
+    "ServerAliveCountMax=3",
+)
+"""No password is asked for, and a lost connection is noticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetNode:
+    """A node, by its name in `nodes`; `here` is whether it is this machine."""
+
+    name: str
+    here: bool
+
+
+def content(file: Path) -> bytes:
+    """Return a configuration; raises Refused."""
+    try:
+        return config_file.read(file)
+    except FileUnusable as error:
+        raise Refused(f"{file}: cannot be read: {error}", step=_NAME_THEM) from error
+
+
+def fleet_nodes(file: Path, text: bytes) -> tuple[FleetNode, ...]:
+    """Return the nodes that a configuration names; raises Refused if it names none, or cannot be read.
+
+    Nothing else of it needs to be right: a broken configuration is when the nodes have to be looked at.
+    """
+    try:
+        found = ByNode(read(text)).nodes
+        for each in found:
+            names.name(each)
+    except DocumentError as error:
+        problem = unreadable(error, source=str(file))
+        raise Refused(f"{problem.where}: {problem.message}", step=_CORRECT_IT) from error
+    except ValueError as error:
+        raise Refused(f"{file}: nodes: {error}", step=_CORRECT_IT) from error
+    if not found:
+        raise Refused(f"{file}: it names no `nodes`", step=_NAME_THEM)
+    own = own_name(found, os.environ.get(NODE_VARIABLE) or socket.gethostname())
+    return tuple(FleetNode(name=each, here=each == own) for each in found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """How nodes are reached: options of ssh_config(5) that win over our own, and `via` of VIA.
+
+    The configuration of OpenSSH's client has all that concerns the way: address, user, keys, jump and known
+    hosts of `Host lb-0`.
+    """
+
+    options: tuple[str, ...] = ()
+    via: str | None = None
+
+    def command(self, node: FleetNode, arguments: Sequence[str]) -> list[str]:
+        """Return the command line that runs `appliance ARGUMENTS` on a node."""
+        return self._there(node, [*self._appliance(node), *arguments])
+
+    def sequence(self, node: FleetNode, commands: Sequence[Sequence[str]], *, counts: int) -> list[str]:
+        """Return the command line that runs several there, one after another, whatever each returns.
+
+        Output and exit status are those of the one with the index `counts`. They continue if the connection
+        is lost.
+        """
+        lines = [shlex.join([*self._appliance(node), *each]) for each in commands]
+        lines = [each if at == counts else f"{each} >/dev/null 2>&1" for at, each in enumerate(lines)]
+        lines.insert(counts + 1, "status=$?")
+        return self._there(node, ["sh", "-c", "; ".join([*lines, "exit $status"])])
+
+    def _there(self, node: FleetNode, words: Sequence[str]) -> list[str]:
+        if node.here:
+            return list(words)
+        options = [word for each in (*self.options, *_OPTIONS) for word in ("-o", each)]
+        return ["ssh", "-T", *options, "--", node.name, shlex.join(words)]
+
+    def _appliance(self, node: FleetNode) -> Sequence[str]:
+        if self.via:
+            return VIA[self.via]
+        return python.own_command() if node.here else ("appliance",)
 
 
 def tell(command: RemoteCommand) -> None:
@@ -38,8 +138,8 @@ class Way:
     def fleet(self, file: Path | None = None) -> "Fleet":
         """Return the nodes that a file names, by default the configuration; raises Refused, UsageError."""
         named = file or self.paths.config
-        text = nodes.content(named)
-        found = nodes.fleet_nodes(named, text)
+        text = content(named)
+        found = fleet_nodes(named, text)
         for each in self.only:
             if each not in [node.name for node in found]:
                 names = ", ".join(node.name for node in found)

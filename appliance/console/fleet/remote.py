@@ -191,10 +191,7 @@ def wait(
     late: str = "no answer within {:g} s",
     progress: Callable[[RemoteCommand], None] = lambda _: None,
 ) -> None:
-    """Wait until each command is done or has ended; those that are not in time are given up.
-
-    `progress` is called for each as soon as it is done.
-    """
+    """Wait for the commands, giving up those that are late; `progress` is called for each that is done."""
     until = time.monotonic() + seconds
     open_ones = list(commands)
     while True:

@@ -8,8 +8,7 @@ from rich.text import Text
 
 from appliance.console.fleet.asking import Way, missing
 from appliance.console.fleet.remote import RemoteCommand, why
-from appliance.console.output.columns import columns
-from appliance.console.output.printing import print_json, print_table
+from appliance.console.output.printing import columns, print_json, print_table
 from appliance.core.fleet.fleet_status import NodeReport, problems, shown
 from appliance.model.messages.quoting import printable
 from appliance.wire.lines import node_answers

@@ -9,16 +9,14 @@ from typing import Final
 
 import click
 
-from appliance.console.fleet.asking import Fleet, Way, missing
-from appliance.console.fleet.nodes import FleetNode
+from appliance.console.fleet.asking import Fleet, FleetNode, Way, missing
 from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wait, why
 from appliance.console.fleet.status import report
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
 from appliance.console.releases import Trust, verified
 from appliance.console.upgrade import UNSIGNED
-from appliance.core.fleet.fleet_status import NodeReport
-from appliance.core.fleet.upgrade import new_problems, objection, turns
+from appliance.core.fleet.fleet_status import NodeReport, new_problems, objection, turns
 from appliance.model.messages.quoting import printable
 from appliance.net.releases import archive
 from appliance.net.releases.archive import ArchiveRefused

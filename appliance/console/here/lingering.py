@@ -9,8 +9,8 @@ from appliance.core.linger import ruleset
 from appliance.core.linger.segment import objection, off_segment, unreachable
 from appliance.model.capability import Capability
 from appliance.model.messages.problems import Finding
+from appliance.model.snapshot.linger import LEAST_MTU, Vxlan
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.vxlan import LEAST_MTU, Vxlan
 from appliance.net.netlink import vxlan
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.netlink import Requests

@@ -1,13 +1,47 @@
 """The manual pages: of each command from its help, options and example, and of the configuration."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import click
 
+import appliance
 from appliance.console.command import COMMANDS, main
-from appliance.console.manual.configuration import NAME, configuration_page
-from appliance.console.manual.roff import example, head, paragraphs, quoted, tagged
+from appliance.model.config.key_reference import KeyRow, KeySection, key_sections
+
+NAME: Final = "appliance.yaml"
+
+_ABOUT: Final = """
+The file that configures appliance(1): YAML, by default /etc/appliance/appliance.yaml. It is read at start,
+by `appliance reload`, and without a request once it has changed and rested (key `reload.watch`).
+
+`appliance check` shows whether it would be accepted, with file, line and column of each problem, and changes
+nothing; `appliance check --here` checks this machine too. A file with errors is never used: the one that was
+accepted last stays in force.
+
+A duration is a number and its unit: 300ms, 5s, 2m, 24h, 1d. A percentage is a number and %. NAME stands for
+a name that you choose: 1 to 63 letters, digits, full stops, underscores and dashes. A key is needed only
+if its description says so.
+"""
+EXAMPLE: Final = """
+api:
+  frontends:
+    kube-api: { bind: ["[::]:6443"], pool: masters }
+pools:
+  masters:
+    check: { type: https, path: /readyz }
+    servers:
+      master-0: { address: 10.0.0.34:6443 }
+      master-1: { address: 10.0.0.35:6443 }
+"""
+_READ_FILES: Final = (
+    ("/etc/appliance/appliance.yaml", "The configuration, where --config or APPLIANCE_CONFIG name no other."),
+    ("/run/appliance/", "The accepted configuration with all defaults, numbered."),
+    (
+        "/var/lib/appliance/",
+        "The last good configuration, which is used at a start if the current one has errors.",
+    ),
+)
 
 _STATUS: Final = (
     ("0", "Done, or all is well."),
@@ -20,6 +54,83 @@ _FILES: Final = (
     ("/run/appliance/", "Sockets, boards and the accepted configuration."),
     ("/var/lib/appliance/", "Directory of what outlives a reboot."),
 )
+
+
+def configuration_page() -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield from head(NAME, "configuration of the load balancer appliance", section=5)
+    yield ".SH DESCRIPTION"
+    yield from paragraphs(_ABOUT)
+    yield ".SH KEYS"
+    for each in key_sections(link='keys of "{heading}"'):
+        yield from _key_section(each)
+    yield ".SH EXAMPLE"
+    yield from example(EXAMPLE.strip("\n"))
+    yield ".SH FILES"
+    yield from tagged(_READ_FILES)
+    yield ".SH SEE ALSO"
+    yield from (f".BR appliance\\-{each} (1)," for each in ("check", "reload", "schema"))
+    yield ".BR appliance (1)"
+
+
+def _key_section(section: KeySection) -> Iterator[str]:
+    yield f".SS {quoted(section.heading)}"
+    places = ", ".join(section.paths)
+    yield from paragraphs(": ".join(filter(None, (places, section.about))))
+    yield from tagged((row.key, _meaning(row)) for row in section.rows)
+
+
+def _meaning(row: KeyRow) -> str:
+    default = f"; default {row.default}" if row.default else ""
+    needed = "Needed. " if row.needed else ""
+    return f"{needed}{row.about} ({row.shape.replace('`', '')}{default.replace('`', '')})"
+
+
+def escaped(text: str) -> str:
+    """Return a text for use within a line; a dash is that of options, which can be copied."""
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
+
+
+def line(text: str) -> str:
+    """Return a line of text, escaped if it begins with a full stop, which would be a request."""
+    said = escaped(text)
+    return f"\\&{said}" if said.startswith(".") else said
+
+
+def quoted(text: str) -> str:
+    """Return an argument of a macro."""
+    return '"' + escaped(text).replace('"', "\\(dq") + '"'
+
+
+def head(name: str, summary: str, *, section: int) -> Iterator[str]:
+    """Yield the title of a page, and the section NAME."""
+    title = f"appliance {appliance.__version__}"
+    yield f'.TH {quoted(name.upper())} {section} "" {quoted(title)} "Load balancer"'
+    yield ".SH NAME"
+    yield f"{escaped(name)} \\- {summary[:1].lower()}{summary[1:]}"
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Yield the lines of a text whose paragraphs are separated by blank lines."""
+    for number, each in enumerate(filter(None, map(str.strip, text.split("\n\n")))):
+        if number:
+            yield ".PP"
+        yield from (line(part.strip()) for part in each.splitlines())
+
+
+def tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a list of terms, each with its meaning."""
+    for term, meaning in entries:
+        yield ".TP"
+        yield f".B {quoted(term)}"
+        yield line(" ".join(meaning.split()) or "-")
+
+
+def example(text: str) -> Iterator[str]:
+    """Yield lines to type, unchanged."""
+    yield ".EX"
+    yield from map(line, text.splitlines())
+    yield ".EE"
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -6,8 +6,24 @@ from typing import Final
 import click
 import msgspec
 from rich.console import Console, RenderableType
+from rich.table import Table
 
 _PIPE_WIDTH: Final = 200  # a pipe has no width, and folded lines of a table cannot be searched
+
+
+def columns(*names: str) -> Table:
+    """Return a table without rows; a column's name ends with > for numbers, with ... for prose."""
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        prose = name.endswith("...")
+        table.add_column(
+            name.rstrip(">."),
+            justify="right" if name.endswith(">") else "left",
+            header_style="dim",
+            no_wrap=not prose,
+            overflow="fold" if prose else "ellipsis",
+        )
+    return table
 
 
 def print_json(value: object) -> None:

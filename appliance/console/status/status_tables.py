@@ -9,8 +9,8 @@ from rich.text import Text
 
 from appliance.console.bgp.bgp_tables import shared_ips_table
 from appliance.console.discover.discovery_tables import sources_table
-from appliance.console.output.columns import columns
 from appliance.console.output.error_positions import located
+from appliance.console.output.printing import columns
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.programs import CONFIGURED
 from appliance.core.rollout.timing import NO_DEADLINE

@@ -16,7 +16,7 @@ from pyroute2 import IPRoute
 import appliance
 from appliance.console.support.parts import Part, as_json
 from appliance.model.paths import Paths
-from appliance.net.listening.port_owner import port_owner
+from appliance.net.listening.bind_refusals import port_owner
 from appliance.net.nftables.nftables import Nftables
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.nftables.nftables_commands import LIST_RULESET

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from appliance.core.status.assessment import assess
-from appliance.core.top.rates import Rates, counters, looked
-from appliance.core.top.sample import Sample
+from appliance.core.top.rates import Rates, Sample, counters, looked
 from appliance.core.top.views import View
 from appliance.core.why.explanation import Evidence, Explanation, Kind
 from appliance.core.why.history import REMEMBERED

@@ -1,29 +1,112 @@
 """`appliance top`: current activity, in a terminal that stays up to date, or once as text."""
 
-from collections.abc import Mapping
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from enum import Enum
 from typing import Final
 
 import click
 import gevent
+from gevent.queue import Queue
+from gevent.socket import wait_read
 
 from appliance.console.output.printing import print_json, text_width
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.runtime_access import require_access
-from appliance.console.top import live
 from appliance.console.top.looking import Looker
-from appliance.console.top.terminal import require_terminal
+from appliance.console.top.terminal import Screen, opened, require_terminal
 from appliance.core.status.headline import headline
-from appliance.core.top.layout import Scene, report
-from appliance.core.top.sample import Sample
-from appliance.core.top.screen_state import ListPosition, ScreenState
+from appliance.core.top.layout import Scene, lines, report, shown
+from appliance.core.top.rates import Sample
+from appliance.core.top.screen_state import ListPosition, ScreenState, pressed
 from appliance.core.top.tables import Order, filtered, ordered
 from appliance.core.top.views import View, column_names, table
 from appliance.model.paths import Paths
 
 _SHORTEST: Final = 0.2
 _LONGEST: Final = 3600.0
+
+
+class _Event(Enum):
+    """Events of the loop other than samples and keys."""
+
+    RESIZED = "resized"
+    ENDED = "ended"
+
+
+_Happening = Sample | str | BaseException | _Event
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(looker: Looker, state: ScreenState, *, interval: float) -> None:
+    """Show the screen until the operator quits, or the terminal is gone."""
+    events: Queue[_Happening] = Queue()
+    with opened() as screen:
+        for number in _ENDS:
+            gevent.signal_handler(number, events.put, _Event.ENDED)
+        gevent.signal_handler(signal.SIGWINCH, events.put, _Event.RESIZED)
+        greenlets = [
+            gevent.spawn(_look_always, looker, events, interval),
+            gevent.spawn(_read_always, screen, events),
+        ]
+        try:
+            _show(screen, looker, state, events)
+        finally:
+            gevent.killall(greenlets)
+
+
+def _show(screen: Screen, looker: Looker, state: ScreenState, events: "Queue[_Happening]") -> None:
+    scene = Scene(sample=None, state=state, explain=looker.explain, moment=looker.moment)
+    while not scene.state.ended:
+        screen.draw(lines(scene, screen.size))
+        happening = events.get()
+        match happening:
+            case _Event.ENDED:
+                return
+            case _Event.RESIZED:
+                screen.resized()
+            case BaseException():
+                raise happening
+            case str():
+                now = pressed(scene.state, happening, shown(scene, screen.size))
+                scene = replace(scene, state=now)
+            case Sample() if not scene.state.paused:
+                scene = replace(scene, sample=happening)
+
+
+def _look_always(looker: Looker, events: "Queue[_Happening]", interval: float) -> None:
+    while True:
+        began = time.monotonic()
+        try:
+            events.put(looker.look())
+        except Exception as error:  # noqa: BLE001  # the boundary of a greenlet: raised where it is waited for
+            events.put(error)
+            return
+        gevent.sleep(max(0.0, began + interval - time.monotonic()))
+
+
+def _read_always(screen: Screen, events: "Queue[_Happening]") -> None:
+    descriptor = sys.stdin.fileno()
+    while True:
+        wait_read(descriptor)
+        keys: Sequence[str] = tuple(screen.keys())
+        for key in keys:
+            events.put(key)
+        if not keys and _hung_up(descriptor):
+            events.put(_Event.ENDED)
+            return
+
+
+def _hung_up(descriptor: int) -> bool:
+    """Return whether the terminal is gone: the only sign for a program that ignores SIGHUP."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return bool(poll.poll(0))
 
 
 @click.command(epilog="Example: appliance top --view pools; appliance top --once | grep -c down")
@@ -65,7 +148,7 @@ def top(  # one for each option
     looker = Looker(paths)
     if not (once or as_json):
         require_terminal()
-        live.run(looker, state, interval=interval)
+        run(looker, state, interval=interval)
         return
     looker.look()
     gevent.sleep(interval)

@@ -14,7 +14,7 @@ from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import ask_program, decoded_status
 from appliance.console.vip.connections import lingering, objection
 from appliance.console.vip.vip_tables import vip_tables
-from appliance.core.status.vrrp_troubles import troubles
+from appliance.core.status.problems import troubles
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE, VRRP
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError

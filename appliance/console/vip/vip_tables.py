@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from appliance.console.output.columns import columns
+from appliance.console.output.printing import columns
 from appliance.console.status.status_tables import ROUTER_STYLES
 from appliance.core.status.quantities import duration
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus

@@ -60,10 +60,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announced:
-    """The state of one shared IP: since when (monotonic seconds) and why.
-
-    `failures` are recent times of failures.
-    """
+    """The state of one shared IP: since when (monotonic) and why, and its recent times of failures."""
 
     state: SharedState
     since: float

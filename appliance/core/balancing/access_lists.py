@@ -8,10 +8,7 @@ _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 class NetworkSet:
-    """A set of networks; a look-up costs one step for each prefix length in use.
-
-    Every connection is looked up, and a list may hold thousands of networks.
-    """
+    """Networks, thousands perhaps: a connection's look-up costs one step for each prefix length."""
 
     def __init__(self, networks: Iterable[str]) -> None:
         tables: dict[tuple[int, int], set[int]] = {}

@@ -121,10 +121,7 @@ class RandomOfTwo(RoundRobin):
 
 
 class First(RoundRobin):
-    """The first member in the configuration's order; full ones are not among the members.
-
-    HAProxy's `first`: as few servers as possible are used, each up to its limit.
-    """
+    """The first member that is not full (HAProxy's `first`): as few servers as possible are used."""
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the first member."""
@@ -166,10 +163,7 @@ class Rendezvous:
 
 
 def highest(members: Sequence[PoolMember], key: bytes) -> PoolMember:
-    """Return the member with the highest score for the key.
-
-    Schindelhauer and Schomaker, "Weighted Distributed Hash Tables": weight / -ln(uniform hash).
-    """
+    """Return the member with the highest weight / -ln(uniform hash) (Schindelhauer and Schomaker)."""
     digest = seed(key)
     return max(members, key=lambda member: -member.weight / log(_uniform(digest ^ member.seed)))
 

@@ -209,10 +209,7 @@ class PoolState:
             self._removed.pop(member.name, None)
 
     def dequeue_all(self, *, but: Callable[[Waiter], bool] | None = None) -> list[Waiter]:
-        """Return who may try `place` again after a change of members, taken out of the queue, in order.
-
-        Those that `but` names stay in it.
-        """
+        """Return in order who may try `place` after a change of members; those in `but` stay in the queue."""
         if not self._eligible and self._checking:
             return []
         return self._queue.take_all(but=but)

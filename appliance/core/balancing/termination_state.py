@@ -1,7 +1,4 @@
-"""HAProxy's two letters for the end of a connection: who caused it, and in which phase.
-
-Source: configuration.txt section 8.5, "Session state at disconnection".
-"""
+"""HAProxy's two letters for a connection's end: who caused it, in which phase (configuration.txt s.8.5)."""
 
 from enum import StrEnum
 from typing import Final

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from appliance.core.checks.health_settings import HealthSettings, health_settings
+from appliance.core.checks.check_schedule import HealthSettings, health_settings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight, asked_weight
@@ -160,10 +160,7 @@ class CheckedServers:
         return others if admin is AdminState.READY else {**others, key: admin}
 
     def set_weight(self, key: Key, weight: OperatorWeight | None, *, now: float) -> bool:
-        """Give a server the operator's weight, None for the configured one; True for a change.
-
-        Raises UnknownServerError.
-        """
+        """Set the operator's weight, None for the configured; True if changed. Raises UnknownServerError."""
         checked = self.find(*key)
         self.weights = self.weights_with(key, weight)
         if checked.weight == weight:

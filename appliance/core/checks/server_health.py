@@ -15,11 +15,9 @@ from typing import Final
 
 from appliance.core.checks.check_history import CheckHistory
 from appliance.core.checks.check_outcome import UNCHECKED, CheckOutcome
-from appliance.core.checks.check_schedule import CheckSchedule
-from appliance.core.checks.health_settings import HealthSettings
-from appliance.core.checks.reachability import Reachability
+from appliance.core.checks.check_schedule import CheckSchedule, HealthSettings
 from appliance.core.checks.slow_start import STEPS, SlowStart
-from appliance.core.checks.verdict_changes import verdict_after
+from appliance.core.checks.verdict_changes import Reachability, verdict_after
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
 from appliance.model.snapshot.pools import Check, CheckInit

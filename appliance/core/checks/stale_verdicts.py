@@ -26,10 +26,7 @@ def bound(check: Check, *, watchdog: float) -> float:
 def outdated(
     snapshot: Snapshot, known: Mapping[tuple[str, str], ServerHealthRecord], *, now: float
 ) -> Iterator[str]:
-    """Yield one sentence about all servers whose last check is too old at `now`, Unix seconds.
-
-    `known` are the records of the health board by pool and server.
-    """
+    """Yield one sentence about all servers of the board whose last check is too old at `now`."""
     ages = {
         f"{pool.name}/{server.name}": now - last.checked_at
         for pool in snapshot.pools

@@ -27,10 +27,7 @@ class TooManyObjectsError(Exception):
 
 
 class Reflection(Generic[AnyObject]):
-    """The objects of a resource. `resource_version` None: it must be listed.
-
-    `changes` counts what has changed the objects.
-    """
+    """A resource's objects, to be listed while `resource_version` is None; `changes` counts their changes."""
 
     def __init__(self) -> None:
         self.resource_version: str | None = None

@@ -8,6 +8,7 @@ owner while connections with its mark are open.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 MARK: Final = 0x6C620000
@@ -69,3 +70,30 @@ _TAG_SIZE: Final = 16
 def _tag(name: str) -> str:
     """Return a text of limited length that is unique to a name, however long."""
     return hashlib.blake2b(name.encode(), digest_size=_TAG_SIZE // 2).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A server in a frontend: names as in the configuration, `server` as POOL/SERVER."""
+
+    frontend: str
+    server: str
+
+
+class Owners:
+    """The owners by their numbers, at most as many as there are numbers.
+
+    A server that has left the configuration may have connections for long. So the owner of a number is
+    remembered until the number has another owner.
+    """
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, Owner] = {}
+
+    def learn(self, owners: Mapping[int, Owner]) -> None:
+        """Store the present owners; others are kept."""
+        self._by_number |= owners
+
+    def of_mark(self, mark: int) -> Owner | None:
+        """Return the owner of connections with this mark, None if that was before our start."""
+        return self._by_number.get(mark ^ MARK)

@@ -1,10 +1,12 @@
 """From a snapshot and verdicts to what the kernel forwards: frontends with their slots, by version of IP."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_interface
 from typing import Final
 
+from appliance.core.balancing.algorithms import highest
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
 from appliance.core.forwarding.forwarded import (
@@ -14,15 +16,49 @@ from appliance.core.forwarding.forwarded import (
     binds_in,
     family_of,
 )
-from appliance.core.forwarding.slots import slots
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.frontends import Bind, Frontend, Masquerade
+from appliance.model.snapshot.pools import Balance
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.sync import synced_addresses, synced_routers
 from appliance.wire.literal import is_literal
 from appliance.wire.nftables.nftables_commands import Family
 
+SLOTS: Final = 1021
+"""Slots of a frontend, the servers of the numbers that a connection draws or hashes to: a prime, as Maglev's.
+
+It never changes, so a client keeps its slot whichever servers there are. A server has slots in proportion to
+its weight, so slow start is a matter of slots too.
+"""
+
+HASHED: Final = frozenset({Balance.SOURCE, Balance.HASH})
+"""The algorithms in which a connection's addresses determine its slot."""
+
 _EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
+
+
+def slots(members: Sequence[PoolMember], balance: Balance) -> tuple[str, ...]:
+    """Return the name of the server of each slot; empty if no member takes connections."""
+    if not members:
+        return ()
+    return _hashed(members) if balance in HASHED else _interleaved(members)
+
+
+def _hashed(members: Sequence[PoolMember]) -> tuple[str, ...]:
+    """Give each slot to the member with the highest score for it: a member that leaves moves only its own."""
+    return tuple(highest(members, slot.to_bytes(2, "big")).name for slot in range(SLOTS))
+
+
+def _interleaved(members: Sequence[PoolMember]) -> tuple[str, ...]:
+    """Give the slots in turn, by stride scheduling, so that they are a weighted round robin."""
+    turns = [(0.5 / member.weight, position) for position, member in enumerate(members)]
+    heapq.heapify(turns)
+    found = []
+    for _ in range(SLOTS):
+        turn, position = turns[0]
+        found.append(members[position].name)
+        heapq.heapreplace(turns, (turn + 1.0 / members[position].weight, position))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from appliance.core.forwarding.forwarded import (
     networks_in,
 )
 from appliance.core.forwarding.numbers import MARK, MARK_MASK, comment
-from appliance.core.forwarding.slots import HASHED, SLOTS
+from appliance.core.forwarding.plan import HASHED, SLOTS
 from appliance.model.snapshot.frontends import Masquerade
 from appliance.model.snapshot.pools import Balance
 from appliance.wire.conntrackd.conntrackd_config import PORT

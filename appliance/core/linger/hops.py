@@ -25,10 +25,7 @@ class Hops:
 
 
 def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress], *, nodes: Iterable[bytes]) -> Hops:
-    """Return where packets go; `served` are our own addresses.
-
-    `nodes` are the MACs of the nodes that may forward packets here.
-    """
+    """Return where packets go; `served` are ours, `nodes` the MACs of nodes that may forward here."""
     ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
     direct = {each.address: each.node for each in ordered}
     earlier = [each for each in ordered if _is_earlier(each, served.get(each.address))]

@@ -51,10 +51,7 @@ class ServedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedChanges:
-    """`served` are the addresses that stay, by address; `given_up` the others, with the reason.
-
-    `cut` are those of `served` whose connections must be cut now.
-    """
+    """The addresses that stay, those of them to `cut` now, and those `given_up`, with the reason."""
 
     served: Mapping[str, ServedAddress]
     given_up: Mapping[str, GaveUp]

@@ -12,8 +12,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.linger.informed import ALONE
-from appliance.core.linger.nodes import SILENT, SharingNode
+from appliance.core.linger.nodes import SILENT, Keeper, SharingNode
+from appliance.core.linger.served_addresses import ServedAddress
+from appliance.core.linger.unheard import ALONE
+
+LEARNING: Final = 2.0
+"""Seconds to wait for further news after news of an address: several reports of each node."""
 
 DEAD: Final = 1.0
 """Seconds without a report, nor another sign of life, after which a node's connections are reset."""
@@ -23,6 +27,27 @@ DOUBTFUL: Final = 0.5
 
 MOST_OTHERS: Final = 15
 """Other nodes to which a packet is forwarded at most: as many as a report answers."""
+
+
+class Settled:
+    """Tracks when there was news of each address: a node newly serves it or has newly left it."""
+
+    def __init__(self) -> None:
+        self._known: frozenset[tuple[str, str, bool]] = frozenset()
+        self._news: dict[str, float] = {}
+
+    def at(self, now: float, *, keepers: Iterable[Keeper], ours: Iterable[ServedAddress]) -> frozenset[str]:
+        """Return the addresses without recent news that at least one node serves or has left.
+
+        `keepers` are the other nodes' and `ours` this node's own.
+        """
+        known = frozenset(
+            (*((each.address, each.node, each.active) for each in keepers),
+             *((each.address, "", each.active) for each in ours))
+        )  # fmt: skip
+        self._news.update((address, now) for address, _, _ in known - self._known)
+        self._known = known
+        return frozenset(address for address, _, _ in known if now - self._news[address] >= LEARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.wire.linger_node import CONFIGURATION, UNKNOWN
 
 
@@ -17,10 +17,7 @@ def configuration(digits: str) -> bytes:
 
 
 def page_of(stats: Stats | None) -> str:
-    """Return the origin of the status page for other machines, "" if they cannot reach it.
-
-    Without a host it is at every address of this node.
-    """
+    """Return the status page's origin for other machines, "" if it is unreachable for them."""
     if stats is None:
         return ""
     scheme = "http" if stats.certificate is None else "https"

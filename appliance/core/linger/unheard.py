@@ -4,9 +4,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.linger.informed import ALONE
 from appliance.core.linger.nodes import Keeper, Neighbour
 from appliance.wire.linger_report import ReportDrop
+
+ALONE: Final = 3.0
+"""Seconds of exchange after which a silent active node does not run this protocol: ten reports."""
 
 WHY: Final = {
     ReportDrop.DIGEST: "signed with a key that this node does not accept",
@@ -15,6 +17,35 @@ WHY: Final = {
     ReportDrop.HOP_LIMIT: "sent through a router",
 }
 """Why reports of a node are unusable; others are an attacker's, or wait for an answer."""
+
+
+def informed(
+    routers: Mapping[str, str],
+    keepers: Iterable[Keeper],
+    *,
+    macs: Collection[bytes],
+    talking: Mapping[str, float],
+    now: float,
+) -> frozenset[str]:
+    """Return the virtual routers whose connections this node knows: it may take over.
+
+    `routers` has the virtual router of each address, `talking` since when this node exchanges reports of it.
+    `macs` are this node's own, by which other nodes report that they receive its reports.
+
+    It has received the active node's reports, and that node has received its own: it then forwards unknown
+    packets there, and the other node keeps the address for it. Or no active node runs this protocol: after
+    more reports than could get lost, there is nothing to learn.
+    """
+    active = [each for each in keepers if each.active]
+    served = {each.address for each in active}
+    agreed = {each.address for each in active if not each.heard.isdisjoint(macs)}
+    waiting = {
+        name
+        for address, name in routers.items()
+        if address not in agreed
+        and (address in served or address not in talking or now - talking[address] < ALONE)
+    }
+    return frozenset(routers.values()) - waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

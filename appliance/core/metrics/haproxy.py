@@ -139,10 +139,7 @@ def _scaled(names: Sequence[str], values: Sequence[int], scale: float | None) ->
 
 
 def _by_column(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[Sequence[int | str | None]]:
-    """Yield the values of each column, None where a row has none.
-
-    Columns that all rows have are taken from each row at once.
-    """
+    """Yield the values of each column, None where a row has none, at once where all rows have them."""
     shared = [_TYPE, *(each.column for each in columns if rows and each.column in rows[0])]
     taken: dict[str, tuple[int | str, ...]] = {}
     while rows and len(shared) > 1 and not taken:

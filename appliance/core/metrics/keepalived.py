@@ -44,10 +44,7 @@ _DROPS: Final[Mapping[str, tuple[str, tuple[DropReason, ...]]]] = {
 
 
 def keepalived_metrics(observations: Observations) -> Iterator[Metric]:
-    """Yield the metrics, none if the configuration has no virtual IPs.
-
-    Counters are from the board of `vrrp`, which continues them after a restart.
-    """
+    """Yield the metrics, none without virtual IPs; counters are the board's, so go on after a restart."""
     vrrp, board, snapshot = observations.answer(VrrpStatus), observations.vrrp_board, observations.snapshot
     if isinstance(snapshot, str) or not snapshot.virtual_routers:
         return

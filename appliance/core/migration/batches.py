@@ -25,10 +25,7 @@ class Having(Enum):
 
 
 def after_commit(*, taken: bool | None, same_run: bool = True) -> Having:
-    """Return what became of a committed batch; `taken` is the taker's answer, None without one.
-
-    `same_run` is whether the run of the taker answers that got `Commit`.
-    """
+    """Return what became of a committed batch, by its taker's answer, and whether the same run gave it."""
     if taken is None or not same_run:
         return Having.DOUBTFUL
     return Having.GONE if taken else Having.BACK

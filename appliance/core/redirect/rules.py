@@ -27,8 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.redirect.switch import RedirectSwitch
-from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.redirects import is_every_address, target
+from appliance.model.snapshot.frontends import Bind, is_every_address, target
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_commands import Family
 

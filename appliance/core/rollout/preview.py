@@ -13,9 +13,8 @@ from appliance.core.rollout.needs_generation import is_fixed
 from appliance.model.messages.problems import dotted
 from appliance.model.messages.quoting import printable
 from appliance.model.messages.secrets import is_secret
-from appliance.model.snapshot.diff import ORDER, Absent, ConfigChange, diff
+from appliance.model.snapshot.diff import ORDER, Absent, ConfigChange, Keys, diff, operators_keys
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.operators_keys import Keys, operators_keys
 from appliance.model.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:  # it imports YAML, which `reload` needs for a preview only

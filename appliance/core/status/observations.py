@@ -1,7 +1,4 @@
-"""Observations of the machine for a status: any source may be missing, none is waited for.
-
-`console` collects them; nothing here is judged yet.
-"""
+"""Observations of the machine for a status, any of which may be missing; nothing is judged yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -35,10 +35,7 @@ def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ServerFigures:
-    """What health and the workers have written of servers, by pool and server.
-
-    `unjudged` is the state of a server of which health has written nothing.
-    """
+    """Figures of servers, by pool and server; `unjudged` is the state where health has written nothing."""
 
     unjudged: ServerState | None
     health: Mapping[tuple[str, str], ServerHealthRecord]

@@ -1,30 +1,82 @@
 """What is wrong with the appliance. `appliance status` shows it, and exits with 1 if anything is."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Final
 
 from appliance.core.checks.stale_verdicts import outdated
 from appliance.core.status.observations import Observations, SupervisordNotAsked
-from appliance.core.status.other_nodes import differences
 from appliance.core.status.pools import health_records
 from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.core.status.shared_ips import shared_troubles
-from appliance.core.status.status import (
-    FrontendStatus,
-    PoolStatus,
-    ProgramStatus,
-)
-from appliance.core.status.vrrp_troubles import troubles
+from appliance.core.status.status import FrontendStatus, PoolStatus, ProgramStatus, Status
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
-from appliance.wire.lines.linger_status import LingerStatus
+from appliance.wire.lines.linger_status import LingerStatus, OtherNode
 from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
-from appliance.wire.lines.vrrp_status import VrrpStatus
+from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
+
+_NAMED: Final = 3
+
+
+def troubles(status: VrrpStatus) -> Iterator[StatusProblem]:
+    """Yield each problem of the virtual IPs."""
+    if status.missing:
+        yield StatusProblem(ProblemKind.CAPABILITIES, detail=" and ".join(status.missing))
+    if not status.takes_part:
+        yield StatusProblem(ProblemKind.LEFT_TO_OTHERS)
+    for router in status.routers:
+        for trouble in _troubles(router, status):
+            yield StatusProblem(ProblemKind.VIRTUAL_IP, router.name, detail=trouble)
+
+
+def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:
+    if router.state == "fault" and not status.missing:  # which is the reason, and reported already
+        yield f"is in fault: {'; '.join(router.fault_reasons) or 'no reason is given'}"
+    if router.is_active and not router.held:
+        yield "is active, but its addresses are not on the interface"
+    for trouble in router.route_troubles:
+        yield f"is active here without {trouble}"
+    for rival in router.rivals:
+        yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
+    for conflict in router.conflicts:
+        about = f": {conflict.detail}" if conflict.detail else ""
+        who = f"{conflict.peer or 'an unknown machine'} ({conflict.kind}){about}"
+        besides = router.is_active and not conflict.obeyed
+        yield f"is active here, in conflict with {who}" if besides else f"has a conflict with {who}"
+
+
+def differences(nodes: Iterable[OtherNode]) -> Iterator[StatusProblem]:
+    """Yield that a node runs another configuration, and which servers it finds in another state."""
+    for each in nodes:
+        if each.differs_since is not None:
+            since = f"(since {_moment(each.differs_since)})"
+            yield StatusProblem(ProblemKind.NODE_DIFFERS, each.name, detail=since)
+        for server in each.judged[:_NAMED]:
+            said = f"{server.server} is {server.here} here and {server.there} at {each.name}"
+            detail = f"{said} (since {_moment(server.since)})"
+            yield StatusProblem(ProblemKind.JUDGED_DIFFERENTLY, each.name, detail=detail)
+        if len(each.judged) > _NAMED:
+            detail = f"{len(each.judged) - _NAMED} more servers are in another state at {each.name} than here"
+            yield StatusProblem(ProblemKind.JUDGED_DIFFERENTLY, each.name, detail=detail)
+
+
+def holds(status: Status, node: OtherNode) -> tuple[str, ...]:
+    """Return the virtual IPs and shared IPs that another node serves, as far as this one knows."""
+    virtual = (each.name for each in status.virtual_ips if each.active_peer in node.addresses)
+    shared = (each.name for each in status.shared_ips if not set(each.others).isdisjoint(node.addresses))
+    return (*virtual, *shared)
+
+
+def _moment(at: float) -> str:
+    """Return Unix seconds in the form for all operators, wherever they are."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def problems(

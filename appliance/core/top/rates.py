@@ -29,10 +29,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """The rates at the last look: `at` is monotonic seconds, `seconds` are those since the look before.
-
-    `per_second` has None for counters without an earlier look.
-    """
+    """The rates at a look `at` (monotonic), `seconds` after the last; None for counters that are new."""
 
     at: float
     seconds: float
@@ -87,3 +84,11 @@ def summed(rates: Iterable[float | None]) -> float | None:
     """Return the sum of the known ones of those rates, None if there is none."""
     known = [each for each in rates if each is not None]
     return sum(known) if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """One look: the status, and the rates since the look before. No two looks are equal."""
+
+    status: Status
+    rates: Rates

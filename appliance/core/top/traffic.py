@@ -4,10 +4,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from appliance.core.status.status import FrontendStatus, PoolStatus, ServerStatus, Status
-from appliance.core.top.cells import amount, last_check, number, rate, since, state, text
-from appliance.core.top.rates import Rates, summed
-from appliance.core.top.sample import Sample
-from appliance.core.top.tables import Cell, Column, Row, Style
+from appliance.core.top.rates import Rates, Sample, summed
+from appliance.core.top.tables import (
+    Cell,
+    Column,
+    Row,
+    Style,
+    amount,
+    last_check,
+    number,
+    rate,
+    since,
+    state,
+    text,
+)
 from appliance.model.end_reasons import EndReason
 
 GOOD_ENDS: Final = frozenset(

@@ -16,6 +16,7 @@ from typing import Final
 
 from appliance.core.vrrp.election import OWNER
 from appliance.model.snapshot.virtual_router import Track, TrackKind
+from appliance.wire.lines.vrrp_status import PriorityPartStatus
 
 LEAST: Final = -253
 """The least that one track can add; a file's product below it means FAULT."""
@@ -42,24 +43,12 @@ class TrackResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriorityPart:
-    """What one track adds to the priority, for the status. `up` None: no verdict yet."""
-
-    track: str
-    weight: int | None
-    up: bool | None
-    value: int
-    added: int
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Priority:
     """The effective priority with its parts; `fault` has the names of the tracks that mean FAULT."""
 
     value: int
     base: int
-    parts: tuple[PriorityPart, ...]
+    parts: tuple[PriorityPartStatus, ...]
     fault: tuple[str, ...]
 
 
@@ -81,16 +70,16 @@ def effective_priority(
     )
 
 
-def _means_fault(part: PriorityPart, missing_means: MissingVerdict) -> bool:
+def _means_fault(part: PriorityPartStatus, missing_means: MissingVerdict) -> bool:
     if part.weight is not None:
         return part.added < LEAST
     return missing_means is MissingVerdict.FAULT if part.up is None else not part.up
 
 
-def _part(track: Track, result: TrackResult | None) -> PriorityPart:
+def _part(track: Track, result: TrackResult | None) -> PriorityPartStatus:
     if result is None:
-        return PriorityPart(track=track.name, weight=track.weight, up=None, value=0, added=0, detail="")
-    return PriorityPart(
+        return PriorityPartStatus(track=track.name, weight=track.weight, up=None, value=0, added=0, detail="")
+    return PriorityPartStatus(
         track=track.name,
         weight=track.weight,
         up=result.up,

@@ -63,10 +63,7 @@ class AdvertRules:
             raise VrrpError(DropReason.HOP_LIMIT)
 
     def check(self, advertisement: Advertisement) -> DropReason | None:
-        """Check a decoded advertisement of our router id.
-
-        Return the reason why a stricter router drops it, or None if nothing is wrong.
-        """
+        """Return why a stricter router drops an advertisement of our router id, None if nothing is wrong."""
         if advertisement.version != self.router.version:
             raise VrrpError(DropReason.VERSION)
         if advertisement.version == 2:

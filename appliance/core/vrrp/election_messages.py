@@ -147,10 +147,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnexpectedEvent:
-    """An event that cannot happen in this state, which is a bug; nothing was done, the state stays.
-
-    `event` and `state` are words of `election_table`.
-    """
+    """An event impossible in this state (words of `election_table`): a bug, and nothing was done."""
 
     event: str
     state: str

@@ -36,10 +36,7 @@ class Revised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """Another virtual router under the same name, or the same one under another name.
-
-    `keeps`: addresses that both have stay where they are.
-    """
+    """A virtual router with the name or id of a former one; addresses that both have (`keeps`) stay."""
 
     before: VirtualRouter
     after: VirtualRouter

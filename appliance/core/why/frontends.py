@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from appliance.core.status.problems import located
 from appliance.core.status.status import FrontendStatus, ProgramState, ProgramStatus
-from appliance.core.why.circumstances import circumstances
-from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Finding, Kind, explained
 from appliance.core.why.pools import PoolState, explain_pool, pool_answer, pool_state
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.pools import Pool
@@ -16,36 +14,16 @@ from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """The reason for a frontend's state: one word for it, who decided, why, and what would change it."""
-
-    state: str
-    decided_by: Decider
-    answer: str
-    since: float | None = None
-    changes: tuple[Change, ...] = ()
-
-
 def explain_frontend(group: Group, frontend: Frontend, evidence: Evidence) -> Explanation:
     """Return why a frontend is in its state."""
     statuses = evidence.status.frontends
     status = next(each for each in statuses if (each.program, each.name) == (group.program, frontend.name))
     found = _found(group, frontend, status, evidence)
-    return Explanation(
-        kind=Kind.FRONTEND,
-        name=frontend.name,
-        state=found.state,
-        since=found.since,
-        decided_by=found.decided_by,
-        answer=found.answer,
-        reasons=tuple(_reasons(group, frontend, status, evidence)),
-        circumstances=circumstances(evidence),
-        changes=found.changes,
-    )
+    reasons = _reasons(group, frontend, status, evidence)
+    return explained(Kind.FRONTEND, frontend.name, found, evidence, *reasons)
 
 
-def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: Evidence) -> _Found:
+def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: Evidence) -> Finding:
     program = next((each for each in evidence.status.programs if each.name == group.program), None)
     serving = bool(program and program.workers)
     pool = evidence.snapshot.pool(frontend.pool or frontend.needs or "")
@@ -58,7 +36,7 @@ def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: E
     if pool is not None and pool_state(pool, evidence) is PoolState.EMPTY:
         return _without_server(frontend, pool, evidence)
     to = f"sends its connections to {_pools(frontend)}" if frontend.pool else f"answers {frontend.respond}"
-    return _Found(
+    return Finding(
         state="serving",
         decided_by=Decider.CONFIGURATION,
         answer=f"{frontend.name} serves: it listens on {_binds(frontend)} and {to}.",
@@ -80,12 +58,12 @@ def _binds(frontend: Frontend) -> str:
 
 def _not_listening(
     frontend: Frontend, group: Group, program: ProgramStatus | None, evidence: Evidence
-) -> _Found:
+) -> Finding:
     why = f": {program.reason}" if program and program.reason else ""
     state = program.state if program else ProgramState.UNKNOWN
     taken = "in use" in why
     ends = "End what listens there, or change the bind, then" if taken else "See its log, then"
-    return _Found(
+    return Finding(
         state="not-listening",
         decided_by=Decider.OTHER_PROGRAM if taken else Decider.PROGRAM,
         answer=f"{frontend.name} does not listen on {_binds(frontend)}: {group.program} is {state}{why}.",
@@ -109,8 +87,8 @@ def _taken_bind(frontend: Frontend, evidence: Evidence) -> AnswerProblem | None:
     return None
 
 
-def _found_taken(frontend: Frontend, refusal: AnswerProblem) -> _Found:
-    return _Found(
+def _found_taken(frontend: Frontend, refusal: AnswerProblem) -> Finding:
+    return Finding(
         state="serving-as-before",
         decided_by=Decider.OTHER_PROGRAM,
         answer=(
@@ -123,8 +101,8 @@ def _found_taken(frontend: Frontend, refusal: AnswerProblem) -> _Found:
     )
 
 
-def _full(frontend: Frontend, status: FrontendStatus) -> _Found:
-    return _Found(
+def _full(frontend: Frontend, status: FrontendStatus) -> Finding:
+    return Finding(
         state="full",
         decided_by=Decider.LIMIT,
         answer=(
@@ -138,12 +116,12 @@ def _full(frontend: Frontend, status: FrontendStatus) -> _Found:
     )
 
 
-def _without_server(frontend: Frontend, pool: Pool, evidence: Evidence) -> _Found:
+def _without_server(frontend: Frontend, pool: Pool, evidence: Evidence) -> Finding:
     explained = explain_pool(pool, evidence)
     effect = (
         "accepts connections and closes them" if frontend.pool else f"answers {frontend.respond} with 503"
     )
-    return _Found(
+    return Finding(
         state="no-server",
         decided_by=explained.decided_by,
         since=explained.since,

@@ -11,12 +11,26 @@ from typing import Final, assert_never
 from appliance.core.status.quantities import duration
 from appliance.core.vrrp.election_messages import Cause
 from appliance.core.why.explanation import Evidence, Explanation, Kind
-from appliance.core.why.router_causes import CAUSES
 from appliance.core.why.subjects import Subject
 from appliance.model.messages.quoting import printable
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
+
+CAUSES: Final[Mapping[str, str]] = {
+    Cause.STARTED: "it was started",
+    Cause.RESUMED: "it was started again and had been active before",
+    Cause.ACTIVE_DOWN: "advertisements of the active router stopped arriving",
+    Cause.ACTIVE_LEFT: "the active router has left",
+    Cause.PREEMPTED: "it has taken over from a router of lower priority",
+    Cause.HIGHER_PRIORITY: "a router of higher priority advertises",
+    Cause.HIGHER_ADDRESS: "a router of the same priority and a higher address advertises",
+    Cause.HANDED_OVER: "it was handed over",
+    Cause.FAULT: "a fault",
+    Cause.RECOVERED: "a fault has ended",
+    Cause.GROUP: "its sync group has moved",
+    Cause.STOPPED: "it was stopped",
+}
 
 REMEMBERED: Final = 86400.0
 """How many seconds back events count."""

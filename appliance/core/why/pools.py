@@ -5,8 +5,15 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from appliance.core.status.status import PoolStatus
-from appliance.core.why.circumstances import circumstances, health_circumstances
-from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.core.why.explanation import (
+    Change,
+    Decider,
+    Evidence,
+    Explanation,
+    Kind,
+    circumstances,
+    health_circumstances,
+)
 from appliance.core.why.servers import ServerCase, answer, case, decider, panics, takes_new, used_backups
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.pools import Pool

@@ -8,8 +8,15 @@ from appliance.core.status.pools import health_records
 from appliance.core.status.quantities import duration
 from appliance.core.status.status import PoolStatus, ServerStatus
 from appliance.core.why.check_sentences import count, last_check, next_check
-from appliance.core.why.circumstances import circumstances, health_circumstances
-from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.core.why.explanation import (
+    Change,
+    Decider,
+    Evidence,
+    Explanation,
+    Kind,
+    circumstances,
+    health_circumstances,
+)
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.server_weights import asked_weight

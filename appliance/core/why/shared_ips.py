@@ -1,13 +1,11 @@
 """Why this node serves a shared IP, or does not, and why a session with a router is down."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.announce.shared_state import LEAVES, SharedState
 from appliance.core.status.shared_ips import BFD_UP
-from appliance.core.why.circumstances import circumstances
-from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Finding, Kind, explained
 from appliance.model.messages.quoting import printable
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp, Unhealthy
 from appliance.model.snapshot.virtual_router import Track, TrackKind
@@ -32,16 +30,6 @@ _SILENT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    state: str
-    since: float
-    decided_by: Decider
-    answer: str
-    reasons: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
-
-
 def explain_shared_ip(shared: SharedIp, evidence: Evidence) -> Explanation:
     """Return why a shared IP is in its state on this node."""
     announce = evidence.observations.answer(AnnounceStatus)
@@ -51,7 +39,7 @@ def explain_shared_ip(shared: SharedIp, evidence: Evidence) -> Explanation:
         found = _unknown(shared.name, evidence)
     else:
         found = _served(shared, running, announce, evidence)
-    return _explained(Kind.SHARED_IP, shared.name, found, evidence)
+    return explained(Kind.SHARED_IP, shared.name, found, evidence)
 
 
 def explain_neighbor(neighbor: Neighbor, evidence: Evidence) -> Explanation:
@@ -67,29 +55,14 @@ def explain_neighbor(neighbor: Neighbor, evidence: Evidence) -> Explanation:
         found = _unknown(neighbor.name, evidence)
     else:
         found = _session(neighbor, session, announce, bgp, evidence)
-    return _explained(Kind.NEIGHBOR, neighbor.name, found, evidence)
+    return explained(Kind.NEIGHBOR, neighbor.name, found, evidence)
 
 
-def _explained(kind: Kind, name: str, found: _Found, evidence: Evidence) -> Explanation:
-    return Explanation(
-        kind=kind,
-        name=name,
-        state=found.state,
-        since=found.since or None,
-        decided_by=found.decided_by,
-        answer=found.answer,
-        reasons=found.reasons,
-        circumstances=circumstances(evidence),
-        changes=found.changes,
-    )
-
-
-def _unknown(name: str, evidence: Evidence) -> _Found:
+def _unknown(name: str, evidence: Evidence) -> Finding:
     program = next((each for each in evidence.status.programs if each.name == "announce"), None)
     why = f" ({program.reason})" if program and program.reason else ""
-    return _Found(
+    return Finding(
         state="unknown",
-        since=0.0,
         decided_by=Decider.PROGRAM,
         answer=f"This node has no state of {name}: the program announce does not answer{why}.",
         reasons=("What it announced stays announced while it is away.",),
@@ -99,13 +72,13 @@ def _unknown(name: str, evidence: Evidence) -> _Found:
 
 def _served(
     shared: SharedIp, running: SharedIpStatus, announce: AnnounceStatus, evidence: Evidence
-) -> _Found:
+) -> Finding:
     leaves = running.reason == LEAVES
     since, reason = evidence.since(running.since), printable(running.reason) or "no reason is given"
     decided_by = Decider.OPERATOR if leaves else Decider.TRACK if shared.track else Decider.CONFIGURATION
     if running.state == SharedState.STARTING:
         decided_by = Decider.NOBODY
-    return _Found(
+    return Finding(
         state=running.state,
         since=running.since,
         decided_by=decided_by,
@@ -178,10 +151,9 @@ def _track(track: Track) -> Change:
     )
 
 
-def _of_other_daemon(neighbor: Neighbor, bgp: Bgp) -> _Found:
-    return _Found(
+def _of_other_daemon(neighbor: Neighbor, bgp: Bgp) -> Finding:
+    return Finding(
         state="unknown",
-        since=0.0,
         decided_by=Decider.OTHER_PROGRAM,
         answer=f"The session with {neighbor.name} is another daemon's: `engine: table`.",
         reasons=(f"It announces what is in the kernel's tables {bgp.serve} and {bgp.drain}.",),
@@ -194,11 +166,11 @@ def _of_other_daemon(neighbor: Neighbor, bgp: Bgp) -> _Found:
 
 def _session(
     neighbor: Neighbor, session: NeighborStatus, announce: AnnounceStatus, bgp: Bgp, evidence: Evidence
-) -> _Found:
+) -> Finding:
     since = evidence.since(session.since)
     where = f"{neighbor.name} ({neighbor.address}, AS {neighbor.asn})"
     if session.is_up:
-        return _Found(
+        return Finding(
             state=session.state,
             since=session.since,
             decided_by=Decider.PEER,
@@ -207,7 +179,7 @@ def _session(
             changes=(Change(text="See all sessions", command=_SHOWS),),
         )
     if announce.trouble:
-        return _Found(
+        return Finding(
             state=session.state or "unknown",
             since=session.since,
             decided_by=Decider.PROGRAM,
@@ -215,7 +187,7 @@ def _session(
             changes=(Change(text="See all sessions", command=_SHOWS),),
         )
     said = f": {printable(session.error)}" if session.error else ""
-    return _Found(
+    return Finding(
         state=session.state or "unknown",
         since=session.since,
         decided_by=Decider.PEER,

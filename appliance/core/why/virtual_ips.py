@@ -1,13 +1,12 @@
 """Why this node holds a virtual IP, or does not. The words are RFC 9568's: active, backup, priority."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from appliance.core.vrrp.election_messages import Cause
-from appliance.core.why.circumstances import circumstances
-from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
-from appliance.core.why.router_causes import CAUSES
+from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Finding, Kind, explained
+from appliance.core.why.history import CAUSES
 from appliance.model.messages.quoting import printable
 from appliance.model.program_names import FORWARD, LINGER
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -19,38 +18,20 @@ _AWAITED: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    state: str
-    decided_by: Decider
-    answer: str
-    reasons: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
-
-
 def explain_virtual_ip(router: VirtualRouter, evidence: Evidence) -> Explanation:
     """Return why a virtual IP is in its state on this node."""
     vrrp = evidence.observations.answer(VrrpStatus)
     running = vrrp.router(router.name) if vrrp else None
-    found = _without_vrrp(router, evidence) if running is None else _found(router, running, evidence)
-    told = (*found.reasons, *(_history(running, evidence) if running else ()))
-    return Explanation(
-        kind=Kind.VIRTUAL_IP,
-        name=router.name,
-        state=found.state,
-        since=(running.since or None) if running else None,
-        decided_by=found.decided_by,
-        answer=found.answer,
-        reasons=told,
-        circumstances=circumstances(evidence),
-        changes=found.changes,
-    )
+    if running is None:
+        return explained(Kind.VIRTUAL_IP, router.name, _without_vrrp(router, evidence), evidence)
+    found = replace(_found(router, running, evidence), since=running.since)
+    return explained(Kind.VIRTUAL_IP, router.name, found, evidence, *_history(running, evidence))
 
 
-def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
+def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> Finding:
     vrrp = evidence.observations.answer(VrrpStatus)
     if vrrp is not None and not vrrp.takes_part:
-        return _Found(
+        return Finding(
             state="left",
             decided_by=Decider.OPERATOR,
             answer=f"{router.name} is left to other routers: this node takes no part since the line `stop`.",
@@ -62,7 +43,7 @@ def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
         if program
         else " does not run"
     )
-    return _Found(
+    return Finding(
         state="unknown",
         decided_by=Decider.PROGRAM,
         answer=f"This node has no state of {router.name}: the program vrrp{why}, or does not answer yet.",
@@ -70,7 +51,7 @@ def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
     )
 
 
-def _found(router: VirtualRouter, running: RouterStatus, evidence: Evidence) -> _Found:
+def _found(router: VirtualRouter, running: RouterStatus, evidence: Evidence) -> Finding:
     since = evidence.since(running.since)
     if running.is_active and (running.rivals or _disagreeing(running)):
         return _two_actives(router, running, since)
@@ -83,10 +64,10 @@ def _found(router: VirtualRouter, running: RouterStatus, evidence: Evidence) -> 
     return _backup(router, running, since)
 
 
-def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> Finding:
     rivals = (f"{each.peer} (priority {each.priority})" for each in running.rivals)
     names = " and ".join(dict.fromkeys((*rivals, *_disagreeing(running))))
-    return _Found(
+    return Finding(
         state="two-actives",
         decided_by=Decider.PEER,
         answer=f"{router.name} is active here{since}, and on {names} at the same time (split brain).",
@@ -110,12 +91,12 @@ def _disagreeing(running: RouterStatus) -> tuple[str, ...]:
     return tuple(each.peer or "another machine" for each in running.conflicts if not each.obeyed)
 
 
-def _active(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+def _active(router: VirtualRouter, running: RouterStatus, since: str) -> Finding:
     group = running.sync_group is not None and _last_cause(running) == Cause.GROUP
     cause = CAUSES.get(_last_cause(running), "")
     held = () if running.held else ("Its addresses are not on the interface yet.",)
     leaves = ("It leaves, and waits for a successor.",) if running.leaving else ()
-    return _Found(
+    return Finding(
         state="active",
         decided_by=Decider.GROUP if group else Decider.ELECTION,
         answer=f"{router.name} is active on this node{since}{f': {cause}' if cause else ''}.",
@@ -131,14 +112,14 @@ def _active(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
     )
 
 
-def _fault(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+def _fault(router: VirtualRouter, running: RouterStatus, since: str) -> Finding:
     tracks = [each for each in running.parts if each.weight is None and each.up is not True]
     network = any(
         each in reason for reason in running.fault_reasons for each in (running.interface, "interface")
     )
     decided_by = Decider.TRACK if tracks and not network else Decider.INTERFACE
     reasons = "; ".join(map(printable, running.fault_reasons)) or "no reason is given"
-    return _Found(
+    return Finding(
         state="fault",
         decided_by=decided_by,
         answer=f"{router.name} is in fault{since}, and cannot be active here: {reasons}.",
@@ -152,8 +133,8 @@ def _fault(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
     )
 
 
-def _moved(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
-    return _Found(
+def _moved(router: VirtualRouter, running: RouterStatus, since: str) -> Finding:
+    return Finding(
         state=running.state,
         decided_by=Decider.OPERATOR,
         answer=(f"{router.name} is {running.state} here{since}: an operator has moved it away (`vip move`)."),
@@ -166,10 +147,10 @@ def _moved(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
     )
 
 
-def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> Finding:
     peer = next((each for each in running.heard if each.peer == running.active_peer), None)
     if peer is None:
-        return _Found(
+        return Finding(
             state=running.state or "unknown",
             decided_by=Decider.NOBODY,
             answer=f"{router.name} is {running.state or 'unknown'} here{since}: it listens before it claims.",
@@ -183,7 +164,7 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
     here = f"{router.name} is backup here{since}: {peer.peer} is active with priority {peer.priority}"
     if held_back:
         names = " and ".join(each.track for each in lacking)
-        return _Found(
+        return Finding(
             state=running.state,
             decided_by=Decider.TRACK,
             answer=f"{here}, and this node has {running.priority}, not {best}, because of {names}.",
@@ -191,7 +172,7 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
             changes=tuple(_mend(router, each) for each in lacking),
         )
     if running.priority > peer.priority and not router.preempt:
-        return _Found(
+        return Finding(
             state=running.state,
             decided_by=Decider.CONFIGURATION,
             answer=f"{here}, which this node with {running.priority} does not take it from (preempt: false).",
@@ -200,14 +181,14 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
         )
     if running.priority > peer.priority:
         delay = f" (preempt_delay: {router.preempt_delay:g}s)" if router.preempt_delay else ""
-        return _Found(
+        return Finding(
             state=running.state,
             decided_by=Decider.ELECTION,
             answer=f"{here}, and this node with {running.priority} is about to take over{delay}.",
             reasons=(*_uninformed(running), *reasons),
             changes=(_waits(running),),
         )
-    return _Found(
+    return Finding(
         state=running.state,
         decided_by=Decider.PEER,
         answer=f"{here}, and this node has {running.priority}.",

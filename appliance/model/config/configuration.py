@@ -10,37 +10,105 @@ from typing import Literal
 from pydantic import Field
 
 from appliance.model.config.bgp import BgpSection
-from appliance.model.config.frontends import ProxyGroupSection
-from appliance.model.config.keepalive import KeepAliveSection
-from appliance.model.config.kubernetes import KubernetesSection
+from appliance.model.config.frontends import KeepAliveSection, ProxyGroupSection
 from appliance.model.config.linger import LingerSection
-from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
-from appliance.model.config.shared_ips import SharedIpSection
 from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
+    Command,
+    Communities,
     DnsName,
     Duration,
     DurationOrOff,
+    EventKinds,
     FilePath,
     GroupName,
     Name,
+    Names,
     RouterAddress,
+    ServerAddresses,
+    SharedAddresses,
     SocketPaths,
+    SyslogAddress,
     UserTimeoutOrOff,
     WatchdogTime,
+    WebhookForm,
+    WebhookUrl,
+    WhenUnhealthy,
+    WorstFirst,
     or_off,
     written,
 )
-from appliance.model.config.values.units import (
-    duration,
-    duration_or_off,
-    user_timeout_or_off,
-    watchdog,
-)
-from appliance.model.config.virtual_ips import VirtualIpSection
+from appliance.model.config.values.units import duration, duration_or_off, user_timeout_or_off, watchdog
+from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
+from appliance.model.operator_events import EventSeverity
+from appliance.model.snapshot.shared_ip import Unhealthy
+from appliance.model.snapshot.snapshot import Form
+
+
+class SharedIpSection(Section):
+    """Addresses that all nodes serve at a time; routers spread connections over the nodes (ECMP)."""
+
+    addresses: SharedAddresses = Field(min_length=1, examples=[["198.51.100.10/32", "2001:db8:10::10/128"]])
+    """Addresses of one host each, `/32` or `/128`, of both families if wanted, outside all local networks."""
+    track: dict[Name, TrackSection] = Field(default_factory=dict)
+    """Tracks by name, as in `virtual_ips`, without `weight`: the addresses are served while all are up."""
+    unhealthy: WhenUnhealthy = Field(default=Unhealthy.LAST_RESORT)
+    """While a track is down: `last-resort` announces the addresses as drained, so that routers use this node
+    only if no other serves; `withdraw` announces them no more."""
+    communities: Communities = Field(default=(), examples=[["64512:100"]])
+    """Communities of the announced routes (RFC 1997)."""
+    drain: Duration = written("5s", duration)
+    """Time that the addresses are announced as drained before they are withdrawn."""
+    neighbors: Names = Field(default=(), examples=[["tor-a"]])
+    """Neighbours of `bgp` that get the routes; with [], all."""
+
+
+class NotifyTargetSection(Section):
+    """A target of notifications: exactly one of `command`, `webhook`, `webhook_file` and `syslog`."""
+
+    command: Command | None = Field(default=None, examples=["/usr/local/bin/page"])
+    """Run for each event with the arguments KIND SEVERITY SUBJECT TEXT appended; one at a time."""
+    webhook: WebhookUrl | None = Field(default=None, examples=["https://alerts.example.com/api/v2/alerts"])
+    """URL that events are posted to as JSON; an http or https URL without a user or password."""
+    webhook_file: FilePath | None = Field(default=None, examples=["/etc/appliance/webhook.url"])
+    """File that holds the URL, if the URL is a secret."""
+    token_file: FilePath | None = Field(default=None, examples=["/etc/appliance/webhook.token"])
+    """File that holds a token for the webhook, sent as `Authorization: Bearer`."""
+    form: WebhookForm = Field(default=Form.JSON)
+    """Format of the posted data: json, or alertmanager for alerts of Alertmanager's API, version 2."""
+    syslog: SyslogAddress | None = Field(default=None, examples=["udp://10.0.0.9:514"])
+    """Destination of RFC 5424 messages: udp://HOST:PORT, tcp://..., tls://..., or a socket: /dev/log."""
+    ca: FilePath | None = Field(default=None, examples=["/etc/appliance/log-server-ca.pem"])
+    """File of CA certificates for a tls:// or https:// server; by default the machine's."""
+    severity: WorstFirst = Field(default=EventSeverity.INFO)
+    """Lowest severity that is sent: info, warning or critical."""
+    events: EventKinds = Field(default=(), examples=[["vip-active", "split-brain"]])
+    """Events that are sent, of those that are severe enough; by default all."""
+    timeout: Duration = written("10s", duration)
+    """Timeout of one message; it is retried later, but a command is killed."""
+
+
+class KubernetesSection(Section):
+    """The cluster's API, which the program `discover` watches, with a kubeconfig, or token_file, ca and api.
+
+    Other keys override the kubeconfig's values. All files are read again when they change.
+    """
+
+    kubeconfig: FilePath | None = Field(default=None, examples=["/etc/appliance/kubeconfig"])
+    """Kubeconfig whose current context has the CA and a token or certificate; it runs no program (exec)."""
+    token_file: FilePath | None = Field(default=None, examples=["/etc/appliance/token"])
+    """File with a service account's token."""
+    ca: FilePath | None = Field(default=None, examples=["/etc/appliance/ca.crt"])
+    """File with the CA certificates for the API servers."""
+    api: ServerAddresses = Field(default=(), examples=[["10.0.0.34:6443"]])
+    """API servers to use, in addition to the kubeconfig's and the discovered masters."""
+    server_name: DnsName | None = Field(default=None, examples=["api-int.ocp4.example.com"])
+    """Name in the API's certificate. Default: the kubeconfig's, else kubernetes.default.svc."""
+    family: Literal["auto", "ipv4", "ipv6"] = Field(default="auto")
+    """Address family for Nodes that have both; auto: that of the virtual IPs, else the Node's first."""
 
 
 class ClusterSection(Section):

@@ -47,10 +47,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Leaves out repetitions: titles, and the null of missing keys.
-
-    A mapping of named things has no keys but names.
-    """
+    """Leaves out repetitions: titles, the null of missing keys; named things have no keys but names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
         return False

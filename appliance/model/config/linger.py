@@ -5,7 +5,7 @@ from pydantic import Field
 from appliance.model.config.section import Section
 from appliance.model.config.values.field_types import Duration, FilePath, RouterAddresses, Secret, written
 from appliance.model.config.values.units import duration
-from appliance.model.snapshot.vxlan import LEAST_MTU
+from appliance.model.snapshot.linger import LEAST_MTU
 
 
 class VxlanSection(Section):

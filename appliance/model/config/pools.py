@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.frontends import KeepAliveSection
 from appliance.model.config.section import Section
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,

@@ -1,7 +1,4 @@
-"""The keys of `virtual_ips`, as in `model.config.configuration`: the descriptions are the documentation.
-
-keepalived's names are in parentheses.
-"""
+"""The keys of `virtual_ips`, as in `model.config.configuration`, with keepalived's names in parentheses."""
 
 from typing import Final, Literal
 

@@ -25,10 +25,7 @@ class Layered:
 
 
 def laid_over(below: Node, above: Node) -> Layered:
-    """Return the mappings of two documents as one, key by key, at any depth.
-
-    A key without a value sets nothing. Keys of the lower layer come first.
-    """
+    """Return the mappings as one, at any depth: lower keys come first, a key without a value sets nothing."""
     first, second = (Entry(place=each.place, node=each) for each in (below, above))
     return Layered(root=_merged(below, above), clashes=tuple(_clashes(first, second, ())))
 

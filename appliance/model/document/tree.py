@@ -1,7 +1,4 @@
-"""A document as a tree of plain values that know their position in the text.
-
-The two readers (`yaml_reader`, `json_reader`) build it; `document` chooses between them.
-"""
+"""A document as a tree of plain values with their positions in the text; the two readers build it."""
 
 from bisect import bisect_right
 from typing import Final
@@ -38,10 +35,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of a mapping: the position of its key, and its value.
-
-    `written` is the key as in the text, if it was corrected to another one.
-    """
+    """An entry: its key's position, its value, and as `written` the key in the text if it was corrected."""
 
     place: FilePosition
     node: Node

@@ -63,10 +63,7 @@ def is_given(given: Mapping[str, str]) -> bool:
 def cluster(
     reader: PropertyReader, *, of: GuestMachine, interfaces: Mapping[Role, str]
 ) -> GuestCluster | None:
-    """Return the usable values of the section, None if nothing would be served.
-
-    `of` is the machine that the properties are about, `interfaces` those of its networks.
-    """
+    """Return the usable values of `of`, with its networks' `interfaces`; None if nothing would be served."""
     default = BY_KEY["vrrp_priority"].default
     own = tuple(each.partition("/")[0] for each in of.addresses)
     name = reader.one("cluster_name", dns_name)

@@ -1,7 +1,4 @@
-"""The values of single guest properties: each function returns the meaning of a text, or raises ValueError.
-
-The message describes a correct value.
-"""
+"""The values of single guest properties: meaning of a text, or ValueError that describes a correct one."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_interface

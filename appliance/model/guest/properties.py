@@ -23,10 +23,7 @@ _INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Property:
-    """One field of the form; `longest` is in characters, for the form's own check.
-
-    A `secret` is hidden as it is typed, and shown nowhere.
-    """
+    """A field of the form; `longest` is in characters, a `secret` is never shown, nor while it is typed."""
 
     key: str
     category: str

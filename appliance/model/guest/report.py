@@ -24,10 +24,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestProblem:
-    """One problem, with the correction.
-
-    `key` is the property, None if it is about none; `line` and `column` are in the YAML that it holds.
-    """
+    """One problem, with the correction; `key` is its property if any, `line` and `column` are in its YAML."""
 
     message: str
     key: str | None = None

@@ -94,10 +94,7 @@ _Texts = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """The configuration from the properties, with their problems and notes.
-
-    `yaml` is an accepted configuration, `refused` a rejected one; both are None without one.
-    """
+    """The configuration, accepted (`yaml`), `refused` or neither, with its problems and notes."""
 
     given: Mapping[str, str]
     yaml: bytes | None

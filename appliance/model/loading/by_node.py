@@ -14,7 +14,7 @@ from appliance.model.document.tree import Entry, Node
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import key_error
 from appliance.model.rules.node_rules import own_name
-from appliance.model.validation.known_keys import field_at, is_mapping
+from appliance.model.validation.unknown_keys import field_at, is_mapping
 
 _NODES = "nodes"
 

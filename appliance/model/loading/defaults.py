@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from appliance.model.config.bgp import BgpSection
-from appliance.model.config.configuration import Config, DefaultsSection
+from appliance.model.config.configuration import Config, DefaultsSection, NotifyTargetSection
+from appliance.model.config.configuration import KubernetesSection as KubernetesSettings
 from appliance.model.config.frontends import FrontendSection as FrontendSettings
+from appliance.model.config.frontends import KeepAliveSection as KeepAliveSettings
 from appliance.model.config.frontends import RedirectSection as RedirectSettings
-from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
-from appliance.model.config.kubernetes import KubernetesSection as KubernetesSettings
 from appliance.model.config.linger import LingerSection
-from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import DiscoverSection as DiscoverSettings
 from appliance.model.config.pools import FurtherCheckSection
@@ -26,10 +25,8 @@ from appliance.model.program_names import FORWARD, LINGER
 from appliance.model.rules.references import groups
 from appliance.model.rules.source_rules import ports_at
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
-from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
-from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.model.snapshot.linger import Linger, MovedSessions
-from appliance.model.snapshot.notify import NotifyTarget
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, KeepAlive, Redirect
+from appliance.model.snapshot.linger import Linger, MovedSessions, Vxlan
 from appliance.model.snapshot.pools import (
     SOURCE_PORTS,
     Check,
@@ -41,11 +38,9 @@ from appliance.model.snapshot.pools import (
     Server,
     SourceAddress,
 )
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Log, NotifyTarget, Reload, Snapshot, Stats
 from appliance.model.snapshot.sync import synced_routers
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.model.snapshot.vxlan import Vxlan
 
 _Value = TypeVar("_Value")
 

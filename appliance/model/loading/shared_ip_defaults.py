@@ -1,7 +1,7 @@
 """Makes the shared addresses of a snapshot, and how they are announced."""
 
 from appliance.model.config.bgp import BgpSection, NeighborSection
-from appliance.model.config.shared_ips import SharedIpSection
+from appliance.model.config.configuration import SharedIpSection
 from appliance.model.config.values.vrrp import KEY_FILE
 from appliance.model.loading.copied import copied
 from appliance.model.loading.virtual_router_defaults import track

@@ -1,7 +1,4 @@
-"""Rules for the addresses that frontends listen on.
-
-No two of them may take the same connections, and a server's address may not lead back to its own frontend.
-"""
+"""Rules for addresses that frontends listen on: none is taken twice, no server leads back to its own."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

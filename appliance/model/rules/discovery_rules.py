@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from appliance.model.config.configuration import Config
-from appliance.model.config.kubernetes import KubernetesSection
+from appliance.model.config.configuration import Config, KubernetesSection
 from appliance.model.config.pools import DiscoverSection
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, warning

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from appliance.model.config.configuration import Config
-from appliance.model.config.frontends import FrontendSection
-from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.frontends import FrontendSection, KeepAliveSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.values.addresses import literal
 from appliance.model.messages.problems import Finding, Path

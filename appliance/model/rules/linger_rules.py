@@ -14,9 +14,9 @@ from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, warning
 from appliance.model.rules.references import frontends
 from appliance.model.snapshot.frontends import Forward
+from appliance.model.snapshot.linger import inside
 from appliance.model.snapshot.pools import SourceAddress
 from appliance.model.snapshot.sync import covers
-from appliance.model.snapshot.vxlan import inside
 
 
 def sync_findings(config: Config) -> Iterator[Finding]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from appliance.model.messages.problems import Path
-from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.shared_ip import SharedIp
-from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import NotifyTarget, Snapshot
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from appliance.model.config.configuration import Config
-from appliance.model.config.notify import NotifyTargetSection
+from appliance.model.config.configuration import Config, NotifyTargetSection
 from appliance.model.messages.problems import Finding
 from appliance.model.rules.findings import error, warning
 

@@ -12,8 +12,7 @@ from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, Path, dotted
 from appliance.model.rules.findings import error, warning
 from appliance.model.rules.references import frontends, servers_of
-from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.redirects import takes
+from appliance.model.snapshot.frontends import Bind, takes
 
 _MOST_SOURCES = 64
 

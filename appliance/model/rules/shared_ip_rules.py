@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from appliance.model.config.bgp import BgpSection, NeighborSection
-from appliance.model.config.configuration import Config
-from appliance.model.config.shared_ips import SharedIpSection
+from appliance.model.config.configuration import Config, SharedIpSection
 from appliance.model.messages.problems import Finding, Path, dotted, nearest
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.rules.findings import error, key_error, warning

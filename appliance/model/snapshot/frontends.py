@@ -3,8 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_address
+from typing import Final
 
-from appliance.model.snapshot.keepalive import KeepAlive
+_EVERY: Final = {4: ("::", "0.0.0.0"), 6: ("::",)}  # noqa: S104  # recognised, not bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepAlive:
+    """TCP keepalive, seconds and a count (HAProxy's `tcpka-idle`, `-intvl`, `-cnt`)."""
+
+    idle: float
+    interval: float
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +140,7 @@ class Frontend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The frontends of one proxy program: `api` is served by the program `proxy-api`.
-
-    `workers` None is one for each processor the program may run on.
-    """
+    """The frontends of one proxy program, `proxy-api` for `api`; `workers` None is one for each processor."""
 
     name: str
     workers: int | None
@@ -152,3 +160,24 @@ class Group:
     def forwarded(self) -> tuple[Frontend, ...]:
         """The frontends that the kernel serves."""
         return tuple(each for each in self.frontends if each.forward is Forward.KERNEL)
+
+
+def takes(bind: Bind, family: int) -> bool:
+    """Return whether a bind can take connections of IPv4 (4) or IPv6 (6) from outside."""
+    if is_every_address(bind, family):
+        return True
+    try:
+        address = ip_address(bind.host)
+    except ValueError:  # a name, such as `localhost`
+        return False
+    return address.version == family and not (address.is_loopback or address.is_unspecified)
+
+
+def is_every_address(bind: Bind, family: int) -> bool:
+    """Return whether a bind takes connections to any address of a family; `::` takes IPv4 too."""
+    return bind.host in _EVERY[family]
+
+
+def target(binds: Iterable[Bind], family: int) -> Bind | None:
+    """Return the first bind that takes connections of a family, None if none does."""
+    return next((each for each in binds if takes(each, family)), None)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from appliance.model.snapshot.discovery import RouterPort, Source
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 
 REUSE_CHECKS: Final = 10
 """Checks that `reuse` makes on one connection, including the first."""
@@ -66,10 +66,7 @@ class SendProxy(StrEnum):
 
 
 class SourceAddress(StrEnum):
-    """The address from which connections to servers come (HAProxy's `source`).
-
-    VIRTUAL_IP is the one that the client has connected to, if it is a virtual IP.
-    """
+    """From where servers are connected to (HAProxy's `source`); VIRTUAL_IP: the one that the client used."""
 
     NODE = "node"
     VIRTUAL_IP = "virtual-ip"

@@ -1,7 +1,4 @@
-"""The addresses that all nodes serve, and how routers learn them: `shared_ips` and `bgp` of the file.
-
-Times are seconds.
-"""
+"""Addresses that all nodes serve, and how routers learn them (`shared_ips`, `bgp`); times are seconds."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -6,6 +6,7 @@ snapshots. A snapshot is a JSON file, so that a worker starts without loading th
 """
 
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from hashlib import sha256
 from ipaddress import ip_interface
 from typing import Any, Final, Literal
@@ -13,17 +14,84 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from appliance.model.operator_events import EventKind, EventSeverity
 from appliance.model.snapshot.discovery import Kubernetes, Source
-from appliance.model.snapshot.frontends import Frontend, Group
+from appliance.model.snapshot.frontends import Bind, Frontend, Group
 from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Pool, without_sent
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp, without_passwords
-from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
+
+_RANK: Final = {EventSeverity.INFO: 0, EventSeverity.WARNING: 1, EventSeverity.CRITICAL: 2}
 
 MOST_NUMBER: Final = 2**31 - 1
 """Greatest number of a snapshot: boards have 32 bits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Where the program `stats` listens, and for which clients.
+
+    `more_binds` are addresses in addition to `bind`. `paths` are further paths of the page, each with all
+    paths below it. `respond` is a path that reports whether workers accept, and `needs` the pool that must
+    have a server up for that, both None for none. `user` None lets everyone look; otherwise the password is
+    in `password` or in `password_file`. `certificate` and `key` are None for plain HTTP. `allow` are
+    networks, empty for everyone, and `deny` those that may never connect. `socket` is the path of the unix
+    socket for HAProxy's commands, or None. `admin` lets authenticated users change the states of servers over
+    HTTP, and move virtual IPs.
+    """
+
+    bind: Bind
+    more_binds: tuple[Bind, ...] = ()
+    paths: tuple[str, ...] = ()
+    respond: str | None = None
+    needs: str | None = None
+    user: str | None = None
+    password_file: str | None = None
+    password: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    socket: str | None = None
+    admin: bool = False
+
+    @property
+    def binds(self) -> tuple[Bind, ...]:
+        """All addresses."""
+        return (self.bind, *self.more_binds)
+
+
+class Form(StrEnum):
+    """What a webhook receives."""
+
+    JSON = "json"
+    ALERTMANAGER = "alertmanager"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyTarget:
+    """One recipient. Exactly one of `command`, `webhook`, `webhook_file` and `syslog` is set.
+
+    `syslog` is udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or a path; `timeout` is seconds. `ca` is a
+    file of authorities for TLS, None for those of the machine. `events` are the kinds to send, empty for all.
+    """
+
+    name: str
+    severity: EventSeverity
+    timeout: float
+    form: Form = Form.JSON
+    command: tuple[str, ...] = ()
+    webhook: str | None = None
+    webhook_file: str | None = None
+    token_file: str | None = None
+    syslog: str | None = None
+    ca: str | None = None
+    events: tuple[EventKind, ...] = ()
+
+    def wants(self, kind: EventKind) -> bool:
+        """Return whether this one receives such events."""
+        return _RANK[kind.severity] >= _RANK[self.severity] and (not self.events or kind in self.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

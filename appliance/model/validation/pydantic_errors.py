@@ -12,8 +12,7 @@ from appliance.model.config.values.units import INTEGER_PATTERN
 from appliance.model.messages import secrets
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
 from appliance.model.messages.quoting import contrast, shown
-from appliance.model.validation.known_keys import example, field_at
-from appliance.model.validation.unknown_keys import keys_beside, meant_key
+from appliance.model.validation.unknown_keys import example, field_at, keys_beside, meant_key
 
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
 _QUOTED: Final = re.compile(r"'([^']*)'")

@@ -19,10 +19,7 @@ _FOLLOW_LOOKS: Final = 20
 def content(
     path: Path, decode: Callable[[bytes], _Content], log: FilteringBoundLogger | None = None
 ) -> _Content | None:
-    """Return what was published last; None without a board, or if it is empty or damaged.
-
-    Damage is logged if there is a `log`.
-    """
+    """Return what was published last; None without a board, if empty, or damaged, which `log` gets."""
     try:
         with BoardReader(path) as board:
             payload = board.read()

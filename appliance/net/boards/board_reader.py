@@ -26,10 +26,7 @@ _TRIES: Final = 100
 
 
 class BoardReader(Closable):
-    """A reader of a board.
-
-    It opens the path again when the writer has marked it as replaced by a larger file.
-    """
+    """A reader of a board; reopens the path when the writer has replaced the board by a larger file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

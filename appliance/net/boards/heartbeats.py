@@ -36,10 +36,7 @@ _BEAT: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessHeartbeat:
-    """The content of a heartbeat file.
-
-    `started` is in ticks since boot, `beat` nanoseconds of CLOCK_MONOTONIC.
-    """
+    """A heartbeat: `started` in ticks since boot, `beat` in nanoseconds of CLOCK_MONOTONIC."""
 
     pid: int
     started: int

@@ -24,8 +24,7 @@ from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.gevent_listener import listen_for_readers
 from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName
-from appliance.net.loop.first_come import FirstCome
-from appliance.net.loop.turns import Turns
+from appliance.net.loop.turns import FirstCome, Turns
 from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
@@ -91,10 +90,7 @@ _PAUSE: Final = 0.5  # seconds until a connection is accepted again after descri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A question as passed to a handler, and its connection.
-
-    `descriptors` are closed when the handler returns, unless it took them with `keep`.
-    """
+    """A question to a handler, with its connection; `descriptors` are closed unless `keep` takes them."""
 
     question: Question
     descriptors: list[int]
@@ -109,10 +105,7 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Caller:
-    """One connection to a control server; the functions of `on_close` are called once, when it ends.
-
-    Only the `owner` may change anything.
-    """
+    """One connection, of which only the `owner` may change things; `on_close` is called once when it ends."""
 
     owner: bool = True
     on_close: list[Callable[[], None]] = field(default_factory=list)

@@ -16,10 +16,7 @@ from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 
 class ProposedSnapshot:
-    """At most one prepared snapshot.
-
-    `commit` may come without it, if the process started after the `prepare`.
-    """
+    """At most one prepared snapshot; none at a `commit` if the process started after the `prepare`."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths

@@ -40,10 +40,7 @@ class Mapped(Enum):
 
 
 class EventBoard:
-    """The events of one program.
-
-    The board is created with the first event; the content of an existing one is kept.
-    """
+    """One program's events, on a board made with the first one; the content of an existing one is kept."""
 
     def __init__(self, path: Path, program: str, *, mapped: Mapped = Mapped.ALWAYS) -> None:
         self._mapped = mapped

@@ -52,10 +52,7 @@ def _replace(path: Path, data: bytes, mode: int, group: int, sync: Callable[[int
 
 
 def remove_scratch_files(path: Path) -> None:
-    """Remove temporary files left by a power cut; no other process may write this file now.
-
-    Raises OSError.
-    """
+    """Remove a power cut's temporary files while no other process writes this file; raises OSError."""
     for each in path.parent.glob(f".{glob.escape(path.name)}.*"):
         if each.suffix[1:].isdecimal():
             each.unlink(missing_ok=True)

@@ -118,10 +118,7 @@ def accept(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def for_readers(paths: Paths) -> Snapshot | None:
-    """Return the accepted snapshot, without secrets that we may not read; raises SnapshotError.
-
-    Later calls return the same object while the file has the same content.
-    """
+    """Return the accepted snapshot without secrets, cached by content; raises SnapshotError."""
     is_closed = os.path.lexists(paths.accepted) and not os.access(paths.accepted, os.R_OK)
     return _read(paths.accepted_for_readers if is_closed else paths.accepted, _decoded_once)
 

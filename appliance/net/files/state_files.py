@@ -48,10 +48,7 @@ def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
 
 
 def unusual(path: Path) -> str:
-    """Return what kind of file a path is, "" for a regular file; raises OSError.
-
-    Called before the open: opening some devices has effects (a tape rewinds).
-    """
+    """Return what a path is, "" for a regular file; raises OSError. Opens nothing: a tape would rewind."""
     return _kind(path.stat().st_mode)
 
 

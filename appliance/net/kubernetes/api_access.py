@@ -11,13 +11,13 @@ import os
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes
 from appliance.net.files import state_files
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.kubernetes.api_errors import AccessError
 from appliance.wire.kubernetes import kubeconfig
 from appliance.wire.kubernetes.kubeconfig import Kubeconfig, KubeconfigError
 from appliance.wire.literal import is_literal
@@ -26,6 +26,39 @@ SERVER_NAME: Final = "kubernetes.default.svc"
 """A name in the certificate of every API server, OpenShift's and kubeadm's."""
 
 _LIMIT: Final = 1 << 20  # bytes of one file
+
+
+class Failure(StrEnum):
+    """The kinds of failure, as log and status show them."""
+
+    UNREACHABLE = "unreachable"
+    CERTIFICATE = "certificate"
+    SILENT = "silent"
+    NOT_HTTP = "not-http"
+    TOO_LARGE = "too-large"
+    NOT_UNDERSTOOD = "not-understood"
+    BUSY = "busy"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    MISSING = "missing"
+    REFUSED = "refused"
+    EXPIRED = "expired"
+    ERROR = "error"
+    INTERNAL = "internal"
+
+
+class ApiError(Exception):
+    """One request failed; `retry_after` is the seconds to wait that the server requests, None for none."""
+
+    def __init__(self, failure: Failure, message: str, *, retry_after: float | None = None) -> None:
+        self.failure = failure
+        self.message = message
+        self.retry_after = retry_after
+        super().__init__(f"{failure}: {message}")
+
+
+class AccessError(Exception):
+    """The files with our credentials or the API's CA cannot be used; says which and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

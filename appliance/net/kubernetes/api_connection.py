@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from appliance.model.snapshot.discovery import ApiAddress
-from appliance.net.kubernetes.api_access import Access
-from appliance.net.kubernetes.api_errors import ApiError, Failure
+from appliance.net.kubernetes.api_access import Access, ApiError, Failure
 from appliance.wire.kubernetes.answers import GONE, decode_refusal
 
 _SLICE: Final = 0.01  # seconds of work after which it rests
@@ -102,10 +101,7 @@ class ApiConnection:
 
     @contextmanager
     def _asked(self, path: str, token: str | None, seconds: float) -> Iterator[http.client.HTTPResponse]:
-        """Send a request, and give its answer, with status 200; raises ApiError.
-
-        After `within` seconds the connection is shut down.
-        """
+        """Give a request's answer with status 200, at most `within` seconds after it; raises ApiError."""
         headers = {"Accept": "application/json", "User-Agent": "load-balancer-appliance"}
         if token:
             headers["Authorization"] = f"Bearer {token}"

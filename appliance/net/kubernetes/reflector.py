@@ -7,7 +7,7 @@ connection is dead.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -15,18 +15,44 @@ from typing import Final
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.core.discovery.retries import Retries
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes
-from appliance.net.kubernetes.api_access import Access, ApiAccess
+from appliance.net.kubernetes.api_access import Access, AccessError, ApiAccess, ApiError, Failure
 from appliance.net.kubernetes.api_connection import WATCH, ApiConnection
-from appliance.net.kubernetes.api_errors import AccessError, ApiError, Failure
-from appliance.net.kubernetes.api_servers import ApiServers
 from appliance.wire.kubernetes.answers import GONE, AnswerError, decode_event, decode_page
 from appliance.wire.kubernetes.objects import ApiObject
 from appliance.wire.kubernetes.requests import Resource
+
+_MOST: Final = 64
 
 _PAGE: Final = 250  # objects of one answer
 _MOST_PAGES: Final = 200  # of a list: ten times as many as the largest number of objects needs
 _PACE: Final = 1.0  # seconds from one watch to the next
 _SLOW: Final = frozenset({Failure.UNAUTHORIZED, Failure.FORBIDDEN, Failure.MISSING, Failure.REFUSED})
+
+
+class ApiServers:
+    """A list that one thread replaces and others read. The last server that answered comes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: tuple[ApiAddress, ...] = ()
+        self._good: ApiAddress | None = None
+
+    def found(self, addresses: Iterable[ApiAddress]) -> None:
+        """Replace the masters that were found."""
+        with self._lock:
+            self._found = tuple(dict.fromkeys(addresses))[:_MOST]
+
+    def answered(self, address: ApiAddress) -> None:
+        """Note which server answered."""
+        with self._lock:
+            self._good = address
+
+    def to_ask(self, given: Iterable[ApiAddress]) -> tuple[ApiAddress, ...]:
+        """Return the servers in the order to ask; `given` are the operator's."""
+        with self._lock:
+            known = dict.fromkeys((*given, *self._found))
+            first = (self._good,) if self._good in known else ()
+            return tuple(dict.fromkeys((*first, *known)))[:_MOST]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,10 +45,7 @@ class AddedQueues:
     def add(
         self, address: Address, first: socket.socket, number: int, *, beside: Iterable[socket.socket]
     ) -> None:
-        """Bind more queues for an address; raises OSError, and keeps those already bound.
-
-        `beside` are the other sockets at this port.
-        """
+        """Bind more queues `beside` other sockets at the port; raises OSError, and keeps those bound."""
         let_others_join(first)
         with side_by_side(*beside):
             for _ in range(number):

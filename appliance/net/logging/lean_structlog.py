@@ -15,10 +15,7 @@ __all__ = ["EventDict", "FilteringBoundLogger", "structlog"]
 
 @contextlib.contextmanager
 def hidden(package: str, instead: ModuleType | None = None) -> Iterator[None]:
-    """Make imports of a package fail with ImportError, or return another module.
-
-    None in `sys.modules` means the failure.
-    """
+    """Make imports of a package return another module, or fail with ImportError for None."""
     known = sys.modules.get(package)
     sys.modules[package] = instead  # type: ignore[assignment]  # the type knows of modules only
     try:

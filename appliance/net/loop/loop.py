@@ -131,10 +131,7 @@ class Loop:
     def add_one_of_many(
         self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False
     ) -> Callable[[], None]:
-        """Add one whose deadline is not queried each turn.
-
-        Return the function to call whenever the deadline may have moved.
-        """
+        """Add one not queried each turn; return what to call whenever its deadline may have moved."""
         self._timed[timed] = prompt
         self._schedule.add(timed)
         return lambda: self._schedule.moved(timed)

@@ -14,10 +14,7 @@ _Result = TypeVar("_Result")
 
 
 def begin(work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> AsyncResult:
-    """Start work in a thread and return its AsyncResult; raises OSError if no thread can start.
-
-    `work` must not raise: gevent would print it.
-    """
+    """Start work that never raises in a thread; return its AsyncResult. Raises OSError."""
     try:
         return get_hub().threadpool.spawn(work, *given, **named)
     except RuntimeError as error:  # the limit of processes is reached

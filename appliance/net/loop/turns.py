@@ -7,13 +7,14 @@ with a time lets the loop complete a turn.
 """
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import gevent
 from gevent import get_hub
-
-from appliance.net.loop.first_come import FirstCome
+from gevent.event import Event
 
 SLICE: Final = 0.002
 """Seconds of work between two turns of the loop."""
@@ -21,11 +22,32 @@ SLICE: Final = 0.002
 _REST: Final = 0.001  # seconds until the next slice: libev asks the kernel before it fires the timer
 
 
-class Turns:
-    """The time shared by greenlets: one slice per turn of the loop.
+class FirstCome:
+    """The waiting greenlets, the first of which has its turn."""
 
-    `rest` blocks the calling greenlet for the given number of seconds.
-    """
+    def __init__(self) -> None:
+        self._waiting: deque[Event] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for earlier greenlets, and keep later ones waiting."""
+        mine = Event()
+        self._waiting.append(mine)
+        try:
+            if self._waiting[0] is not mine:
+                mine.wait()
+            yield
+        finally:
+            self._waiting.remove(mine)
+            if self._waiting:
+                self._waiting[0].set()
+
+
+class Turns:
+    """The time that greenlets share, one slice per turn; `rest` blocks the caller for these seconds."""
 
     def __init__(self, rest: Callable[[float], None] = gevent.sleep) -> None:
         self._rest = rest

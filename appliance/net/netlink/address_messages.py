@@ -1,7 +1,4 @@
-"""rtnetlink messages about the addresses of interfaces: notifications of the kernel, and requests.
-
-The numbers are those of linux/if_addr.h.
-"""
+"""rtnetlink messages about interfaces' addresses: notifications and requests, as in linux/if_addr.h."""
 
 import struct
 from dataclasses import dataclass
@@ -53,10 +50,7 @@ class AddressFacts:
 
 
 def decode_address(message: Message) -> AddressFacts | None:
-    """Return the address of a message; None for a family other than IPv4 and IPv6.
-
-    Raises DamagedMessage.
-    """
+    """Return the address, None for other families than IPv4 and IPv6; raises DamagedMessage."""
     # Not decoded by pyroute2: with many addresses that takes longer than a backup waits for the active router
     # at the shortest advertisement intervals.
     with one_decoding_error():

@@ -148,10 +148,7 @@ class Addresses(Closable):
         return taken
 
     def release(self, index: int, addresses: Iterable[str]) -> frozenset[str]:
-        """Remove our addresses and return which existed; those of other programs stay.
-
-        Raises OSError when the kernel refuses to remove one; the others are removed.
-        """
+        """Remove those of our addresses that can be; return which existed; raises OSError if one cannot."""
         wanted = {each.address for each in _wanted(index, addresses, None)}
         found = sorted(held.address for held in self._ours(self._facts(index)) if held.address in wanted)
         results = self._requests.ask([remove_address(index, address) for address in found])

@@ -69,20 +69,14 @@ class LinkFacts:
 
 
 def decode_link(message: Message) -> LinkFacts | None:
-    """Return the interface of a message; None for the port of a bridge (family AF_BRIDGE).
-
-    Raises DamagedMessage.
-    """
+    """Return the interface, None for the port of a bridge (family AF_BRIDGE); raises DamagedMessage."""
     with one_decoding_error():
         decoded = _decoded(message)
         return None if decoded["family"] != AF_UNSPEC else _facts(decoded)
 
 
 def decode_macvlan(message: Message) -> MacvlanFacts | None:
-    """Return the macvlan of a message; None for any other link.
-
-    Raises DamagedMessage.
-    """
+    """Return the macvlan of a message, None for any other link; raises DamagedMessage."""
     with one_decoding_error():
         decoded = _decoded(message)
         if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
@@ -93,10 +87,7 @@ def decode_macvlan(message: Message) -> MacvlanFacts | None:
 
 
 def decode_vxlan(message: Message) -> VxlanFacts | None:
-    """Return the VXLAN device of a message; None for any other link.
-
-    Raises DamagedMessage.
-    """
+    """Return the VXLAN device of a message, None for any other link; raises DamagedMessage."""
     with one_decoding_error():
         decoded = _decoded(message)
         if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "vxlan":

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.net.closable import Closable
-from appliance.net.netlink import receive_buffer
+
+_FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; missing in the socket module
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
 ACKNOWLEDGE: Final = 0x4  # NLM_F_ACK: answer with an error message even on success
@@ -51,6 +52,14 @@ _CAP_ACK: Final = 10  # acknowledgements do not repeat the request
 _STRICT_CHECKING: Final = 12  # dumps apply their filter; Linux 4.20
 
 
+def enlarge(receiver: socket.socket, size: int) -> None:
+    """Give a socket a receive buffer of `size` bytes; at most rmem_max without CAP_NET_ADMIN (socket(7))."""
+    try:
+        receiver.setsockopt(socket.SOL_SOCKET, _FORCE, size)
+    except PermissionError:
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One message: type, flags, the request that it answers, and all its bytes with the header."""
@@ -74,10 +83,7 @@ class Message:
 
 
 class Requests(Closable):
-    """A socket for requests and their answers, of rtnetlink or another protocol of netlink.
-
-    Raises OSError if the kernel cannot open one.
-    """
+    """A socket for requests to a protocol of netlink, and their answers; raises OSError without one."""
 
     def __init__(self, *, protocol: int = socket.NETLINK_ROUTE) -> None:
         self._socket = open_socket(protocol=protocol)
@@ -201,7 +207,7 @@ def open_socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, protocol
     )
     try:
-        receive_buffer.enlarge(opened, buffer)
+        enlarge(opened, buffer)
         opened.bind((0, groups))
     except OSError:
         opened.close()
@@ -222,10 +228,7 @@ def split(datagram: bytes) -> Iterator[Message]:
 
 
 def heads(datagram: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where each message begins, its type, flags and sequence.
-
-    By struct nlmsghdr of linux/netlink.h; each is at a multiple of four bytes.
-    """
+    """Yield each message's offset, a multiple of four, type, flags and sequence (struct nlmsghdr)."""
     at = 0
     while at + _HEADER.size <= len(datagram):
         length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)

@@ -25,10 +25,7 @@ def placed_addresses() -> dict[str, tuple[str, ...]]:
 
 
 def interfaces() -> tuple[str, ...]:
-    """Return the names of the interfaces that reach other machines; raises OSError.
-
-    They are those with an address that is neither a loopback nor a link-local one.
-    """
+    """Return the interfaces with an address neither loopback nor link-local, by name; raises OSError."""
     known = ((each.index, ip_interface(each.address)) for each in _addresses())
     found = {index for index, address in known if not (address.is_loopback or address.is_link_local)}
     names = set()

@@ -9,7 +9,7 @@ from ipaddress import ip_network
 from socket import AF_INET, AF_INET6
 from typing import Final
 
-from appliance.model.snapshot.virtual_routes import OWN_METRICS, VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import OWN_METRICS, VirtualRoute, VirtualRule
 from appliance.net.netlink.address_messages import OURS
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REPLACE, REQUEST, Message
 from appliance.net.netlink.netlink_messages import bare, nlmsg
@@ -38,10 +38,7 @@ _PROTOCOL_AT: Final = 16 + 5  # of struct rtmsg, after struct nlmsghdr
 
 @lru_cache(maxsize=1024)
 def add_route(route: VirtualRoute, index: int, *, replace: bool = False, protocol: int = OURS) -> bytes:
-    """Return the request that adds a route of ours; EEXIST if its place is taken and `replace` is false.
-
-    `index` is that of its interface, 0 without one.
-    """
+    """Return the request for a route of ours, EEXIST without `replace`; `index` 0 is without an interface."""
     message = _route(route, protocol)
     message["scope"] = _ANYWHERE if route.via else _ON_LINK
     message["type"] = _UNICAST
@@ -74,10 +71,7 @@ def remove_rule(rule: VirtualRule) -> bytes:
 
 
 def all_routes(family: int, *, protocol: int = OURS) -> bytes:
-    """Return the request for all our routes, with 0 for those of all programs.
-
-    Before Linux 4.20 they are those of all in any case.
-    """
+    """Return the request for our routes, with 0 or before Linux 4.20 for those of all programs."""
     message = rtmsg()
     message["family"], message["proto"] = family, protocol
     return encode(message, kind=RTM_GETROUTE, flags=REQUEST | DUMP)
@@ -91,10 +85,7 @@ def all_rules(family: int) -> bytes:
 
 
 def decode_route(message: Message, *, protocol: int = OURS) -> VirtualRoute | None:
-    """Return the place of a route of ours, whatever its next hop; None for a route of another program.
-
-    Raises DamagedMessage.
-    """
+    """Return the place of a route of ours, None for a route of another program; raises DamagedMessage."""
     with one_decoding_error():
         if message.kind != RTM_NEWROUTE or message.data[_PROTOCOL_AT] != protocol:
             return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 from appliance.net.netlink.address_messages import OURS
 from appliance.net.netlink.netlink import Message, Requests
 from appliance.net.netlink.route_messages import (
@@ -48,10 +48,7 @@ class Added:
 
 
 class Routing:
-    """Adds and removes our routes and rules. Its methods raise OSError if the kernel does not answer.
-
-    `protocol` marks the routes as ours.
-    """
+    """Adds and removes routes and rules, ours by `protocol`; raises OSError if the kernel does not answer."""
 
     def __init__(self, requests: Requests, *, protocol: int = OURS) -> None:
         self._requests = requests
@@ -101,10 +98,7 @@ class Routing:
         return Added(restored=tuple(restored), foreign=tuple(foreign), failed=failed)
 
     def remove(self, unwanted: Iterable[Routed]) -> None:
-        """Remove those of ours that exist, the last one first.
-
-        Raises OSError when the kernel refuses to remove one; the others are removed.
-        """
+        """Remove all of ours that can be removed, the last one first; raises OSError if one was refused."""
         unwanted = tuple(unwanted)
         # Without a metric, IPv4 removes a route of any metric: do not remove those of other programs.
         gone = [each for each in reversed(unwanted) if each not in self._foreign]

@@ -60,10 +60,7 @@ def remove(
 
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
-    """Remove everything if no `vrrp` is meant to run; while one runs, remove nothing.
-
-    Return whether something stays for lack of permission.
-    """
+    """Remove everything if no `vrrp` runs or is meant to; return whether something may not be removed."""
     try:
         claim = NamespaceClaim(CLAIM)
     except OSError as error:

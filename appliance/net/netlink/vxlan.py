@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final, Literal
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute
+from appliance.model.snapshot.virtual_router import VirtualRoute
 from appliance.net.netlink.address_messages import add_address
 from appliance.net.netlink.link_messages import (
     Ipv4Option,

@@ -23,10 +23,7 @@ def objections(
     *,
     connect: Callable[[], Nftables] = Nftables,
 ) -> Iterator[str]:
-    """Yield why such flowtables are impossible here; changes nothing.
-
-    A lack of CAP_NET_ADMIN or of nftables is reported elsewhere.
-    """
+    """Yield why such flowtables are impossible here, beyond rights and nftables; changes nothing."""
     if kind is Flowtable.NONE:
         return
     for family in families:

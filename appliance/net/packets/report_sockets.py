@@ -113,10 +113,7 @@ class ReportReceiver:
 
 
 class ReportSender:
-    """Sends one report from `source` to one address, or to all on an interface.
-
-    Raises OSError if the address is unreachable now.
-    """
+    """Sends a report to one address, or to all on an interface; raises OSError if unreachable."""
 
     def __init__(self, family: int, port: int, *, interface: int, peer: str | None) -> None:
         self._socket = socket.socket(_FAMILIES[family], socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from appliance.net.closable import Closable
-from appliance.net.netlink import receive_buffer
+from appliance.net.netlink import netlink
 from appliance.net.packets import packet_filter
 from appliance.wire import literal
 from appliance.wire.vrrp import ipv4_header
@@ -107,7 +107,7 @@ class VrrpSocket(Closable):
         if router_id is not None:
             packet_filter.attach(self._socket, packet_filter.router_id(router_id, family=self._family))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self.interface.encode() + b"\0")
-        receive_buffer.enlarge(self._socket, _RECEIVE_BUFFER)
+        netlink.enlarge(self._socket, _RECEIVE_BUFFER)
         if self._family == socket.AF_INET:
             _set_4(self._socket)
         else:

@@ -98,10 +98,7 @@ def _is_volume(place: Path, status: os.stat_result) -> bool:
 
 
 def _unmapped() -> set[int]:
-    """Return the number shown for users outside of our user namespace, the machine's root among them.
-
-    The kernel shows all of them as overflowuid (user_namespaces(7)).
-    """
+    """Return the number of users outside of our user namespace, overflowuid (user_namespaces(7))."""
     try:
         ranges = [[int(word) for word in line.split()] for line in _UID_MAP.read_text().splitlines()]
         overflow = int(_OVERFLOW.read_text())

@@ -30,10 +30,7 @@ def answer_to(check: Check) -> ResponseBody:
 
 
 def judged_answer(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
-    """Read the answer and return the check's result; raises ResponseError, FloodError and OSError.
-
-    `answer` is a new one of `answer_to`, to which the body is added.
-    """
+    """Read the body of `answer` too, and judge it; raises ResponseError, FloodError and OSError."""
     if check.expect_digest:
         return _by_digest(stream, check, answer)
     if check.expect_body is None:
@@ -91,10 +88,7 @@ def _by_digest(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
 
 
 def status_line(stream: Stream) -> tuple[StatusLine, bytes]:
-    """Read up to the status line; return it, and all bytes until then.
-
-    Raises ResponseError, FloodError and OSError.
-    """
+    """Return the status line, and all bytes until then; raises ResponseError, FloodError and OSError."""
     received = b""
     while True:
         data = stream.receive()

@@ -20,10 +20,7 @@ class OutOfTime(BaseException):
 
 
 class Deadline:
-    """The time limits of the current greenlet's check: a context manager.
-
-    `connect` is the seconds until `connected` must be called, `whole` those of the whole check.
-    """
+    """A context manager: seconds until `connected` must be called, and those of the whole check."""
 
     __slots__ = ("_checking", "_due", "_end", "_given", "_timer", "_whole")
 

@@ -35,10 +35,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Connection:
-    """A connection to a server for HTTP checks; `made_at` is monotonic seconds.
-
-    Its one owner closes it, by RST once an answer was judged.
-    """
+    """A connection for HTTP checks; its owner closes it, by RST once an answer was judged."""
 
     def __init__(self, connected: socket.socket, stream: Stream, check: Check, *, made_at: float) -> None:
         self._socket = connected
@@ -68,10 +65,7 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, option)
 
     def fit(self, now: float) -> bool:
-        """Return whether the next check may use the connection; reads what came since the last one.
-
-        That is the rest of the last answer, and perhaps the server's FIN.
-        """
+        """Return whether the next check may use it; reads what came since: the last answer's rest, a FIN."""
         if self._checks >= REUSE_CHECKS or now - self._made_at >= REUSE_SECONDS:
             return False
         self._stream.ask_again()

@@ -133,10 +133,7 @@ class Tls:
                 return
 
     def finish(self) -> None:
-        """End the TLS connection properly: with the rest of the handshake, and close_notify (RFC 8446 s.6.1).
-
-        Does not wait for the server's close_notify.
-        """
+        """End TLS properly with close_notify (RFC 8446 s.6.1), without waiting for the server's."""
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.unwrap()
         self._flush()

@@ -84,10 +84,7 @@ class _CheckPhase(Enum):
 
 
 class Probe:
-    """The check of one server at one literal address; may run repeatedly, but not concurrently.
-
-    With `reuse` it keeps a connection between checks, until `close`.
-    """
+    """Checks one server at a literal address, one at a time; `reuse` keeps a connection until `close`."""
 
     def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
         self._check = check

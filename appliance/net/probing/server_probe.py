@@ -121,10 +121,7 @@ class _PlacedProbe:
         self._probe: Probe | CommandProbe | None = None
 
     def run(self) -> CheckOutcome:
-        """Make one check and return its outcome; raises ProbeImpossible.
-
-        The check's time-out includes the wait for a name's first address.
-        """
+        """Make one check, with its name's look-up inside its time-out; raises ProbeImpossible."""
         until = time.monotonic() + self._check.timeout
         host = self._resolver.address(self._name, timeout=self._check.timeout)
         if not host:

@@ -7,10 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Pause collection: each one would scan all objects created so far, and find nothing.
-
-    With 40,000 servers that is half of the time to read them.
-    """
+    """Pause collection, which finds nothing: half of the time to read 40,000 servers."""
     was_on = gc.isenabled()
     gc.disable()
     try:

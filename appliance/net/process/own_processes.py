@@ -40,10 +40,7 @@ def _read(process: Path) -> OwnProcess | None:
 
 
 def _lives_in(process: Path, runtime: Path) -> bool:
-    """Return whether a process has this runtime directory.
-
-    Directories are compared, not names: in another container the same name is another appliance's directory.
-    """
+    """Return whether a process has this directory, not only its name: containers have the same."""
     name = os.fsencode(f"{RUNTIME_VARIABLE}=")
     for setting in (process / "environ").read_bytes().split(b"\0"):
         if setting.startswith(name):

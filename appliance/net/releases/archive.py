@@ -71,10 +71,7 @@ def private_copy(path: Path) -> IO[bytes]:
 
 
 def expected_checksum(path: Path) -> str | None:
-    """Return the checksum in `path`.sha256, as sha256sum(1) writes it, None without that file.
-
-    Raises ArchiveRefused and OSError.
-    """
+    """Return `path`.sha256's checksum (sha256sum(1)), None without it; raises ArchiveRefused and OSError."""
     beside = path.with_name(f"{path.name}.sha256")
     try:
         with beside.open("rb") as file:
@@ -108,10 +105,7 @@ def compare(file: IO[bytes], wanted: str) -> None:
 
 
 def unpack(file: IO[bytes], folder: Path) -> str:
-    """Write the files of an archive into an empty folder, and return the name of the release.
-
-    Raises ArchiveRefused, and OSError if they cannot be written.
-    """
+    """Unpack into an empty folder, and return the release's name; raises ArchiveRefused, and OSError."""
     stream = _Bounded(gzip.GzipFile(fileobj=file), MOST_UNPACKED)
     with _opened(stream) as archive:
         names = [_unpacked(archive, member, folder) for member in _members(archive)]

@@ -46,10 +46,7 @@ def signature_beside(path: Path) -> bytes | None:
 
 
 def verify(archive: IO[bytes], signature: bytes | None, *, signers: Path | None = None) -> ReleaseSignature:
-    """Compare an open file with its signature and return that; rewinds it. Raises SignatureRefused.
-
-    `signers` are the allowed ones, by default those of this release.
-    """
+    """Verify an open file by our `signers`, return the signature; rewinds it. Raises SignatureRefused."""
     signers = signers or packaged("release-signers")
     keys = _keys(signers)
     if signature is None:

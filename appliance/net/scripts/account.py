@@ -25,10 +25,7 @@ class Account:
 
 
 def account(user: str | None, *, timeout: float) -> Account:
-    """Return a user by name, or our own for None. Takes up to `timeout` seconds.
-
-    Raises UnknownUserError, and OSError if no thread can be started.
-    """
+    """Return a user, our own for None, within `timeout` seconds; raises UnknownUserError, OSError."""
     asking = thread_pool.begin(_look_up, user)
     try:
         found: Account | UnknownUserError = asking.get(timeout=timeout)

@@ -1,6 +1,6 @@
 """The operator's files, as the reload program reads them: on request, and periodically."""
 
-from appliance.core.rollout.unasked_reload import UnaskedReload
+from appliance.core.rollout.reload_retries import UnaskedReload
 from appliance.model.paths import Paths
 from appliance.net.sources.read_files import ReadFiles
 

@@ -3,15 +3,20 @@
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib.parse import SplitResult, urlsplit
+
+import gevent
+from gevent.event import AsyncResult
 
 from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.paths import Paths
 from appliance.model.snapshot.pools import CheckType
 from appliance.model.snapshot.virtual_router import Track, TrackKind
+from appliance.net.loop import thread_pool
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.scripts.account import Account, UnknownUserError, account
 from appliance.net.scripts.command import Command
@@ -19,12 +24,40 @@ from appliance.net.tracking.endpoint import EndpointTrack, probe_check
 from appliance.net.tracking.pool import PoolTrack
 from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
-from appliance.net.tracking.thread_answer import ThreadAnswer
-from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown, raise_if_stalled
+
+_Found = TypeVar("_Found")
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
 _SHOWN: Final = 24
+
+
+class ThreadAnswer(Generic[_Found]):
+    """Asks repeatedly; if a question hangs, the next `get` waits for the same one."""
+
+    def __init__(self, ask: Callable[[str], _Found], path: str, *, timeout: float) -> None:
+        self.timeout: Final = timeout
+        self._ask = ask
+        self._path = path
+        self._asked: AsyncResult | None = None
+
+    def get(self) -> _Found | None:
+        """Return the answer, None without one within the time-out; raises TrackUnknown."""
+        started = time.monotonic()
+        try:
+            asked = self._asked = self._asked or thread_pool.begin(self._ask, self._path)
+        except OSError as error:
+            raise TrackUnknown(f"it cannot be read: {error.strerror}") from error
+        try:
+            found: _Found = asked.get(timeout=self.timeout)
+        except gevent.Timeout:
+            raise_if_stalled(started, self.timeout)
+            return None
+        finally:
+            if asked.ready():
+                self._asked = None
+        return found
 
 
 class FileTrack(TrackCheck):

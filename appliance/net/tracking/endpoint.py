@@ -1,7 +1,4 @@
-"""Tracks whether a server answers at a host and port, using the probe of health checks.
-
-`localhost` is both loopback addresses: a server may listen on one of them only.
-"""
+"""Tracks whether a server answers, by the probe of health checks; `localhost` is both loopbacks."""
 
 import time
 from typing import Final

@@ -1,7 +1,4 @@
-"""Tracks a program of this appliance.
-
-A proxy is up while a worker accepts, `announce` while every shared IP is served, others while they answer.
-"""
+"""Tracks a program: a proxy has a worker that accepts, `announce` serves each shared IP, others answer."""
 
 import time
 from collections.abc import Mapping

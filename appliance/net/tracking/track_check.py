@@ -1,7 +1,4 @@
-"""The common parts of the checks of all kinds of tracks: check, result, wait.
-
-A check blocks only its greenlet, for at most about the track's timeout.
-"""
+"""What the checks of all tracks share; one blocks only its greenlet, for about the track's timeout."""
 
 import time
 from abc import ABC, abstractmethod

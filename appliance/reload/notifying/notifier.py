@@ -13,7 +13,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.events.notify_queue import NotifyQueue
 from appliance.model.operator_events import OperatorEvent
-from appliance.model.snapshot.notify import NotifyTarget
+from appliance.model.snapshot.snapshot import NotifyTarget
 from appliance.reload.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.reload.notifying.secret_files import SecretFiles
 

@@ -5,24 +5,25 @@ version` and `uptime =` are those that agents search in HAProxy's own page.
 """
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from appliance.core.history import series
-from appliance.core.history.series import Series
+from appliance.core.history.series import Series, line, series
 from appliance.core.status.headline import headline, result
-from appliance.core.status.other_nodes import holds
+from appliance.core.status.problems import holds
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
 from appliance.model.operator_events import OperatorEvent
 from appliance.model.server_states import ServerState
 from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures
-from appliance.stats.page.lines import Lines
 from appliance.wire.haproxy.statistics import duration_text
+from appliance.wire.history_ring import Minute
 from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.status_answer import ReloadStatus
 
@@ -34,6 +35,51 @@ HOME: Final = "/haproxy_stats"
 
 _SHORT: Final = 16
 """Servers of a pool up to which all are shown at once; in larger pools those that are up are folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """The lines of all frontends together, and of each frontend and pool in the minutes.
+
+    `latest` is the last complete minute, None if none of the last few is there.
+    """
+
+    latest: Minute | None
+    connections: Series
+    sessions: Series
+    failed: Series
+    bytes: Series
+    frontends: Mapping[str, Series]
+    pools: Mapping[str, Series]
+
+    @classmethod
+    def of(cls, minutes: tuple[Minute, ...], now: float) -> "Lines":
+        """Return the lines up to `now`, Unix seconds."""
+        ends = int(now // 60) - 1
+        latest = minutes[-1] if minutes and minutes[-1].number >= ends - 1 else None
+        frontends = {name for each in minutes for name in each.frontends}
+        pools = {name for each in minutes for name in each.pools}
+        return cls(
+            latest=latest,
+            connections=series(minutes, lambda each: each.total.connections, ends=ends),
+            sessions=series(minutes, lambda each: each.total.sessions, ends=ends),
+            failed=series(minutes, lambda each: each.total.failed, ends=ends),
+            bytes=series(minutes, lambda each: each.total.bytes, ends=ends),
+            frontends={name: _of_frontend(minutes, name, ends) for name in frontends},
+            pools={name: _of_pool(minutes, name, ends) for name in pools},
+        )
+
+
+def _of_frontend(minutes: tuple[Minute, ...], name: str, ends: int) -> Series:
+    return series(
+        minutes, lambda each: each.frontends[name].connections if name in each.frontends else None, ends=ends
+    )
+
+
+def _of_pool(minutes: tuple[Minute, ...], name: str, ends: int) -> Series:
+    return series(
+        minutes, lambda each: each.pools[name].connections if name in each.pools else None, ends=ends
+    )
 
 
 def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, notice: str = "") -> bytes:
@@ -88,7 +134,7 @@ def _template() -> Template:
         "size": size,
         "result": result,
         "moment": _moment,
-        "path": series.line,
+        "path": line,
         "label": _label,
     }
     return environment.get_template("page.html")

@@ -18,8 +18,7 @@ from appliance.translation.haproxy.building.values import Build
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import read_sections
 from appliance.translation.haproxy.http.leaving import leave, refuse
-from appliance.translation.haproxy.http.left_sections import left_sections
-from appliance.translation.haproxy.http.remainder import remainder
+from appliance.translation.haproxy.http.remainder import left_sections, remainder
 from appliance.translation.haproxy.proposals import proposals
 from appliance.translation.haproxy.text.lines import lines
 from appliance.translation.haproxy.text.report import Report

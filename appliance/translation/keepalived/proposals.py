@@ -14,10 +14,7 @@ _SLOW: Final = Decimal(1)
 
 
 def proposals(instances: Iterable[Instance], *, forwards: bool) -> tuple[Proposal, ...]:
-    """Return the proposals for all instances, in the order of the file.
-
-    `forwards`: the file has virtual servers, which the kernel forwards here.
-    """
+    """Return the proposals by instance; `forwards`: there are virtual servers for the kernel."""
     program = "forward" if forwards else "proxy-api"
     return tuple(each for instance in instances for each in _of(instance, program))
 

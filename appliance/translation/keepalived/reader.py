@@ -21,9 +21,8 @@ from appliance.translation.keepalived.meaning.globals import (
     global_defs,
 )
 from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
-from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface
+from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface, Watched
 from appliance.translation.keepalived.meaning.instance_rules import INSTANCE, PROTECTING
-from appliance.translation.keepalived.meaning.names import own_name
 from appliance.translation.keepalived.meaning.rules import (
     Table,
     Understood,
@@ -32,8 +31,7 @@ from appliance.translation.keepalived.meaning.rules import (
     refused,
     unknown,
 )
-from appliance.translation.keepalived.meaning.values import faults_in, only
-from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.meaning.values import faults_in, only, own_name
 from appliance.translation.keepalived.proposals import proposals
 from appliance.translation.keepalived.syntax.directives import Directive, directives
 from appliance.translation.keepalived.syntax.located_text import Word

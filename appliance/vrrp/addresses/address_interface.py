@@ -52,21 +52,14 @@ class AddressInterface:
         self.raise_up()
 
     def places(self, router: VirtualRouter) -> Iterator[AddressPlace]:
-        """Yield where a router's addresses belong, its own interface first.
-
-        Interfaces that did not exist when this object was made are left out.
-        """
+        """Yield where a router's addresses belong, its own interface first; missing ones are left out."""
         yield AddressPlace(index=self.index, addresses=router.here, label=self.label)
         for name, link in self.others.items():
             there = tuple(address for address, interface in router.elsewhere if interface == name)
             yield AddressPlace(index=link.index, addresses=there)
 
     def raise_up(self) -> None:
-        """Set a macvlan up; raises OSError.
-
-        This is done in advance: the kernel drops packets sent in the first moment after an interface comes
-        up.
-        """
+        """Set a macvlan up in advance, as its first packets are dropped; raises OSError."""
         if self._macvlan is not None:
             virtual_mac.raise_up(self._requests, self._macvlan)
 

@@ -1,7 +1,4 @@
-"""Opens the VRRP instances that a reload adds, one per turn of the loop, to keep the others on time.
-
-A group begins when all of its instances are open.
-"""
+"""Opens the instances that a reload adds, one per turn of the loop; a group begins when all are open."""
 
 from collections import deque
 from collections.abc import Callable, Iterable

@@ -1,13 +1,14 @@
 """The sockets of one virtual router, on one interface as it is now: opened and closed together."""
 
 import socket
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
-from appliance.core.vrrp.advert_rules import bare
-from appliance.model.snapshot.virtual_router import Notify, OnConflict, VirtualRouter
+from appliance.core.vrrp.advert_rules import advertisement, bare
+from appliance.model.snapshot.virtual_router import HmacMode, Notify, OnConflict, VirtualRouter
 from appliance.net.files import hmac_keys
 from appliance.net.loop.closer import Closer
 from appliance.net.packets.frame_queue import FrameQueue
@@ -15,13 +16,68 @@ from appliance.net.packets.frames import FrameSocket
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.port.advert_receiver import AdvertDeviation, AdvertReceiver, DroppedAdvert
-from appliance.vrrp.port.advert_sender import AdvertSender
 from appliance.wire.ethernet import arp, neighbour_discovery
+from appliance.wire.vrrp import advertisement as vrrp
+from appliance.wire.vrrp import hmac_trailer
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 _NO_NOTIFY: Final = Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=0.0)
 _NO_ROUTER: Final = 0  # no virtual router has this id, so a socket for sending receives nothing
 _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
+
+
+class AdvertSender:
+    """Sends from `source` over `socket` to the group or the peers; `keys` are HMAC secrets by id."""
+
+    def __init__(
+        self, router: VirtualRouter, socket: VrrpSocket, *, source: str, keys: Mapping[int, bytes]
+    ) -> None:
+        self._router = router
+        self._socket = socket
+        self._source = source
+        self._group = MULTICAST_4 if router.family == 4 else MULTICAST_6
+        self._packets: dict[int, tuple[tuple[bytes, str], ...]] = {}
+        hmac = router.hmac
+        self._signs = hmac is not None and hmac.mode is not HmacMode.RECEIVE_ONLY
+        self._sequence = hmac_trailer.Sequence(hmac_trailer.window(hmac) if hmac else None)
+        self._keys = keys
+
+    def send(self, priority: int) -> None:
+        """Send one advertisement; raises the first OSError after all destinations have been tried."""
+        failure: OSError | None = None
+        for packet, destination in self._packets.get(priority) or self._built(priority):
+            try:
+                whole = self._signed(packet, destination) if self._signs else packet
+                self._socket.send(whole, destination)
+            except OSError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _built(self, priority: int) -> tuple[tuple[bytes, str], ...]:
+        router, content = self._router, advertisement(self._router, priority)
+        packets = tuple(
+            (
+                vrrp.encode(content, source=self._source, destination=destination, checksum=router.checksum),
+                destination,
+            )
+            for destination in router.peers or (self._group,)
+        )
+        self._packets[priority] = packets
+        return packets
+
+    def _signed(self, packet: bytes, destination: str) -> bytes:
+        hmac = self._router.hmac
+        if hmac is None:
+            return packet
+        return hmac_trailer.sealed(
+            packet,
+            source=self._source,
+            destination=destination,
+            key_id=hmac.send,
+            secret=self._keys[hmac.send],
+            clock=self._sequence.next(time.time()),
+        )
 
 
 class RouterSockets:
@@ -105,10 +161,7 @@ class RouterSockets:
 
 
 class _FramesByInterface:
-    """Sends each frame by the interface of its address: the router's, unless another is configured.
-
-    Raises OSError if one of the interfaces takes no frames.
-    """
+    """Sends each frame by its address's interface; raises OSError if one takes none."""
 
     def __init__(self, own: str, *others: str) -> None:
         with ExitStack() as stack:
@@ -130,10 +183,7 @@ class _FramesByInterface:
 
 
 def basis(router: VirtualRouter) -> VirtualRouter:
-    """Return a router without the settings that its sockets do not depend on.
-
-    If a reload leaves this equal, the sockets stay open.
-    """
+    """Return a router's settings that its sockets depend on: they stay open while these are equal."""
     return replace(
         router,
         name="",
@@ -152,10 +202,7 @@ def basis(router: VirtualRouter) -> VirtualRouter:
 
 
 def _require_own(source: str, *, index: int) -> None:
-    """Raise OSError when no interface of this machine has an address.
-
-    The sockets are transparent (IP_TRANSPARENT), so they would send from any address.
-    """
+    """Raise OSError for an address of no interface: IP_TRANSPARENT would send from any."""
     family, address = (
         (socket.AF_INET6, (source, 0, 0, index)) if ":" in source else (socket.AF_INET, (source, 0))
     )

@@ -283,8 +283,5 @@ def _pool(record: tuple) -> PoolHealthRecord:  # type: ignore[type-arg]  # struc
 
 @lru_cache(maxsize=1 << 17)
 def text_of(field: bytes) -> str:
-    """Return a fixed field's text, without the zero bytes that pad it.
-
-    Each read of a board meets the same names: each is decoded only once, even for 40,000 servers.
-    """
+    """Return a field's text without padding; cached, as each read meets the same names."""
     return field.rstrip(b"\0").decode(errors="replace")

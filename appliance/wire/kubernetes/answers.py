@@ -1,7 +1,4 @@
-"""Answers of an API server: a page of a list, one event of a watch, or a refusal (a Status).
-
-Any bytes give a value or an AnswerError. The caller limits their length.
-"""
+"""Answers of an API server: a list's page, a watch's event, a refusal; any bytes, or AnswerError."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -119,10 +116,7 @@ def decode_event(
 
 
 def decode_refusal(body: bytes, *, status: int) -> Refusal:
-    """Return the reason in the body of a refusal; a body of any other origin (a proxy) is ignored.
-
-    `status` is the HTTP status, which counts if the body has no code.
-    """
+    """Return the reason in a refusal's body; `status` is HTTP's, which counts for bodies of other origin."""
     try:
         found = _decoded(body, _Status)
     except AnswerError:

@@ -51,10 +51,7 @@ class NeighborStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnounceStatus(StatusAnswer):
-    """The whole answer. `trouble` is why something is not as configured, empty if all is.
-
-    `engine` is "bird" or "table"; with "table", neighbours are unknown.
-    """
+    """The answer, of `engine` bird or table (neighbours unknown); `trouble` is what is not as configured."""
 
     trouble: str = ""
     engine: str = ""

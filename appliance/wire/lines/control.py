@@ -18,10 +18,7 @@ class ControlError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerProblem:
-    """One problem; path, line and column if it has a place in a file.
-
-    `source` is the file if it is not our YAML: haproxy.cfg, keepalived.conf.
-    """
+    """One problem; path, line and column if it has a place in `source`, our YAML if that is not given."""
 
     message: str
     path: str | None = None

@@ -7,10 +7,7 @@ from appliance.wire.lines.status_answer import StatusAnswer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceStatus:
-    """One watched list. `server` answered last, at `seen_at`; `error` is why it does not now.
-
-    Times are Unix seconds, None for never.
-    """
+    """One watched list: which `server` answered last, when (Unix seconds), why it does not now."""
 
     what: str
     server: str | None

@@ -44,10 +44,7 @@ class SyncStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardStatus(StatusAnswer):
-    """The whole answer. `trouble` is why the rules are not as intended, empty if they are.
-
-    `sync` is None without `sync: true`.
-    """
+    """The answer. `trouble` is why rules are not as intended; `sync` is None without `sync: true`."""
 
     trouble: str = ""
     groups: tuple[ForwardedGroup, ...] = ()

@@ -21,10 +21,7 @@ class WorkerArgumentsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InheritedListener:
-    """A listening socket that the worker inherits as descriptor `fd`.
-
-    Releases without `claim` had one socket for all their workers.
-    """
+    """An inherited listening socket, `fd`; releases without `claim` had one for all their workers."""
 
     frontend: str
     host: str

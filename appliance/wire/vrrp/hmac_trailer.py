@@ -110,10 +110,7 @@ class Sequence:
 
 
 class ReplayWindow:
-    """Drops replayed messages: a sender's stamps must grow, and be within `window` seconds of now.
-
-    Without a window they only have to grow, whatever the clocks say.
-    """
+    """Drops replayed messages: stamps must grow and, with a `window`, be within its seconds of now."""
 
     def __init__(self, window: float | None) -> None:
         self._window = window

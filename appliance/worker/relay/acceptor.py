@@ -189,11 +189,7 @@ class Acceptor(Pollable):
         self._traffic.accept_failed(code)
 
     def _pause(self) -> None:
-        """Watch nothing until `resume`.
-
-        Listeners are level-triggered: an unaccepted connection in the queue would wake the loop at once, for
-        ever.
-        """
+        """Watch nothing until `resume`: a connection in the queue would wake the loop for ever."""
         self._traffic.reasons[EndReason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
         self._traffic.paused = True

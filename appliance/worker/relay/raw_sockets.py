@@ -46,10 +46,7 @@ _SHUT_WR: Final = socket.SHUT_WR
 
 
 def accept(listener: int) -> int:
-    """Return the descriptor of the next connection, or minus the errno; `peer` returns its address.
-
-    An exception for each EAGAIN would cost more than the call.
-    """
+    """Return the next connection, or minus errno, cheaper than an exception; `peer` has the address."""
     _PEER_SIZE.value = SIZE
     descriptor: int = _accept4(listener, _PEER, _PEER_SIZE_AT, _ACCEPT_FLAGS)
     return descriptor if descriptor >= 0 else -ctypes.get_errno()

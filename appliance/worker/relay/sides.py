@@ -362,10 +362,7 @@ class Side(Pollable):
         return self.pipe.held if self.pipe is not None else 0
 
     def acknowledges(self) -> bool:
-        """Return whether the peer has acknowledged sent bytes since the last call.
-
-        More than 1 is data: the FIN alone counts as 1.
-        """
+        """Return whether the peer has acknowledged data since the last call; the FIN alone counts as 1."""
         before, self.unacknowledged = self.unacknowledged, unacknowledged(self.fd)
         return self.unacknowledged > 1 and self.unacknowledged != before
 

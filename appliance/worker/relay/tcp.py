@@ -7,7 +7,7 @@ import termios
 from collections.abc import Iterable
 from typing import Final
 
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.worker.relay.raw_sockets import Option
 
 NO_OPTIONS: Final = (

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import main
-from appliance.console.fleet.orders import Orders, TransferCut
-from appliance.console.fleet.replaced_file import FileBusy, ReplacedFile
+from appliance.console.fleet.accept import FileBusy, Orders, ReplacedFile, TransferCut
 
 pytestmark = pytest.mark.sockets
 

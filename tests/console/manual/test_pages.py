@@ -10,9 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import COMMANDS, main
-from appliance.console.manual import configuration
-from appliance.console.manual.pages import pages
-from appliance.console.manual.roff import escaped, line, quoted
+from appliance.console.manual.pages import EXAMPLE, escaped, line, pages, quoted
 from appliance.model.config.key_reference import key_sections
 from appliance.model.loading.loading import load
 
@@ -101,7 +99,7 @@ def test_the_page_of_the_configuration_has_every_key():
             assert row.key in page
             assert row.about in page, row
             assert f"default {row.default.strip('`')})" in page or not row.default, row
-    assert load(configuration.EXAMPLE.encode(), source="EXAMPLE", number=1).problems == ()
+    assert load(EXAMPLE.encode(), source="EXAMPLE", number=1).problems == ()
 
 
 def test_they_are_written_where_man_looks(tmp_path: Path):

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from appliance.console.output.columns import columns
+from appliance.console.output.printing import columns
 from appliance.console.status.fitted_table import FittedTable
 
 pytestmark = pytest.mark.pure

@@ -14,6 +14,7 @@ from support.values import snapshots
 
 from appliance.core.checks import checked_servers as checked_servers_module
 from appliance.core.checks.check_outcome import CheckOutcome
+from appliance.core.checks.check_schedule import HealthSettings, health_settings
 from appliance.core.checks.checked_servers import (
     CheckedServer,
     CheckedServers,
@@ -22,7 +23,6 @@ from appliance.core.checks.checked_servers import (
     is_literal,
 )
 from appliance.core.checks.health_record import record
-from appliance.core.checks.health_settings import HealthSettings, health_settings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of

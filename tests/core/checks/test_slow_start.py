@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from support.health.server_health import CHECK, fallen, feed, record_of, settings_of
 
-from appliance.core.checks.health_settings import HealthSettings
+from appliance.core.checks.check_schedule import HealthSettings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.pools import CheckInit

@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.core.discovery import finding
-from appliance.core.discovery.node_addresses import AddressChoice
+from appliance.core.discovery.finding import AddressChoice
 from appliance.model.snapshot.discovery import ApiAddress
 from appliance.model.snapshot.found_servers import FoundServer
 from appliance.wire.kubernetes.objects import (

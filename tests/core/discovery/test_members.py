@@ -3,8 +3,7 @@
 import pytest
 
 from appliance.core.discovery.guard import Hold
-from appliance.core.discovery.members import MemberChange, Members
-from appliance.core.discovery.verdicts import Verdicts
+from appliance.core.discovery.members import MemberChange, Members, Verdicts
 from appliance.model.snapshot.discovery import MASTERS, ApiAddress, Source, SourceKind
 from appliance.model.snapshot.found_servers import FoundServer, FoundSource
 

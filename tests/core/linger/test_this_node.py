@@ -4,7 +4,7 @@ import pytest
 
 from appliance.core.linger.this_node import configuration, page_of
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.wire.linger_node import UNKNOWN
 
 pytestmark = pytest.mark.pure

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.core.linger.informed import ALONE
 from appliance.core.linger.nodes import Keeper, Neighbour
-from appliance.core.linger.unheard import Elsewhere, Listening, unheard
+from appliance.core.linger.unheard import ALONE, Elsewhere, Listening, unheard
 from appliance.wire.linger_report import ReportDrop
 
 pytestmark = pytest.mark.pure

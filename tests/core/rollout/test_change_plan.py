@@ -12,8 +12,7 @@ from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward
 from appliance.model.snapshot.linger import Linger, MovedSessions
-from appliance.model.snapshot.snapshot import Snapshot
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Snapshot, Stats
 from appliance.model.snapshot.virtual_router import HmacKey
 from appliance.wire.lines.status_answer import StatusAnswer
 

@@ -6,8 +6,7 @@ import pytest
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
-from appliance.model.snapshot.frontends import SniRoute
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive, SniRoute
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 pytestmark = pytest.mark.pure

@@ -11,13 +11,11 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import ProgramState, Status
-from appliance.core.top.cells import rate_text, size_text
 from appliance.core.top.keys import Mode
 from appliance.core.top.layout import ASCII, UNICODE, Line, Scene, Terminal, lines, report, shown
-from appliance.core.top.rates import counters, looked
-from appliance.core.top.sample import Sample
+from appliance.core.top.rates import Sample, counters, looked
 from appliance.core.top.screen_state import ListPosition, ScreenState, Shown
-from appliance.core.top.tables import Order, Style
+from appliance.core.top.tables import Order, Style, rate_text, size_text
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, column_names, table
 from appliance.model.check_results import CheckResult

@@ -8,11 +8,11 @@ from support.vrrp.tracks import track
 from appliance.core.tracking.priority import (
     MissingVerdict,
     Priority,
-    PriorityPart,
     TrackResult,
     effective_priority,
 )
 from appliance.model.snapshot.virtual_router import TrackKind
+from appliance.wire.lines.vrrp_status import PriorityPartStatus
 
 pytestmark = pytest.mark.pure
 
@@ -73,8 +73,8 @@ def test_has_what_each_track_adds():
         value=80,
         base=100,
         parts=(
-            PriorityPart(track="web", weight=-20, up=False, value=0, added=-20, detail="exit 1"),
-            PriorityPart(track="disk", weight=None, up=None, value=0, added=0, detail=""),
+            PriorityPartStatus(track="web", weight=-20, up=False, value=0, added=-20, detail="exit 1"),
+            PriorityPartStatus(track="disk", weight=None, up=None, value=0, added=0, detail=""),
         ),
         fault=("disk",),
     )

@@ -16,7 +16,7 @@ from support.network.namespaces import INTERFACE, Node
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 
-from appliance.model.snapshot.vxlan import inside
+from appliance.model.snapshot.linger import inside
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 

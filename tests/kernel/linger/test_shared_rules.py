@@ -18,7 +18,7 @@ from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.hops import Hops
 from appliance.core.linger.shared_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
-from appliance.net.netlink.set_elements import SetElements
+from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import Nftables
 from appliance.wire.linger_strays import Ends
 from appliance.wire.nftables import stray_keys
@@ -71,9 +71,9 @@ class Watched:
     def noted(self, name: str) -> set[tuple[Ends, bytes]]:
         """Return what the node has noted in a set."""
         with self.one.inside():
-            elements = SetElements()
+            elements = TableContents()
             try:
-                keys = elements.of(self.word, ruleset.TABLE, name)
+                keys = elements.elements(self.word, ruleset.TABLE, name)
                 found = {stray_keys.decode(each, family=self.family) for each in keys}
             finally:
                 elements.close()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.routing import Routing
 
@@ -131,7 +131,7 @@ def test_left_by_a_killed_process(routing: Routing, node: Node):
     before = contents(node)
     killed = (
         "import os\n"
-        "from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule\n"
+        "from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule\n"
         "from appliance.net.netlink.netlink import Requests\n"
         "from appliance.net.netlink.routing import Routing\n"
         f"Routing(Requests()).add({ALL!r})\n"

@@ -9,11 +9,11 @@ import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.waiting import wait_until
 
-from appliance.net.netlink import signs_of_life
+from appliance.net.netlink import neighbours
 from appliance.net.netlink.conntrack import Conntrack, Flow
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import Way, way
-from appliance.net.netlink.set_elements import SetElements
+from appliance.net.netlink.table_contents import TableContents
 from appliance.wire.nftables.nftables_commands import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
@@ -49,7 +49,7 @@ def test_signs_of_life(pair: tuple[Node, Node], family: int):
         index = socket.if_nametoindex(INTERFACE)
 
         def age() -> float | None:
-            return signs_of_life.age(requests, address, interface=index)
+            return neighbours.age(requests, address, interface=index)
 
         assert age() is None  # no neighbour yet
         with socket.socket(kind, socket.SOCK_DGRAM) as sender:
@@ -74,11 +74,11 @@ def test_elements_of_a_set(pair: tuple[Node, Node]):
     listed = ", ".join(f"192.0.2.1 . {each}" for each in numbers)
     one.run(["nft", f"add element ip t s {{ {listed} }}"])
     with one.inside():
-        elements = SetElements()
-        found = list(elements.of(Family.IPV4, "t", "s"))
+        elements = TableContents()
+        found = list(elements.elements(Family.IPV4, "t", "s"))
         assert sorted(found) == [bytes((192, 0, 2, 1)) + each.to_bytes(2) + bytes(2) for each in numbers]
-        assert list(elements.of(Family.IPV4, "t", "none")) == []
-        assert list(elements.of(Family.IPV6, "t", "s")) == []
+        assert list(elements.elements(Family.IPV4, "t", "none")) == []
+        assert list(elements.elements(Family.IPV6, "t", "s")) == []
         elements.close()
 
 

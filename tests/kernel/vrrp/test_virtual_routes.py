@@ -15,8 +15,7 @@ from support.vrrp.vrrp_field import VIP, AddressMonitor, Field, agreed
 from support.vrrp.vrrp_node import VrrpNode, router
 
 from appliance.model.document.document import read
-from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRouter, VirtualRule
 from appliance.net.netlink import vrrp_leftovers
 from appliance.translation.composing import load_together
 

@@ -8,7 +8,7 @@ from support.network.namespaces import Node, Segment
 from support.worker.trace import Origin, Setting, is_reset, relay
 
 from appliance.model.end_reasons import EndReason
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 
 pytestmark = pytest.mark.kernel
 

@@ -4,8 +4,7 @@ import base64
 
 import pytest
 
-from appliance.model.guest.authorities import authorities
-from appliance.model.guest.syslog_target import SyslogTarget, syslog_target
+from appliance.model.guest.machine import SyslogTarget, authorities, syslog_target
 
 pytestmark = pytest.mark.pure
 

@@ -9,8 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.model.loading.loading import DRAIN_VARIABLE, load
 from appliance.model.messages.problems import Problem
-from appliance.model.snapshot.frontends import Bind, Frontend, Group
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, KeepAlive
 from appliance.model.snapshot.pools import (
     Balance,
     Check,
@@ -22,8 +21,7 @@ from appliance.model.snapshot.pools import (
     SendProxy,
     Server,
 )
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, Stats, without_secrets
 from appliance.model.validation import pydantic_errors
 
 pytestmark = pytest.mark.pure

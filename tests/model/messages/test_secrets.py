@@ -12,7 +12,7 @@ from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Path
 from appliance.model.messages.redaction import redacted
 from appliance.model.messages.secrets import KNOWN, concealed, is_secret, without
-from appliance.model.validation.known_keys import fields
+from appliance.model.validation.unknown_keys import fields
 
 pytestmark = pytest.mark.pure
 

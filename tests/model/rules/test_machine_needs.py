@@ -19,9 +19,8 @@ from appliance.model.rules.machine_needs import (
 )
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.notify import NotifyTarget
-from appliance.model.snapshot.virtual_router import HmacKey, Notify, TrackKind
-from appliance.model.snapshot.virtual_routes import VirtualRoute
+from appliance.model.snapshot.snapshot import NotifyTarget
+from appliance.model.snapshot.virtual_router import HmacKey, Notify, TrackKind, VirtualRoute
 
 pytestmark = pytest.mark.pure
 

@@ -23,9 +23,8 @@ from support.values.snapshots import (
 from appliance.model.operator_events import EventSeverity
 from appliance.model.snapshot.diff import Absent, ConfigChange, apply, changed, diff
 from appliance.model.snapshot.linger import Linger
-from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Balance
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
+from appliance.model.snapshot.snapshot import Log, NotifyTarget, Reload, Snapshot, without_secrets
 from appliance.model.snapshot.virtual_router import HmacKey
 
 pytestmark = pytest.mark.pure

@@ -27,8 +27,7 @@ from appliance.net.loop.turns import SLICE, Turns
 from appliance.reload.reload_socket import ReloadSockets
 from appliance.stats import command_line
 from appliance.stats.command_line import CommandLine
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.wire.lines.control import Answer, Question, good
 from appliance.worker.relay.traffic import Traffic
 

@@ -25,8 +25,7 @@ from support.processes.waiting import wait_until
 from appliance.core.discovery import reflection, retries
 from appliance.model.snapshot.discovery import MASTERS, ApiAddress, Kubernetes
 from appliance.net.kubernetes import api_connection, reflector
-from appliance.net.kubernetes.api_servers import ApiServers
-from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
+from appliance.net.kubernetes.reflector import ApiServers, Failed, Reflector, Seen
 from appliance.wire.kubernetes import requests
 
 pytestmark = pytest.mark.sockets

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 from appliance.net.netlink import netlink
 from appliance.net.netlink.netlink import Message
 from appliance.net.netlink.route_messages import (

@@ -27,7 +27,7 @@ from support.proxy.lone_proxy import LoneProxy
 from support.supervisor.appliance import ask
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.model.snapshot.snapshot import Reload, Snapshot
 
 pytestmark = pytest.mark.programs

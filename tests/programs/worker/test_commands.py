@@ -11,7 +11,7 @@ import pytest
 from support.worker.trace import Origin, Relay, Setting, is_reset, relay
 
 from appliance.model.snapshot import snapshot as model
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.model.worker_phases import WorkerPhase
 from appliance.net.control.control_client import ControlClient
 from appliance.wire.lines.control import Question

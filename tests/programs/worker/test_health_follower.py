@@ -19,7 +19,7 @@ from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
-from appliance.worker import pool_changes
+from appliance.worker import health_follower
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import QUEUED
@@ -116,8 +116,8 @@ def test_a_reload_costs_what_it_changes(setup: Setup, monkeypatch: pytest.Monkey
         touched.append(backend.pool.config.name)
         was(traffic, backend, lost)
 
-    was = pool_changes.follow
-    monkeypatch.setattr(pool_changes, "follow", follow)
+    was = health_follower.follow
+    monkeypatch.setattr(health_follower, "follow", follow)
     monkeypatch.setattr(setup.worker.health._board, "_decode", read.append)
     first, second = setup.given.pools
     setup.worker.apply(replace(setup.given, pools=(replace(first, retries=9), second)))

@@ -12,7 +12,7 @@ from support.worker.trace import Origin, Setting, is_reset, read_all, relay, res
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.wire.proxy_protocol import decode
 

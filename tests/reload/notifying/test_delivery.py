@@ -26,7 +26,7 @@ from support.values.certificates import issue
 
 from appliance.core.events.notify_queue import Batch
 from appliance.model.operator_events import EventKind, EventSeverity, OperatorEvent
-from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.model.snapshot.snapshot import Form, NotifyTarget
 from appliance.net.files import state_files
 from appliance.net.scripts.command import Command
 from appliance.reload.notifying import delivery, notifier

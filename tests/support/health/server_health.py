@@ -3,7 +3,7 @@
 from support.values import snapshots
 
 from appliance.core.checks.check_outcome import CheckOutcome
-from appliance.core.checks.health_settings import HealthSettings
+from appliance.core.checks.check_schedule import HealthSettings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check

@@ -5,11 +5,10 @@ from pathlib import Path
 import structlog
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 from appliance.stats.access import web_access
 from appliance.stats.changes import Changes
-from appliance.stats.figures import LatestFigures
-from appliance.stats.history_file import HistoryFile
+from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.stats.pages import Pages
 
 

@@ -15,7 +15,7 @@ from appliance.model.config.json_schema import key_descriptions
 from appliance.model.config.section import Section
 from appliance.model.document.document import Document, read
 from appliance.model.messages.problems import FindingTarget
-from appliance.model.validation import known_keys
+from appliance.model.validation import unknown_keys
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "appliance.example.yaml"
 _WIDTH = 110
@@ -69,7 +69,7 @@ def annotated(text: str) -> str:
 def _described(value: object, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     if not isinstance(value, dict):
         return
-    known = known_keys.fields(at)
+    known = unknown_keys.fields(at)
     for key, below in value.items():
         if key in known:
             yield (*at, key), known[key]

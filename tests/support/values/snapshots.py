@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect, RedirectWhen
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, KeepAlive, Redirect, RedirectWhen
 from appliance.model.snapshot.pools import (
     SOURCE_PORTS,
     Balance,

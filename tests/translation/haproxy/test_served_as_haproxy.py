@@ -15,7 +15,7 @@ from support.translation.haproxy_files import TIMES, Read, read
 
 from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.snapshot.frontends import Bind
-from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.snapshot import Stats
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy")]
 

@@ -8,7 +8,7 @@ from support.values.snapshots import virtual_router
 from support.vrrp.simulated_vrrp import Machine
 
 from appliance.core.vrrp.election import RouterState
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
 from appliance.vrrp.addresses.route_holder import FOREIGN, LOOK
 from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.status import router_status

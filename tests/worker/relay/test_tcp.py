@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.frontends import KeepAlive
 from appliance.wire import sockaddr
 from appliance.worker.relay import raw_sockets, tcp
 

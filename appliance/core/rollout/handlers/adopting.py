@@ -15,10 +15,7 @@ from appliance.core.rollout.timing import Timing
 
 
 def adopt(generations: Generations, event: Adopt, now: float) -> list[Effect]:
-    """Take over a generation.
-
-    If none of its workers accepts, its ready ones belong to a change that was never committed, and end.
-    """
+    """Take over a generation; if none accepts, its ready workers were never committed, and end."""
     accepts = any(orphan.state is WorkerState.ACCEPTING for orphan in event.orphans)
     generation = Generation(
         number=event.generation,

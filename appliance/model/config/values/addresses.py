@@ -142,10 +142,7 @@ def port_range(value: object) -> tuple[int, int]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def literal(text: str) -> Address | None:
-    """Return the address that a text spells, None where it spells none.
-
-    Several ask for the same one while a file is read, and again at the next reload.
-    """
+    """Return the address that a text spells, None where it spells none; cached, as several callers ask."""
     if not _LITERAL.fullmatch(text):
         return None
     try:

@@ -26,7 +26,6 @@ from appliance.model.messages import quoting
 from appliance.model.operator_events import EventKind, EventSeverity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
-from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import (
     Balance,
     CheckInit,
@@ -36,8 +35,15 @@ from appliance.model.snapshot.pools import (
     SourceAddress,
 )
 from appliance.model.snapshot.shared_ip import Engine, Unhealthy
-from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
-from appliance.model.snapshot.virtual_routes import VirtualRoute, VirtualRule
+from appliance.model.snapshot.snapshot import Form
+from appliance.model.snapshot.virtual_router import (
+    AntiReplay,
+    Checksum,
+    HmacMode,
+    OnConflict,
+    VirtualRoute,
+    VirtualRule,
+)
 
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000

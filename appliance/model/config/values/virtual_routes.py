@@ -7,7 +7,7 @@ from appliance.model.config.values import vrrp
 from appliance.model.config.values.addresses import network
 from appliance.model.config.values.mappings import mappings
 from appliance.model.messages.quoting import shown
-from appliance.model.snapshot.virtual_routes import MAIN_TABLE, VirtualRoute, VirtualRule
+from appliance.model.snapshot.virtual_router import MAIN_TABLE, VirtualRoute, VirtualRule
 
 MOST: Final = 128
 """Maximum number of routes, or rules, of a virtual IP, which are set one by one while addresses move."""

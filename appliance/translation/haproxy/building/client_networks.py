@@ -11,7 +11,7 @@ from typing import Final
 from appliance.model.config.values.addresses import network
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Rule
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 
 MOST_NETWORKS: Final = 50_000
 """Networks that the rules of a file may name, counted for each rule or frontend that uses them."""

@@ -9,7 +9,7 @@ from appliance.model.byte_pattern import byte_pattern
 from appliance.model.config.values.sni_routes import server_name
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building.client_networks import ConditionError, signed_terms
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 
 _ASKED: Final = "use server names (`req.ssl_sni`) or ports (`dst_port`)"
 _SOURCE: Final = (
@@ -56,10 +56,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteCondition:
-    """Branches of which one must hold, or with `negated` none; without branches it always holds.
-
-    `lines` are those of the `acl`s that it names.
-    """
+    """Branches of which one must hold, or with `negated` none; `lines` are those of its `acl`s."""
 
     branches: tuple[Branch, ...] = ()
     negated: bool = False

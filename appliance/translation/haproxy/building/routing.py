@@ -55,10 +55,7 @@ def routings(
     otherwise: Section | None,
     report: Report,
 ) -> tuple[Routing, ...]:
-    """Return the backends of clients, in the order of the ports; `otherwise` gets all others.
-
-    Raises RoutingError if a rule is refused.
-    """
+    """Return the backends by port; `otherwise` gets the other clients. Raises RoutingError."""
     rules = _understood(section, backends, report)
     found: dict[object, Routing] = {}
     for bind in binds:

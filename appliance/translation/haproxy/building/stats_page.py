@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from appliance.model.config.values.http import path as http_path
 from appliance.model.messages.quoting import printable
-from appliance.translation.haproxy.building.monitors import needed_pool
+from appliance.translation.haproxy.building.frontends import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.values import Build, Placed
 from appliance.translation.haproxy.directives.section import Said, Section, StatsSettings

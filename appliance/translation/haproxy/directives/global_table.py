@@ -7,7 +7,7 @@ from typing import Final
 from appliance.model.config.values.field_types import MOST_CONNECTIONS
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.values.quantities import milliseconds, within

@@ -21,7 +21,7 @@ from appliance.translation.haproxy.directives import (
 )
 from appliance.translation.haproxy.directives.section import CheckKind, Kind, Level
 from appliance.translation.haproxy.directives.statement import Handler, changed, ignored, refused
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 
 
 class AllowedIn(Flag):

@@ -13,7 +13,7 @@ from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.values.endpoints import ServerTarget
 
 _Value = TypeVar("_Value")

@@ -16,7 +16,7 @@ from appliance.translation.haproxy.directives.global_table import (
 from appliance.translation.haproxy.directives.proxy_table import PROXY, directive_of
 from appliance.translation.haproxy.directives.section import Kind, Section, Settings
 from appliance.translation.haproxy.directives.statement import Statement
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.values.names import foreign
@@ -67,10 +67,7 @@ class Sections:
 
 
 def read_sections(files: Iterable[Iterable[Line]], report: Report, variables: Variables) -> Sections:
-    """Return the sections of all files; invalid lines are refused in the report.
-
-    A section ends with its file; `defaults` stay in force.
-    """
+    """Return all files' sections; each ends with its file, `defaults` stay. Reports bad lines."""
     reader = _Reader(report, variables)
     for lines in files:
         for line in lines:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said, Section
-from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.quantities import milliseconds, time_alone
 from appliance.translation.translation import Outcome

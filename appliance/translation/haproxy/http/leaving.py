@@ -1,17 +1,49 @@
 """The report's wording for sections that read HTTP: each is refused, or left to HAProxy."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Section
 from appliance.translation.haproxy.directives.sections import Sections
-from appliance.translation.haproxy.http.left_sections import addresses, answers
-from appliance.translation.haproxy.http.losses import Losses
-from appliance.translation.haproxy.text.lines import CONDITIONALS
+from appliance.translation.haproxy.http.remainder import addresses, answers
+from appliance.translation.haproxy.text.lines import CONDITIONALS, Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import LeftSection, Outcome
+
+_ASKED: Final = r"(?:^acl \S+|[{(] ?!?|%\[|\bif|\bunless) ?"
+"""Prefixes of a word that reads something from a request."""
+
+_RULE: Final = r"^http-(?:request|response|after-response) "
+
+_USES: Final = tuple(
+    (what, re.compile(pattern))
+    for what, pattern in (
+        ("TLS termination", r"^bind .* ssl(?: |$)"),
+        ("TLS to servers", r"^(?:default-)?server .* ssl(?: |$)"),
+        ("redirects", rf"^redirect |{_RULE}redirect\b"),
+        ("rules by path", rf"{_ASKED}(?:path|url|urlp|pathq|base|query)(?:_\w+)?[ ,}}(\]]"),
+        (
+            "rules by host, header or method",
+            rf"{_ASKED}(?:hdr|req\.f?hdr|res\.f?hdr|s?cook|req\.cook|method)(?:_\w+)?[ ,}}(\]]",
+        ),
+        ("cookies", r"^(?:cookie|dynamic-cookie-key) "),
+        (
+            "header changes",
+            rf"{_RULE}(?:add|set|del|replace)-(?:header|value)\b|^option (?:forwardfor|originalto)\b",
+        ),
+        ("rewritten paths", rf"{_RULE}(?:set|replace)-(?:path|pathq|uri|query)\b"),
+        ("passwords", rf"{_RULE}auth\b|\bhttp_auth"),
+        ("refused requests", rf"{_RULE}(?:deny|tarpit|reject|silent-drop)\b"),
+        ("its own answers", rf"{_RULE}return\b"),
+        ("error pages", r"^(?:errorfiles?|errorloc|errorloc30[23]|http-error) "),
+        ("compression", r"^(?:compression|filter compression)\b"),
+        ("a cache", rf"{_RULE}cache-(?:use|store)\b|^filter cache\b"),
+        ("balancing by request", r"^balance (?:uri|url_param|hdr)\b"),
+    )
+)
 
 SAMPLE: Final = (
     "this is the package's sample (`frontend main`, `static`, `app`), which has no real servers: remove it"
@@ -19,6 +51,45 @@ SAMPLE: Final = (
 
 _BACKENDS: Final = ("static", "app")
 _HERE: Final = "127.0.0.1:"
+
+
+class Losses:
+    """The losses found so far: each section is examined once, however many have its `defaults`."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._found: dict[int, Mapping[str, Line]] = {}
+
+    def told(self, section: Section) -> str:
+        """Return the sentence on the losses, each with its first line; "" without losses."""
+        lines = self._lines(section)
+        found = [
+            f"{what} ({self._report.line_name(lines[what].number)})" for what, _ in _USES if what in lines
+        ]
+        every = " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+        return f"`mode tcp` would lose {every}" if every else ""
+
+    def _lines(self, section: Section) -> Mapping[str, Line]:
+        """Return the line of each loss, with the section's own before those of its `defaults`."""
+        waiting = []
+        owner: Section | None = section
+        while owner is not None and owner.header.number not in self._found:
+            waiting.append(owner)
+            owner = owner.defaults
+        found = self._found[owner.header.number] if owner is not None else {}
+        for each in reversed(waiting):
+            found = self._found[each.header.number] = {**found, **_own(each)}
+        return found
+
+
+def _own(section: Section) -> Mapping[str, Line]:
+    found: dict[str, Line] = {}
+    for line in (each for each in section.lines if not each.negation):
+        text = " ".join(line.texts)
+        for what, pattern in _USES:
+            if what not in found and pattern.search(text):
+                found[what] = line
+    return found
 
 
 def sample_sections(sections: Sequence[Section]) -> Sequence[Section]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.text.conditions import ConditionError, Truth, truth
-from appliance.translation.haproxy.text.line import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
 from appliance.translation.haproxy.text.words import Unset, Word, WordError, cut
@@ -33,6 +33,35 @@ CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
 _KNOWN: Final = _MESSAGES | CONDITIONALS | {".alert"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line with at least one word; `negation` is the `no` or `default` before its words."""
+
+    number: int
+    words: tuple[Word, ...]
+    source: str
+    negation: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words without their places."""
+        return tuple(each.text for each in self.words)
+
+    @property
+    def place(self) -> FilePosition:
+        """The place of the first word."""
+        return self.at(0)
+
+    def text(self, index: int) -> str:
+        """Return a word, "" if the line has fewer."""
+        return self.words[index].text if index < len(self.words) else ""
+
+    def at(self, index: int) -> FilePosition:
+        """Return the place of a word; past the end, that of the last one."""
+        word = self.words[min(index, len(self.words) - 1)]
+        return FilePosition(line=self.number, column=word.column, source=self.source)
+
+
 class _Branch(Enum):
     """The state of a conditional block: which of its branches applies."""
 
@@ -43,10 +72,7 @@ class _Branch(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class _Block:
-    """A conditional block: its state, the line of its `.if`, whether the block around it applies.
-
-    `ended` is set after `.else`.
-    """
+    """A conditional block: state, line of its `.if`, whether its outer applies; `ended` after `.else`."""
 
     branch: _Branch
     number: int
@@ -60,10 +86,7 @@ class _Block:
 
 
 def lines(text: bytes | str, source: str, report: Report, variables: Variables) -> Iterator[Line]:
-    """Yield the effective lines of a file, one by one.
-
-    Changes that a line makes to `variables` apply to all later lines, also in later files.
-    """
+    """Yield the effective lines of a file; their changes of `variables` apply from then on."""
     characters = text.decode(errors="replace") if isinstance(text, bytes) else text
     before = report.begin(source, characters)
     variables.source, variables.section = source, ""

@@ -10,10 +10,7 @@ _OWN: Final = "HAPROXY_"
 
 
 class Variables:
-    """The environment, as the lines read so far have left it.
-
-    `source`, `line` and `section` are those being read; the reader of the lines keeps them up to date.
-    """
+    """The environment after the lines read so far, with the source, line and section being read."""
 
     def __init__(self, environment: Mapping[str, str], *, source: str) -> None:
         self._values = dict(environment)

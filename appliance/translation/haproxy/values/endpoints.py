@@ -26,10 +26,7 @@ _OFFSET: Final = re.compile(r"[+-][0-9]{1,5}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTarget:
-    """A server's address: `port` None is the client's own destination port, `offset` is added to that.
-
-    `host` "" means no address at all.
-    """
+    """A server's address, "" for none; `port` None is the client's destination port, plus `offset`."""
 
     host: str
     port: int | None

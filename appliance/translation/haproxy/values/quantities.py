@@ -45,10 +45,7 @@ def time_alone(text: str) -> tuple[str, str]:
 
 
 def duration(found: int) -> str:
-    """Return milliseconds as our configuration writes them, in the largest unit without a fraction.
-
-    0, which means no timeout in HAProxy, becomes our longest one.
-    """
+    """Return milliseconds in their largest whole unit; HAProxy's 0 for endless is our longest."""
     if found == 0:
         return FOREVER
     unit, size = next((unit, size) for unit, size in _UNITS if found % size == 0)

@@ -62,10 +62,7 @@ class ShellCommand:
 
 
 def shell_commands(text: str) -> tuple[ShellCommand, ...]:
-    """Return the commands of a script; variables that it sets to a plain text are replaced by it.
-
-    Assignments of plain texts are left out.
-    """
+    """Return a script's commands with variables of plain text replaced, without assignments."""
     variables: dict[str, str] = {}
     found: list[ShellCommand] = []
     for each in _pieces(text[:LONGEST_SCRIPT]):

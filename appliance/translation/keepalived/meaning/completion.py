@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from appliance.model.messages.quoting import shown
-from appliance.model.rules.auth_rules import PASSWORD_SIZE
+from appliance.model.rules.virtual_router_rules import PASSWORD_SIZE
 from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
 from appliance.translation.keepalived.meaning.notify import KEYS
 from appliance.translation.keepalived.meaning.values import address, duration, duration_or_off

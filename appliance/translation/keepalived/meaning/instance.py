@@ -9,7 +9,6 @@ from appliance.model.config.values.addresses import Address
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.watched import Watched
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.tree_builder import TreeBuilder
@@ -17,6 +16,27 @@ from appliance.translation.tree_builder import TreeBuilder
 OTHER_GROUP: Final = (
     "adverts go to the RFC's group, 224.0.0.18 or ff02::12: set the same on the other routers"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """An item that becomes an entry of `track`.
+
+    `kind` is its key (`http`, `script` ...) and `target` the value. `haproxy`: it checks that haproxy runs;
+    the entry then names a proxy of ours. `settings` are further keys, each with its place. `weight` 0 means
+    fault while it is down. `reason` says what changed, None if nothing did.
+    """
+
+    name: str
+    place: FilePosition
+    kind: str
+    target: Plain
+    target_place: FilePosition
+    settings: tuple[tuple[str, Plain, FilePosition], ...] = ()
+    weight: int = 0
+    weight_place: FilePosition | None = None
+    haproxy: bool = False
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

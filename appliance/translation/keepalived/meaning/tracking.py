@@ -6,10 +6,8 @@ from typing import Final
 
 from appliance.model.config.virtual_ips import MOST_WEIGHT
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.meaning.instance import Instance
-from appliance.translation.keepalived.meaning.names import own_name
-from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, whole
-from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.meaning.instance import Instance, Watched
+from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, own_name, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 

@@ -1,9 +1,10 @@
 """Values of directives: whole numbers, times in seconds, addresses. Invalid ones raise DirectiveError."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import count
 from typing import Final
 
 from appliance.model.config.values.addresses import Address, literal
@@ -13,6 +14,10 @@ from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
+_FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST: Final = 63
+_ROOM: Final = 6  # for a hyphen and a number
+
 LONGEST_TIME: Final = 86400 * 365
 """Seconds: the longest duration of our configuration."""
 
@@ -20,6 +25,15 @@ _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,10}", re.ASCII)
 _TIME: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}", re.ASCII)
 _TRUE: Final = frozenset(("true", "on", "yes"))
 _FALSE: Final = frozenset(("false", "off", "no"))
+
+
+def own_name(wanted: str, taken: Container[str] = ()) -> str:
+    """Return the valid name nearest to the wanted one that is not taken."""
+    name = _FOREIGN.sub("-", wanted)[:_LONGEST] or "unnamed"
+    if name not in taken:
+        return name
+    numbered = (f"{name[: _LONGEST - _ROOM]}-{number}" for number in count(2))
+    return next(each for each in numbered if each not in taken)
 
 
 class DirectiveError(Exception):
@@ -33,10 +47,7 @@ class DirectiveError(Exception):
 
 @contextmanager
 def faults_in(ledger: Ledger, *, slip: str | None = None) -> Iterator[None]:
-    """Note an invalid value, and continue after the block.
-
-    `slip` is what keepalived does with a value that it does not understand: the same then happens here.
-    """
+    """Note an invalid value and go on; `slip` is what keepalived does with it, and so do we."""
     try:
         yield
     except DirectiveError as fault:

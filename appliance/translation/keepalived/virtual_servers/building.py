@@ -8,11 +8,15 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
 from appliance.model.server_weights import MOST_WEIGHT
 from appliance.model.snapshot.pools import Balance
-from appliance.translation.keepalived.meaning.names import own_name
+from appliance.translation.keepalived.meaning.values import own_name
 from appliance.translation.keepalived.virtual_servers.checkers import Keys, plain
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
-from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, USUAL, Scheduler
-from appliance.translation.keepalived.virtual_servers.virtual_server import VirtualServer
+from appliance.translation.keepalived.virtual_servers.virtual_server import (
+    SCHEDULERS,
+    USUAL,
+    Scheduler,
+    VirtualServer,
+)
 from appliance.translation.translation import Outcome
 from appliance.translation.tree_builder import TreeBuilder
 

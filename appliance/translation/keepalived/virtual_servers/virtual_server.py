@@ -1,24 +1,123 @@
 """`virtual_server`: its content, before it becomes a frontend and a pool."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
+from appliance.model.snapshot.pools import Balance
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
-from appliance.translation.keepalived.virtual_servers.listened import Groups, listened
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
-from appliance.translation.keepalived.virtual_servers.scheduling import SCHEDULERS, UNKNOWN_HERE
+
+Groups = Mapping[str, Directive]
+"""The groups of a file by name; they may follow the virtual servers that use them."""
+
+GROUP: Final = "group"
+_EACH: Final = "write a `virtual_server ADDRESS PORT` for each"
+_MARKED: Final = f"marks of another firewall are not supported: {_EACH}"
+
+_TURNS: Final = (
+    "servers take turns: the kernel does not compare their connections (a proxy's `leastconn` does)"
+)
+_HASHED: Final = "a client's address chooses its server, with a hash other than IPVS's"
+_ONE: Final = (
+    "chooses by the address that clients connect to, of which there is one here: write `wrr`, or `sh` for "
+    "the client's"
+)
+_ORDER: Final = "only backups wait for other servers here: `backup: true` on a server in the appliance's YAML"
+
+USUAL: Final = "wlc"
+"""keepalived's default scheduler."""
 
 _LONGEST: Final = 86400 * 31  # seconds that IPVS remembers a client, at most
 _METHODS: Final = ("NAT", "DR", "TUN")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+
+
+def group_of(given: Directive, groups: Groups) -> Directive | None:
+    """Return the group that a virtual server names, None if it names an address."""
+    words = [each.text for each in given.values]
+    return groups.get(words[1]) if len(words) > 1 and words[0] == GROUP else None
+
+
+def listened(given: Directive, groups: Groups) -> tuple[Endpoint, ...]:
+    """Return the addresses of a virtual server; raises DirectiveError."""
+    kind = given.values[0].text if given.values else ""
+    if kind == "fwmark":
+        raise DirectiveError(_MARKED, given.place)
+    if kind != GROUP:
+        return (endpoint(given),)
+    group = group_of(given, groups)
+    if group is None:
+        raise DirectiveError("names no virtual_server_group of this file", given.place)
+    found = tuple(dict.fromkeys(_member(given, each) for each in group.within))
+    if not found:
+        raise DirectiveError("its virtual_server_group has no address", given.place)
+    if len({":" in each.host for each in found}) > 1:
+        raise DirectiveError(f"its group has addresses of both versions of IP: {_EACH}", given.place)
+    _refuse_ports_of_servers(given, found)
+    return found
+
+
+def _member(given: Directive, member: Directive) -> Endpoint:
+    """Return the address in one line of a group."""
+    if member.keyword == "fwmark":
+        raise DirectiveError(_MARKED, given.place)
+    if "-" in member.keyword or len(member.words) > 2:
+        reason = f"its group has more than an address and a port: {shown(member.keyword)}; {_EACH}"
+        raise DirectiveError(reason, given.place)
+    try:
+        return endpoint(Directive(words=(given.words[0], *member.words)))
+    except DirectiveError as fault:
+        raise DirectiveError(fault.reason, given.place) from None
+
+
+def _refuse_ports_of_servers(given: Directive, found: tuple[Endpoint, ...]) -> None:
+    """Refuse servers without a port behind several listened ports: each connection would keep its own."""
+    servers = [each for each in given.within if each.keyword in {"real_server", "sorry_server"}]
+    if len({each.port for each in found}) > 1 and any(len(each.values) < 2 for each in servers):
+        raise DirectiveError(
+            f"its servers use the ports of its group, which has several: {_EACH}", given.place
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduler:
+    """One of our algorithms; with `alike` all servers have the same weight. `reason` names the difference."""
+
+    balance: Balance = Balance.ROUNDROBIN
+    alike: bool = False
+    reason: str | None = None
+
+
+SCHEDULERS: Final[Mapping[str, Scheduler]] = {
+    "rr": Scheduler(alike=True),
+    "wrr": Scheduler(),
+    "lc": Scheduler(alike=True, reason=_TURNS),
+    "wlc": Scheduler(reason=_TURNS),
+    "sed": Scheduler(reason=_TURNS),
+    "nq": Scheduler(reason=_TURNS),
+    "twos": Scheduler(
+        balance=Balance.RANDOM, reason="one is chosen at random: the kernel does not compare two"
+    ),
+    "sh": Scheduler(balance=Balance.SOURCE, reason=_HASHED),
+    "mh": Scheduler(balance=Balance.SOURCE, reason=_HASHED),
+}
+UNKNOWN_HERE: Final[Mapping[str, str]] = {
+    "dh": _ONE,
+    "lblc": _ONE,
+    "lblcr": _ONE,
+    "fo": _ORDER,
+    "ovf": _ORDER,
+}
+"""Schedulers without a similar algorithm here, and why."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -264,10 +264,7 @@ class Session(SessionState):
         return True
 
     def receive_first(self, client: Side) -> int:
-        """Read what the client has sent so far; return how much, 0 for a FIN, or minus the errno.
-
-        After any errno but AGAIN the session has ended.
-        """
+        """Return how much was read from the client, 0 for a FIN, or minus errno: ended unless AGAIN."""
         size = self.traffic.transfer.receive(client.fd)
         if size >= 0:
             client.count += size
