@@ -151,7 +151,7 @@ class Forwarder:
             self._removed.clear()
 
     def _lose(self, lost: Sequence[PoolMember]) -> None:
-        """End the connections of lost servers, soon where another node may go on with them."""
+        """End the connections of lost servers, later where another node may continue them."""
         synced = {each.config.pool for each in self.frontends if each.config.sync}
         self._lost.add((each for each in lost if each.pool in synced), time.monotonic())
         self._end_connections(each for each in lost if each.pool not in synced)

@@ -1,6 +1,6 @@
 """Lost servers whose connections other nodes have too (`sync: true`), until the connections here end.
 
-A node that is cut off loses all servers of a pool, and another node goes on with their connections. So those
+A node that is cut off loses all servers of a pool, and another node continues their connections. So those
 of a lost server end only once each other server has been checked too, and one of them is still up.
 """
 
