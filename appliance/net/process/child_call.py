@@ -10,7 +10,7 @@ _Result = TypeVar("_Result")
 
 
 class ChildCall(Generic[_Result]):
-    """A call that runs in a fork of this process, which has one thread, while this process goes on.
+    """A call that runs in a fork of this process, which has one thread, while this process continues.
 
     Its result must be one that pickle takes, as must those of its exceptions that are `expected`.
     """
