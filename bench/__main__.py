@@ -14,6 +14,7 @@ from pathlib import Path
 from support.run import tools
 
 from bench import (
+    batches,
     compiled,
     cores,
     failover,
@@ -43,6 +44,7 @@ _MINUTES = {
     "reload": 2,
     "failover": 10,
     "moves": 3,
+    "batches": 2,
     "routers": 2,
     "servers": 5,
     "kernel": 3,
@@ -66,6 +68,7 @@ def main() -> int:
         "reload": _reload,
         "failover": _failover,
         "moves": _moves,
+        "batches": _batches,
         "routers": _routers,
         "servers": _servers,
         "kernel": _kernel,
@@ -213,6 +216,22 @@ def _moves(arguments: argparse.Namespace) -> int:
     rivals = f"{_keepalived()}, {_haproxy()}"
     text = f"{_machine(rivals)} {count} rounds; load average {load}.\n\n{moves.markdown(results)}"
     return _report("moves", text, arguments)
+
+
+def _batches(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["ip", "nft", "openssl"], root=True)
+    if objection is not None:
+        print(f"bench: sessions that move to another node are not measured: {objection}")
+        return 0
+    count = arguments.rounds or (1 if arguments.quick else 3)
+    results = batches.measure(
+        rounds=count,
+        count=batches.COUNT // (5 if arguments.quick else 1),
+        say=lambda text: print(text, file=sys.stderr),
+    )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine('plain Python')} {count} rounds; load average {load}.\n\n{batches.markdown(results)}"
+    return _report("batches", text, arguments)
 
 
 def _routers(arguments: argparse.Namespace) -> int:

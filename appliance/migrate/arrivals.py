@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import gevent
-import msgspec
 from gevent import Greenlet, socket, ssl
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.migration.batches import TakenBatches
+from appliance.core.migration.renewal import arrived
 from appliance.migrate import tcp_repair
 from appliance.migrate.connections import Connections, address_of, of_states, restored
 from appliance.migrate.held_packets import HeldPackets
@@ -53,15 +53,6 @@ class _Prepared:
         for _, each in self.made.values():
             each.close_silently()
         self.made.clear()
-
-
-def _named(migrating: Migrating, node: str) -> Migrating:
-    """Return a session with an id that no session of this node has: the node that it began on is added."""
-    session = migrating.session
-    if "@" in session.id:
-        return migrating
-    named = msgspec.structs.replace(session, id=f"{session.id}@{node.removeprefix('::ffff:')}")
-    return msgspec.structs.replace(migrating, session=named)
 
 
 class Arrivals:
@@ -147,7 +138,7 @@ class Arrivals:
 
     def _serve_batch(self, link: Link, offer: Offer, node: str) -> None:
         """Prepare a batch, and commit it if the next message is a commit; else the other node has it."""
-        batch = _Prepared(offer.batch, tuple(_named(each, node) for each in offer.sessions))
+        batch = _Prepared(offer.batch, tuple(arrived(each, node) for each in offer.sessions))
         try:
             link.send(Prepared(refused=self._prepare(batch, offer.program)))
             message = link.receive()

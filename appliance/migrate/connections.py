@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,14 +116,17 @@ def restored(migrating: Migrating) -> Connections:
     return Connections(session=migrating.session, client=client, server=server)
 
 
-def require_from(connections: Connections, address: str) -> None:
-    """Raise CannotMove if its connection to the server does not come from the virtual IP, or ends here."""
+def require_from(connections: Connections, address: str, local: Callable[[str], bool]) -> None:
+    """Raise CannotMove if its connection to the server does not come from the virtual IP, or ends here.
+
+    `local` returns whether a server's address is this node's, as `is_local` does.
+    """
     if connections.server is None:
         return
     here, _, there, _ = _ends_reversed(connections.server)
     if here != address:
         raise CannotMove("it connects to its server from this node's own address (`source: virtual-ip`)")
-    if _is_local(there):
+    if local(there):
         raise CannotMove("its server is on this node")
 
 
@@ -160,7 +163,8 @@ def _plain(host: str) -> str:
     return host.partition("%")[0].removeprefix(_MAPPED)
 
 
-def _is_local(address: str) -> bool:
+def is_local(address: str) -> bool:
+    """Return whether this node has the address."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as trial:
         try:
             trial.bind((address, 0))

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import gevent
@@ -17,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.migration.batches import Having, after_commit
 from appliance.core.migration.ruleset import Ends
-from appliance.migrate.connections import Connections, received, require_from
+from appliance.migrate.connections import Connections, is_local, received, require_from
 from appliance.migrate.held_packets import HeldPackets
 from appliance.migrate.link import Link, LinkError, connect
 from appliance.migrate.local_workers import WorkerOffer
@@ -69,7 +70,7 @@ class _Batch:
         self.held: list[Ends] = []
         self.ends: dict[int, list[Ends]] = {}
         self.offered: list[int] = []
-        self.held_at = 0.0
+        self.held_at = time.monotonic()  # the worker has stopped them for this offer
 
 
 class _Way:
@@ -212,13 +213,13 @@ class Departures:
     def _prepare(self, way: _Way, batch: _Batch) -> list[str]:
         """Hold back the packets of a batch, and have it prepared; return for each session why not, or ""."""
         link = way.open()  # before anything is held back
+        local = cache(is_local)  # most sessions have the same few servers
         reasons = [
-            self._refusal(each, way.address, place, batch) for place, each in enumerate(batch.sessions)
+            self._refusal(each, way.address, place, batch, local) for place, each in enumerate(batch.sessions)
         ]
         batch.held = [one for some in batch.ends.values() for one in some]
         if not batch.held:
             return reasons
-        batch.held_at = time.monotonic()
         self._held.hold(batch.held)
         moved = _states(batch, reasons)
         if moved:
@@ -230,9 +231,11 @@ class Departures:
                 reasons[place] = why
         return reasons
 
-    def _refusal(self, each: Connections, address: str, place: int, batch: _Batch) -> str:
+    def _refusal(
+        self, each: Connections, address: str, place: int, batch: _Batch, local: Callable[[str], bool]
+    ) -> str:
         try:
-            require_from(each, address)
+            require_from(each, address, local)
             batch.ends[place] = each.ends()
         except CannotMove as error:
             return str(error)
@@ -273,13 +276,13 @@ class Departures:
         ends = [one for place in places for one in batch.ends[place]]
         self._let_go(sorted(set(batch.held) - set(ends)))
         having = self._commit(way, batch, places)
+        pause = time.monotonic() - batch.held_at  # if it is the other node's, it goes on there by now
         if having is Having.BACK and self._back(way, batch, places):
             self._let_go(ends)
         else:
             self._forget(going, ends, shared=way.target.shared)
             if having is Having.GONE:
                 self.given[way.address] += len(going)
-                pause = time.monotonic() - batch.held_at
                 self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
             else:
                 self.lost += len(going)

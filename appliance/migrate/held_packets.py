@@ -1,6 +1,7 @@
 """Packets of connections under way to another node, held back in both directions while they are."""
 
 import contextlib
+import time
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -15,6 +16,9 @@ UNDER_WAY: Final = 10
 AFTERWARDS: Final = 1
 """Seconds for which packets that were late find no socket here, and would be answered with a reset."""
 
+_LATER: Final = 0.5
+"""Seconds that the kernel may begin to count after us."""
+
 
 class HeldPackets:
     """The tables of both families, which exist while something is held. Functions raise NftablesError."""
@@ -23,22 +27,27 @@ class HeldPackets:
         self._connect = connect
         self._nftables: Nftables | None = None
         self._made: set[Family] = set()
+        self._until: dict[Ends, float] = {}
 
     def hold(self, connections: Collection[Ends], *, seconds: int = UNDER_WAY) -> None:
         """Hold back their packets."""
+        self._note(connections, seconds)
         for family, some in _by_family(connections).items():
             self._make(family)
             self._run(ruleset.hold(family, some, seconds=seconds))
 
     def hold_afterwards(self, connections: Collection[Ends]) -> None:
         """Hold back what comes late for connections that are another node's now, without a gap."""
+        self._note(connections, AFTERWARDS)
         for family, some in _by_family(connections).items():
             self._make(family)
             self._run(f"{ruleset.let_go(family, some)}\n{ruleset.hold(family, some, seconds=AFTERWARDS)}")
 
     def let_go(self, connections: Collection[Ends]) -> None:
-        """Let their packets through."""
-        for family, some in _by_family(connections).items():
+        """Let their packets through; what is not held costs nothing."""
+        now = time.monotonic()
+        held = [each for each in connections if self._until.pop(each, 0.0) > now]
+        for family, some in _by_family(held).items():
             if family in self._made:
                 self._run(ruleset.let_go(family, some))
 
@@ -46,8 +55,15 @@ class HeldPackets:
         """Let everything through: the kernel removes the tables."""
         nftables, self._nftables = self._nftables, None
         self._made.clear()
+        self._until.clear()
         if nftables is not None:
             nftables.close()
+
+    def _note(self, connections: Collection[Ends], seconds: int) -> None:
+        """Remember until when the kernel holds them, and forget those that it has let through."""
+        now = time.monotonic()
+        self._until = {each: until for each, until in self._until.items() if until > now}
+        self._until.update(dict.fromkeys(connections, now + seconds + _LATER))
 
     def _make(self, family: Family) -> None:
         if family not in self._made:

@@ -11,6 +11,7 @@ SIZE: Final = 28
 """Bytes that hold an address of either family."""
 
 _MAPPED: Final = bytes(10) + b"\xff\xff"
+_IPV4_SIZE: Final = 4
 _FAMILY: Final = struct.Struct("=H")
 
 
@@ -20,6 +21,13 @@ def packed(raw: bytes) -> bytes:
         return raw[4:8]
     address = raw[8:24]
     return address[12:] if address.startswith(_MAPPED) else address
+
+
+def raw(address: bytes) -> bytes:
+    """Return the socket address, without a port, of an address of 4 or 16 bytes."""
+    if len(address) == _IPV4_SIZE:
+        return _FAMILY.pack(IPV4) + bytes(2) + address + bytes(8)
+    return _FAMILY.pack(IPV6) + bytes(6) + address + bytes(4)
 
 
 def port(raw: bytes) -> int:

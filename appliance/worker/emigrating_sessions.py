@@ -22,7 +22,7 @@ from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer
 
-MOST: Final = 40
+MOST: Final = 100
 """Most sessions of one batch: it waits while the other node makes its sockets."""
 
 _LONGEST: Final = 20.0
@@ -69,6 +69,8 @@ class EmigratingSessions:
         )
         left, until = wanted[:], time.monotonic() + _LONGEST
         try:
+            if left:  # the connections are made before any session waits for them
+                trouble = self._batches.offer([], way).unanswered
             while left and not trouble and time.monotonic() < until:
                 batch = self._batches.take(left, _fits, most=MOST)
                 if batch:

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from appliance.wire import sockaddr
+from appliance.wire import literal, sockaddr
 
 pytestmark = pytest.mark.pure
 
@@ -34,6 +34,16 @@ def test_address_is_read(raw: bytes, packed: bytes, text: str):
     """Both families are read, and an IPv4 client of an IPv6 socket is one of IPv4."""
     assert sockaddr.packed(raw) == packed
     assert sockaddr.text(raw) == text
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "2001:db8::1"])
+def test_address_is_made(host: str):
+    """It is the whole structure, whose size the kernel checks, without a port."""
+    address = literal.packed(host)
+    made = sockaddr.raw(address)
+
+    assert made == (inet6(host, 0) if ":" in host else inet(host, 0)[:16])
+    assert (sockaddr.packed(made), sockaddr.port(made)) == (address, 0)
 
 
 def test_families_are_the_kernels():

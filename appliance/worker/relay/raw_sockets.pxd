@@ -4,7 +4,7 @@ cpdef int accept(int listener) except? -9999
 cpdef bytes peer()
 cpdef int connect(tuple address, tuple options) except? -9999
 cpdef bytes local(int descriptor)
-cpdef int connect_from(tuple address, tuple options, str source, int port) except? -9999
+cpdef int connect_from(tuple address, tuple options, bytes source, int port) except? -9999
 cpdef shutdown_write(int descriptor)
 cpdef close(int descriptor)
 cpdef reset(int descriptor)

@@ -14,7 +14,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterable
-from errno import EADDRINUSE, EADDRNOTAVAIL, EAGAIN, EINPROGRESS
+from errno import EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EAGAIN, EINPROGRESS
 from typing import Final
 
 from appliance.wire import sockaddr
@@ -27,7 +27,7 @@ Option = tuple[int, int, int]
 """Arguments of setsockopt."""
 
 # PyDLL and not CDLL: these calls never block, and releasing and taking the interpreter's lock costs more than
-# they do. The copy of errno that `use_errno` makes costs something too, so only accept has it.
+# they do. The copy of errno that `use_errno` makes costs something too, so only accept and bind have it.
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -36,9 +36,11 @@ _RESET: Final = struct.pack("ii", 1, 0)
 _PEER: Final = ctypes.create_string_buffer(SIZE)
 _PEER_SIZE: Final = ctypes.c_uint32(SIZE)
 _PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
+_FAMILIES: Final = {each: struct.pack("=H", each) for each in (socket.AF_INET, socket.AF_INET6)}
 _LOCAL: Final = ctypes.create_string_buffer(SIZE)
 
 _accept4: Final = _LIBC_ERRNO.accept4
+_bind: Final = _LIBC_ERRNO.bind
 _getsockname: Final = _LIBC.getsockname
 _shutdown: Final = _LIBC.shutdown
 _setsockopt: Final = _LIBC.setsockopt
@@ -81,18 +83,25 @@ def local(descriptor: int) -> bytes:
     return sockaddr.packed(_LOCAL.raw)
 
 
-def connect_from(address: tuple[str, int], options: Iterable[Option], source: str, port: int) -> int:
-    """Do the same from a source address of the same family; with port 0 the kernel chooses the port.
+def connect_from(address: tuple[str, int], options: Iterable[Option], source: bytes, port: int) -> int:
+    """Do the same from an address as `sockaddr.raw` makes it; with port 0 the kernel chooses the port.
 
-    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free.
+    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free,
+    EAFNOSUPPORT that the server's address is of another family.
     """
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    if not source.startswith(_FAMILIES[family]):
+        return -EAFNOSUPPORT
     try:
-        connection = _socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, STREAM, 0)
+        connection = _socket.socket(family, STREAM, 0)
         for level, option, value in options:
             connection.setsockopt(level, option, value)
-        connection.bind((source, port))
     except OSError as error:
         return -(error.errno or EAGAIN)
+    here = source[:2] + port.to_bytes(2, "big") + source[4:] if port else source
+    if _bind(connection.fileno(), here, len(here)) < 0:
+        connection.close()
+        return -ctypes.get_errno()
     code = connection.connect_ex(address)
     if code not in (EINPROGRESS, 0):
         connection.close()

@@ -1,11 +1,11 @@
 # cython: language_level=3
 """`raw_sockets.py` compiled: direct system calls, and addresses that become no objects."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8
-from libc.errno cimport EADDRINUSE, EADDRNOTAVAIL, EINPROGRESS, EINVAL, errno
+from libc.errno cimport EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EINPROGRESS, EINVAL, errno
 from libc.stdint cimport uint16_t, uint32_t
-from libc.string cimport memcmp, memset, strchr
+from libc.string cimport memcmp, memcpy, memset, strchr
 from posix.unistd cimport close as c_close
 
 import os
@@ -94,16 +94,17 @@ cpdef int connect(tuple address, tuple options) except? -9999:
     return _connect(address, options, NULL, 0)
 
 
-cpdef int connect_from(tuple address, tuple options, str source, int port) except? -9999:
-    """Do the same from a source address of the same family; with port 0 the kernel chooses the port.
+cpdef int connect_from(tuple address, tuple options, bytes source, int port) except? -9999:
+    """Do the same from an address as `sockaddr.raw` makes it; with port 0 the kernel chooses the port.
 
-    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free.
+    EADDRNOTAVAIL is that this machine does not have the address, EADDRINUSE that no port is free,
+    EAFNOSUPPORT that the server's address is of another family.
     """
-    return _connect(address, options, PyUnicode_AsUTF8(source), port)
+    return _connect(address, options, PyBytes_AS_STRING(source), port)
 
 
 cdef int _connect(tuple address, tuple options, const char* source, int port) except? -9999:
-    cdef sockaddr_in6 six
+    cdef sockaddr_in6 six, here
     cdef const char* host = PyUnicode_AsUTF8(address[0])
     cdef int family = AF_INET6 if strchr(host, b":") != NULL else AF_INET
     cdef uint16_t there = address[1]  # OverflowError for what is no port
@@ -111,6 +112,8 @@ cdef int _connect(tuple address, tuple options, const char* source, int port) ex
     cdef int descriptor, code, level, option, value
     if size == 0:
         return -EINVAL
+    if source != NULL and (<const sockaddr_in*>source).sin_family != family:
+        return -EAFNOSUPPORT
     descriptor = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if descriptor < 0:
         return -errno
@@ -118,9 +121,11 @@ cdef int _connect(tuple address, tuple options, const char* source, int port) ex
         if setsockopt(descriptor, level, option, &value, sizeof(int)) < 0:
             return _failed(descriptor, errno)
     if source != NULL:
-        code = _bound(descriptor, family, source, port)
-        if code != 0:
-            return _failed(descriptor, code)
+        # The size of the server's address is that of all addresses of the family.
+        memcpy(&here, source, size)
+        (<sockaddr_in*>&here).sin_port = htons(port)
+        if c_bind(descriptor, <sockaddr*>&here, size) < 0:
+            return _failed(descriptor, errno)
     if c_connect(descriptor, <sockaddr*>&six, size) < 0:
         code = errno
         if code != EINPROGRESS:
@@ -137,15 +142,6 @@ cdef socklen_t _fill(sockaddr_in6* six, int family, const char* host, uint16_t p
     if inet_pton(family, host, &four.sin_addr if family == AF_INET else <void*>&six.sin6_addr) != 1:
         return 0
     return sizeof(sockaddr_in) if family == AF_INET else sizeof(sockaddr_in6)
-
-
-cdef int _bound(int descriptor, int family, const char* source, int port):
-    """Bind; return 0 or the errno."""
-    cdef sockaddr_in6 six
-    cdef socklen_t size = _fill(&six, family, source, port)
-    if size == 0:
-        return EINVAL
-    return errno if c_bind(descriptor, <sockaddr*>&six, size) < 0 else 0
 
 
 cdef int _failed(int descriptor, int code):

@@ -14,5 +14,5 @@ cdef class VirtualSource:
     cdef tuple _options
     cdef int _tries
 
-    @cython.locals(source=str, fd=cython.int, tries=cython.int, looked=cython.bint, port=cython.int)
+    @cython.locals(source=bytes, fd=cython.int, tries=cython.int, looked=cython.bint, port=cython.int)
     cpdef int connect(self, int client, tuple address) except? -9999

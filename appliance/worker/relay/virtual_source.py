@@ -12,12 +12,13 @@ Plain Python that Cython compiles unchanged; `virtual_source.pxd` gives it types
 
 import socket
 from collections.abc import Callable, Iterable
-from errno import EADDRINUSE, EADDRNOTAVAIL
+from errno import EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT
 from ipaddress import ip_address
 from pathlib import Path
 from random import random
 from typing import Final
 
+from appliance.wire import sockaddr
 from appliance.worker.relay import tcp
 from appliance.worker.relay.raw_sockets import Option, connect, connect_from, local
 
@@ -42,7 +43,7 @@ _KERNELS_PORTS: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 class VirtualSource:
     """The virtual IPs and ports of one pool; `options` are those of its connects.
 
-    `addresses` are the virtual IPs by their bytes.
+    `addresses` are the virtual IPs by their bytes, ready for the kernel.
 
     `on_failure` is called with the virtual IP and the errno when a connect cannot come from it: EADDRINUSE if
     no port is free, EADDRNOTAVAIL if this machine does not have it.
@@ -71,7 +72,9 @@ class VirtualSource:
         self._count = ports[1] - ports[0] + 1
         # A link-local address needs an interface, and reaches no server beyond its segment.
         self.addresses = {
-            each.packed: str(each) for each in map(ip_address, addresses) if not each.is_link_local
+            each.packed: sockaddr.raw(each.packed)
+            for each in map(ip_address, addresses)
+            if not each.is_link_local
         }
         by_kernel = (_BIND_ADDRESS_NO_PORT, _port_range(ports))
         self._chosen_here = not within_kernels_ports(ports) or bool(tcp.refused(by_kernel))
@@ -84,7 +87,7 @@ class VirtualSource:
     def connect(self, client: int, address: tuple[str, int]) -> int:
         """Begin to connect for a client; return the descriptor, or minus the errno."""
         source = self.addresses.get(local(client))
-        if source is None or (":" in source) != (":" in address[0]):
+        if source is None:
             return connect(address, self._from_node)
         fd = -EADDRINUSE
         tries = 0 if self._full and self._passes_over(address) else self._tries
@@ -93,11 +96,14 @@ class VirtualSource:
             tries -= 1
             port = self._low + int(random() * self._count) if self._chosen_here else 0  # noqa: S311  # no secret
             fd = connect_from(address, self._options, source, port)
-        if fd not in (-EADDRINUSE, -EADDRNOTAVAIL):
+        if fd >= 0:
             return fd
-        if looked and fd == -EADDRINUSE:
-            self._full[address] = _PASSED_OVER
-        self._on_failure(source, -fd)
+        if fd in (-EADDRINUSE, -EADDRNOTAVAIL):
+            if looked and fd == -EADDRINUSE:
+                self._full[address] = _PASSED_OVER
+            self._on_failure(sockaddr.host(source), -fd)
+        elif fd != -EAFNOSUPPORT:
+            return fd
         return connect(address, self._from_node)
 
     def _passes_over(self, address: tuple[str, int]) -> bool:

@@ -8,7 +8,7 @@ import socket
 import pytest
 from support.network.ports import free_port
 
-from appliance.wire import literal
+from appliance.wire import literal, sockaddr
 from appliance.worker.relay import raw_sockets
 
 pytestmark = pytest.mark.sockets
@@ -84,10 +84,14 @@ def _other(listener: socket.socket) -> str:
     return "::1" if listener.family == socket.AF_INET6 else "127.0.0.9"
 
 
+def _raw(address: str) -> bytes:
+    return sockaddr.raw(literal.packed(address))
+
+
 def test_a_connection_may_come_from_an_address(listener: socket.socket):
     """Address and port are those that it was told, and it is ready for use as any other one."""
     source, port = _other(listener), free_port()
-    fd = raw_sockets.connect_from(listener.getsockname()[:2], (_NO_DELAY,), source, port)
+    fd = raw_sockets.connect_from(listener.getsockname()[:2], (_NO_DELAY,), _raw(source), port)
     with socket.socket(fileno=fd) as client:
         seen = listener.accept()[1]
         assert seen[:2] == (source, port)
@@ -102,12 +106,16 @@ def test_a_source_that_is_not_to_be_had_is_an_errno(listener: socket.socket):
     address, again = listener.getsockname()[:2], (socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     source, port = _other(listener), free_port()
     foreign = "2001:db8::9" if ":" in source else "192.0.2.9"
-    first = raw_sockets.connect_from(address, (again,), source, port)
+    first = raw_sockets.connect_from(address, (again,), _raw(source), port)
     before = os.listdir("/proc/self/fd")  # noqa: PTH208  # a directory of the kernel
-    assert raw_sockets.connect_from(address, (), foreign, 0) == -errno.EADDRNOTAVAIL
-    assert raw_sockets.connect_from(address, (again,), source, port) == -errno.EADDRINUSE
-    assert raw_sockets.connect_from(address, (_IMPOSSIBLE,), source, 0) == -errno.EINVAL
-    assert raw_sockets.connect_from(("255.255.255.255", 9), (), "127.0.0.9", 0) == -errno.ENETUNREACH
+    assert raw_sockets.connect_from(address, (), _raw(foreign), 0) == -errno.EADDRNOTAVAIL
+    assert raw_sockets.connect_from(address, (again,), _raw(source), port) == -errno.EADDRINUSE
+    assert raw_sockets.connect_from(address, (_IMPOSSIBLE,), _raw(source), 0) == -errno.EINVAL
+    assert raw_sockets.connect_from(("255.255.255.255", 9), (), _raw("127.0.0.9"), 0) == -errno.ENETUNREACH
+    assert (
+        raw_sockets.connect_from(address, (), _raw("127.0.0.9" if ":" in source else "::1"), 0)
+        == -errno.EAFNOSUPPORT
+    )
     assert os.listdir("/proc/self/fd") == before  # noqa: PTH208  # a directory of the kernel
     os.close(first)
 

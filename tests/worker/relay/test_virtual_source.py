@@ -11,6 +11,7 @@ from support.worker.lone_sessions import LoneSessions
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot.pools import SourceAddress
+from appliance.wire import literal, sockaddr
 from appliance.worker.relay import raw_sockets
 from appliance.worker.relay.virtual_source import VirtualSource, within_kernels_ports
 
@@ -154,7 +155,8 @@ def test_from_an_address_that_has_left_it_is_the_node(
     """The client is served, and the failure told once, without a second try."""
     site = _Site(stack, VIRTUAL_IP, "127.0.0.1")
     source = site.source(ports)
-    monkeypatch.setitem(source.addresses, socket.inet_aton(VIRTUAL_IP), ELSEWHERE)
+    elsewhere = sockaddr.raw(literal.packed(ELSEWHERE))
+    monkeypatch.setitem(source.addresses, literal.packed(VIRTUAL_IP), elsewhere)
 
     assert site.seen(source)[0] == "127.0.0.1"
     assert site.failures == [(ELSEWHERE, EADDRNOTAVAIL)]
@@ -172,9 +174,9 @@ def test_a_link_local_address_is_no_source(stack: ExitStack):
     """It would need an interface: such clients connect as from the node."""
     site = _Site(stack, "127.0.0.1", "127.0.0.1")
 
-    assert site.source(INSIDE, "fe80::9", "169.254.0.9", VIRTUAL_IP).addresses == {
-        socket.inet_aton(VIRTUAL_IP): VIRTUAL_IP
-    }
+    found = site.source(INSIDE, "fe80::9", "169.254.0.9", VIRTUAL_IP).addresses
+
+    assert list(found) == [literal.packed(VIRTUAL_IP)]
 
 
 def test_the_kernel_ignores_ports_outside_of_its_own():
