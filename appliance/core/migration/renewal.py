@@ -9,8 +9,8 @@ from appliance.wire.session_migration import Migrating
 def arrived(migrating: Migrating, node: str) -> Migrating:
     """Return a session of another node with an id that no session of this one has: that node is added.
 
-    The silence of a side that was sent a FIN counts anew: its time-out (`client_fin`, `server_fin`) is short,
-    and a move may take as long.
+    The silence of a side that was sent a FIN counts from now: `client_fin` and `server_fin` are short, and a
+    move may take as long.
     """
     session = migrating.session
     added = "" if "@" in session.id else f"@{node.removeprefix('::ffff:')}"

@@ -28,12 +28,13 @@ from support.load.kill_schedule import SUPERVISORD, Kill, Step, schedule
 from support.load.load import Load, Report
 from support.network.ports import free_port
 from support.peers.backend import Backend
-from support.processes.processes import kill
+from support.processes.processes import command_line, kill, parent
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
 from appliance.net.files.snapshots import read, same
 from appliance.net.sources.judging import judge
+from appliance.proxy import nursery
 
 pytestmark = [pytest.mark.programs, pytest.mark.slow("several starts of the whole appliance")]
 
@@ -132,7 +133,7 @@ class Site:
         return {each["snapshot"] for each in said} == {*serving} == {accepted.number} and len(serving) == 4
 
     def strays(self) -> set[int]:
-        """Return processes that neither supervisord nor a master knows."""
+        """Return processes that neither supervisord nor a master knows; each master has a nursery."""
         known = {self.appliance.pid}
         for program in ("reload", "health", "proxy-api", "proxy-ingress"):
             with contextlib.suppress(OSError, ValueError):
@@ -140,7 +141,10 @@ class Site:
                 known.add(int(str(status["pid"])))
                 generations = json.loads(json.dumps(status.get("generations", [])))
                 known |= {worker["pid"] for each in generations for worker in each["workers"]}
-        return set(self.appliance.processes()) - known
+        strays = set(self.appliance.processes()) - known
+        return {
+            each for each in strays if nursery.NAME not in command_line(each) or parent(each) not in known
+        }
 
 
 @pytest.fixture(scope="module")
