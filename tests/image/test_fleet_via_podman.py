@@ -121,7 +121,7 @@ def test_a_pair_of_containers(pair: Pair):
     wait_until(lambda: pair.fleet("status").returncode == 0, what="all is well", timeout=90.0, pause=1.0)
     found = json.loads(pair.fleet("status", "--json").stdout)["nodes"]
     assert [(each["name"], each["holds"]) for each in found] == [("lb-0", ["api"]), ("lb-1", [])]
-    pair.around.serves(VIP)
+    wait_until(lambda: pair.around.who(VIP), what="the virtual IP is served", timeout=60.0)
 
     text = pair.write("6s").read_text()
     pushed = pair.fleet("push", str(pair.folder / "appliance.yaml"))
