@@ -13,6 +13,9 @@ KEEPALIVED_VARIABLE: Final = "APPLIANCE_KEEPALIVED"
 RELOAD_SOCKETS_VARIABLE: Final = "APPLIANCE_RELOAD_SOCKETS"
 """Paths of sockets, with `:` between them, as in HAPROXY_VARIABLE."""
 
+NODE_VARIABLE: Final = "APPLIANCE_NODE"
+"""Name of this node if it differs from the host's: the name in `nodes` of the configuration."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:

@@ -8,7 +8,6 @@ seconds of work: it is done in a thread, one piece at a time, so the loop contin
 
 import hashlib
 import os
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,6 +41,7 @@ from appliance.net.files.atomic_write import remove_scratch_files, write_atomica
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.loop.thread_pool import computed
 from appliance.net.observing.observation import observe, observe_boards
+from appliance.net.process.this_node import this_node
 from appliance.wire import history_ring
 from appliance.wire.history_ring import SIZE, HistoryError, Minute
 from appliance.wire.lines.forward_status import ForwardStatus
@@ -221,7 +221,7 @@ class LatestFigures:
                 observations,
                 self._activity,
                 version=__version__,
-                node=socket.gethostname(),
+                node=this_node(),
                 pid=os.getpid(),
             ),
             configuration_hash=self._hash(snapshot) if snapshot else None,

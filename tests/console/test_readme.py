@@ -10,8 +10,7 @@ from support.documents.pages import page, yaml_blocks
 
 from appliance.console.command import main
 from appliance.console.demo.demo_site import DEMO_PORTS, configuration
-from appliance.model.loading.loading import NODE_VARIABLE
-from appliance.model.paths import Paths
+from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
 from appliance.net.sources.judging import judge

@@ -13,8 +13,7 @@ from support.openshift.peers_file import peers_file
 from appliance.console.command import COMMANDS
 from appliance.model.config.section import Section
 from appliance.model.end_reasons import EndReason
-from appliance.model.loading.loading import NODE_VARIABLE
-from appliance.model.paths import Paths
+from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.net.kubernetes.api_access import Failure
 from appliance.net.sources.judging import judge
 from appliance.net.sources.read_files import ReadFiles

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +15,13 @@ from appliance.model.config.values import names
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
 from appliance.model.loading.by_node import ByNode
-from appliance.model.loading.loading import NODE_VARIABLE, unreadable
+from appliance.model.loading.loading import unreadable
 from appliance.model.paths import Paths
 from appliance.model.rules.node_rules import own_name
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import python
+from appliance.net.process.this_node import this_node
 from appliance.wire.lines.node_answers import LONGEST
 
 _CORRECT_IT: Final = "correct the file, which `appliance check` judges"
@@ -74,7 +74,7 @@ def fleet_nodes(file: Path, text: bytes) -> tuple[FleetNode, ...]:
         raise Refused(f"{file}: nodes: {error}", step=_CORRECT_IT) from error
     if not found:
         raise Refused(f"{file}: it names no `nodes`", step=_NAME_THEM)
-    own = own_name(found, os.environ.get(NODE_VARIABLE) or socket.gethostname())
+    own = own_name(found, this_node())
     return tuple(FleetNode(name=each, here=each == own) for each in found)
 
 

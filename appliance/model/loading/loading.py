@@ -77,9 +77,6 @@ def _without_secrets(value: Plain, at: Path) -> Plain:
     }
 
 
-NODE_VARIABLE: Final = "APPLIANCE_NODE"
-"""Name of this node if it differs from the host's: the name in `nodes` of the configuration."""
-
 DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
 """Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""
 

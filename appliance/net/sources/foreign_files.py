@@ -11,9 +11,10 @@ from typing import Final
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError, Node
-from appliance.model.loading.loading import NODE_VARIABLE, unreadable
+from appliance.model.loading.loading import unreadable
 from appliance.model.messages.problems import Problem
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.process.this_node import this_node
 from appliance.net.sources.read_files import Content, ReadFiles
 from appliance.translation.translation import HttpSections, Translation
 
@@ -63,11 +64,6 @@ def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str]
         translations=tuple(each for part in found for each in part.translations),
         problems=tuple(each for part in found for each in part.problems),
     )
-
-
-def this_node() -> str:
-    """Return the name of this node: that of APPLIANCE_NODE, else the host's."""
-    return os.environ.get(NODE_VARIABLE) or socket.gethostname()
 
 
 def _haproxy(foreign: ForeignFiles, files: ReadFiles) -> Translated:

@@ -13,11 +13,12 @@ from appliance.model.loading.by_node import ByNode
 from appliance.model.loading.loading import Loaded, unreadable
 from appliance.model.messages.problems import Problem
 from appliance.model.messages.quoting import printable
-from appliance.model.paths import Paths
+from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process.collection import no_collection
-from appliance.net.sources.foreign_files import ForeignFiles, this_node, translated
+from appliance.net.process.this_node import this_node
+from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
 from appliance.translation.composing import left_to_haproxy, load_together, together
 from appliance.translation.translation import Translation
@@ -90,7 +91,7 @@ def load(found: OperatorsFiles, *, number: int, here: bool = True) -> Loaded:
         source=str(found.config),
         number=number,
         drain=os.environ.get(loading.DRAIN_VARIABLE),
-        node=this_node() if here else os.environ.get(loading.NODE_VARIABLE),
+        node=this_node() if here else os.environ.get(NODE_VARIABLE),
         unread=found.problems,
     )
     if loaded.snapshot is None:

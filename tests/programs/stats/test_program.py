@@ -26,6 +26,7 @@ from support.stats.stats_site import StatsSite, stats_site
 from support.values.certificates import Certificates, issue
 
 from appliance.core.status.status import Status
+from appliance.model.paths import NODE_VARIABLE
 from appliance.stats.web_server import MOST_CLIENTS
 
 pytestmark = pytest.mark.programs
@@ -34,8 +35,10 @@ pytestmark = pytest.mark.programs
 @pytest.fixture(scope="module")
 def site() -> Iterator[StatsSite]:
     """Run three masters, an appliance and its statistics, for all tests of this module."""
-    with stats_site(workers=1) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NODE_VARIABLE, "lb-7")
+        with stats_site(workers=1) as made:
+            yield made
 
 
 @pytest.fixture
@@ -89,6 +92,11 @@ def status(port: int) -> int:
     found = client.getresponse().status
     client.close()
     return found
+
+
+def test_the_page_names_the_node(site: StatsSite):
+    """As the configuration and `fleet` do, whatever the host is called."""
+    assert "lb-7" in site.page("/")
 
 
 @pytest.mark.promise("docs/monitoring.md", "Prometheus reads our metrics")
