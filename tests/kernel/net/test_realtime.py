@@ -118,13 +118,15 @@ _CLOSING = """
 import os, threading
 from appliance.net.loop.closer import Closer
 from appliance.net.process import realtime
+closer = Closer()
 realtime.apply()
+closer.schedule_as_caller()
 closed = threading.Event()
 class Socket:
     def close(self):
         print(os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK)
         closed.set()
-Closer().close(Socket())
+closer.close(Socket())
 closed.wait(20)
 """
 
