@@ -202,7 +202,8 @@ def test_ctrl_c_at_any_moment(pair: Fleet):
         digests = [hashlib.sha256(each.encode()).hexdigest() for each in found]
         wait_until(lambda digests=digests: accepted(pair) == digests, what="both use it", timeout=60.0)
         assert pair.texts() == found
-        assert process.returncode in (0, 130) or found == before
+        # It may come when all is done: the interpreter that ends then ends by the signal itself.
+        assert process.returncode in (0, 130, -signal.SIGINT) or found == before
     assert ends == {True, False}
 
 
