@@ -28,7 +28,7 @@ _NEW: Final = "lb-appliance-9.9.9"
 _BALLAST: Final = "ballast"
 _FILLS: Final = """\
 if "run" in sys.argv:
-    os.mkdir("/opt/ballast")
+    os.makedirs("/opt/ballast", exist_ok=True)  # `run` may start the script again
     for number in range(1 << 20):
         try:
             os.mkdir(f"/opt/ballast/{number}")
