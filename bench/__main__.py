@@ -112,10 +112,9 @@ def _held(arguments: argparse.Namespace) -> int:
             rounds=count,
             connections=held.CONNECTIONS // (10 if arguments.quick else 1),
             seconds=2.0 if arguments.quick else 10.0,
-            say=lambda text: print(text, file=sys.stderr),
+            say=_say,
         )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{table.markdown(results)}"
+    text = f"{_machine(_haproxy())} {count} rounds; load average {_load()}.\n\n{table.markdown(results)}"
     return _report("held", text, arguments)
 
 
@@ -126,12 +125,9 @@ def _listeners(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
         package = _compiled(Path(directory))
         count = arguments.rounds or (1 if arguments.quick else 6)
-        rows = listeners.measure(
-            package, rounds=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
-        )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+        rows = listeners.measure(package, rounds=count, effort=Effort(), say=_say)
     kind = "compiled" if package else "plain Python"
-    text = f"{_machine(kind)} {count} rounds; load average {load}.\n\n{listeners.markdown(rows)}"
+    text = f"{_machine(kind)} {count} rounds; load average {_load()}.\n\n{listeners.markdown(rows)}"
     return _report("listeners", text, arguments)
 
 
@@ -150,11 +146,10 @@ def _cores(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
         compiled.build(Path(directory))
         count = arguments.rounds or (2 if arguments.quick else 6)
-        rows = cores.measure(
-            Path(directory), rounds=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
-        )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_haproxy())} {count} rounds; load average at the end {load}.\n\n{cores.markdown(rows)}"
+        rows = cores.measure(Path(directory), rounds=count, effort=Effort(), say=_say)
+    text = (
+        f"{_machine(_haproxy())} {count} rounds; load average at the end {_load()}.\n\n{cores.markdown(rows)}"
+    )
     return _report("cores", text, arguments)
 
 
@@ -170,22 +165,28 @@ def _reload(arguments: argparse.Namespace) -> int:
             sessions=1000 if arguments.quick else reload.SESSIONS,
             rounds=arguments.rounds or (1 if arguments.quick else 5),
             package=package,
-            say=lambda text: print(text, file=sys.stderr),
+            say=_say,
         )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_haproxy())} Load average at the end {load}.\n\n{reload.markdown(found)}"
+    text = f"{_machine(_haproxy())} Load average at the end {_load()}.\n\n{reload.markdown(found)}"
     return _report("reload", text, arguments)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _load() -> str:
+    """Return the load averages of this moment, after a measurement."""
+    return ", ".join(f"{value:.0f}" for value in os.getloadavg())
 
 
 def _measure(starts: dict[str, Start], arguments: argparse.Namespace) -> int:
     count = arguments.rounds or (2 if arguments.quick else 6)
     effort = _QUICK if arguments.quick else Effort()
-    results = rounds.measure(
-        starts, rounds=count, effort=effort, say=lambda text: print(text, file=sys.stderr)
-    )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    results = rounds.measure(starts, rounds=count, effort=effort, say=_say)
     text = (
-        f"{_machine(_haproxy())} {count} rounds; load average at the end {load}.\n\n{table.markdown(results)}"
+        f"{_machine(_haproxy())} {count} rounds; load average at the end {_load()}.\n\n"
+        f"{table.markdown(results)}"
     )
     return _report("results", text, arguments)
 
@@ -196,7 +197,7 @@ def _failover(arguments: argparse.Namespace) -> int:
         print(f"bench: failover is not measured: {objection}")
         return 0
     count = arguments.rounds or (1 if arguments.quick else 3)
-    results = failover.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
+    results = failover.measure(rounds=count, say=_say)
     text = f"{_machine(_keepalived())} {count} rounds.\n\n{failover.markdown(results)}"
     return _report("failover", text, arguments)
 
@@ -210,11 +211,10 @@ def _moves(arguments: argparse.Namespace) -> int:
     results = moves.measure(
         rounds=count,
         connections=moves.CONNECTIONS // (10 if arguments.quick else 1),
-        say=lambda text: print(text, file=sys.stderr),
+        say=_say,
     )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
     rivals = f"{_keepalived()}, {_haproxy()}"
-    text = f"{_machine(rivals)} {count} rounds; load average {load}.\n\n{moves.markdown(results)}"
+    text = f"{_machine(rivals)} {count} rounds; load average {_load()}.\n\n{moves.markdown(results)}"
     return _report("moves", text, arguments)
 
 
@@ -227,10 +227,11 @@ def _batches(arguments: argparse.Namespace) -> int:
     results = batches.measure(
         rounds=count,
         count=batches.COUNT // (5 if arguments.quick else 1),
-        say=lambda text: print(text, file=sys.stderr),
+        say=_say,
     )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine('plain Python')} {count} rounds; load average {load}.\n\n{batches.markdown(results)}"
+    text = (
+        f"{_machine('plain Python')} {count} rounds; load average {_load()}.\n\n{batches.markdown(results)}"
+    )
     return _report("batches", text, arguments)
 
 
@@ -239,9 +240,8 @@ def _routers(arguments: argparse.Namespace) -> int:
     if objection is not None:
         print(f"bench: many virtual routers are not measured: {objection}")
         return 0
-    shares = many_routers.measure(say=lambda text: print(text, file=sys.stderr))
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_keepalived())} Load average {load}.\n\n{many_routers.markdown(shares)}"
+    shares = many_routers.measure(say=_say)
+    text = f"{_machine(_keepalived())} Load average {_load()}.\n\n{many_routers.markdown(shares)}"
     return _report("routers", text, arguments)
 
 
@@ -250,13 +250,13 @@ def _servers(arguments: argparse.Namespace) -> int:
     sizes = many_servers.SIZES[:1] if arguments.quick else many_servers.SIZES
     found = {
         f"{servers:,} servers in {pools} pools": many_servers.measure(
-            servers=servers, pools=pools, rounds=count, say=lambda text: print(text, file=sys.stderr)
+            servers=servers, pools=pools, rounds=count, say=_say
         )
         for servers, pools in sizes
     }
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
     text = (
-        f"{_machine('plain Python')} {count} rounds; load average {load}.\n\n{many_servers.markdown(found)}"
+        f"{_machine('plain Python')} {count} rounds; load average {_load()}.\n\n"
+        f"{many_servers.markdown(found)}"
     )
     return _report("servers", text, arguments)
 
@@ -267,9 +267,8 @@ def _kernel(arguments: argparse.Namespace) -> int:
         print(f"bench: forwarding by the kernel is not measured: {objection}")
         return 0
     count = arguments.rounds or (2 if arguments.quick else 6)
-    results = kernel.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{kernel.markdown(results)}"
+    results = kernel.measure(rounds=count, say=_say)
+    text = f"{_machine(_haproxy())} {count} rounds; load average {_load()}.\n\n{kernel.markdown(results)}"
     return _report("kernel", text, arguments)
 
 
@@ -279,10 +278,9 @@ def _shared(arguments: argparse.Namespace) -> int:
         print(f"bench: shared IPs are not measured: {objection}")
         return 0
     count = arguments.rounds or (1 if arguments.quick else 3)
-    results = shared_ips.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    results = shared_ips.measure(rounds=count, say=_say)
     speakers = f"BIRD {_said('bird', '--version').split()[2]}, FRR"
-    text = f"{_machine(speakers)} {count} rounds; load average {load}.\n\n{shared_ips.markdown(results)}"
+    text = f"{_machine(speakers)} {count} rounds; load average {_load()}.\n\n{shared_ips.markdown(results)}"
     return _report("shared", text, arguments)
 
 
@@ -293,12 +291,9 @@ def _source(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
         package = _compiled(Path(directory))
         count = arguments.rounds or (2 if arguments.quick else 10)
-        results = source.measure(
-            package, count=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
-        )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+        results = source.measure(package, count=count, effort=Effort(), say=_say)
     kind = "compiled" if package else "plain Python"
-    text = f"{_machine(kind)} {count} rounds; load average {load}.\n\n{source.markdown(results)}"
+    text = f"{_machine(kind)} {count} rounds; load average {_load()}.\n\n{source.markdown(results)}"
     return _report("source", text, arguments)
 
 
@@ -312,10 +307,9 @@ def _whole(arguments: argparse.Namespace) -> int:
             rounds=count,
             package=_compiled(Path(directory)),
             seconds=3.0 if arguments.quick else 20.0,
-            say=lambda text: print(text, file=sys.stderr),
+            say=_say,
         )
-    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{whole.markdown(found)}"
+    text = f"{_machine(_haproxy())} {count} rounds; load average {_load()}.\n\n{whole.markdown(found)}"
     return _report("whole", text, arguments)
 
 
