@@ -1,7 +1,7 @@
 """How much the tests try: TIER is `check`, `test`, `all` or `full`, and `test` where nothing is said.
 
 In the first two, which run with each change, property tests have few examples, the same in each run, and
-fuzzing is short. In the others they have all of them, others in each run.
+fuzzing is short. In the others each run draws others: half of them in `all`, all of them in `full`.
 """
 
 import os
@@ -11,7 +11,7 @@ TIERS: Final = ("check", "test", "all", "full")
 """The tiers, the shortest first."""
 
 _SHORT: Final = ("check", "test")
-_PART: Final = 5
+_PARTS: Final = {"check": 5, "test": 5, "all": 2, "full": 1}
 _FEWEST: Final = 10
 
 
@@ -33,7 +33,7 @@ def is_short() -> bool:
 
 def examples(number: int) -> int:
     """Return how many examples a property test has in this tier, for `settings(max_examples=...)`."""
-    return min(number, max(_FEWEST, number // _PART)) if is_short() else number
+    return min(number, max(_FEWEST, number // _PARTS[tier()]))
 
 
 def fuzz_seconds() -> str:
