@@ -5,10 +5,12 @@ The router gets its routes by hand, as it would by BGP, and hashes ports and add
 """
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Self
 
+from support.documents.pages import page
 from support.linger.linger_field import KEY, PORT, SERVER_PORT, LingerNode, listed
 from support.network import echoer
 from support.network.namespaces import INTERFACE, Node, Segment
@@ -29,6 +31,11 @@ NAMES: Final = ("one", "two", "three", "four", "five")
 
 UPLINK: Final = "out0"
 """The router's interface towards the client."""
+
+_MANUAL: Final = re.findall(
+    r"^\$ (ip route replace .*|sysctl .*fib_mult.*)$", page("shared-ips"), re.MULTILINE
+)
+"""What docs/shared-ips.md types at a router: a route to two next hops, and a hash of addresses and ports."""
 
 _ROUTER: Final = 254  # the router's number outside
 _PATIENCE: Final = 30.0
@@ -251,10 +258,12 @@ class HopsField(SharedField):
         return {**found, "nodes": nodes, "virtual_ips": virtual, "linger": {"key": KEY}}
 
     def route(self, *_: str) -> None:
-        """Have the router spread connections over the virtual IPs, which never changes."""
+        """Have the router spread connections over the virtual IPs, by the commands of the page."""
+        route, sysctl = _MANUAL
         for address, hops in ((SHARED, HOPS[4]), (SHARED6, HOPS[6])):
-            paths = [f"nexthop via {hop} dev {INTERFACE}" for hop in hops]
-            self.router.ip(*f"route replace {address} {' '.join(paths)}".split())
+            command = route.replace(SHARED, address).partition(" nexthop ")[0]
+            self.router.run([*command.split(), *" ".join(f"nexthop via {hop}" for hop in hops).split()])
+        self.router.run(sysctl.split())
 
     def wait_for(self, *names: str) -> None:
         """Wait until these nodes have all next hops, each of them some; a dead node holds its own, unseen."""
