@@ -177,8 +177,10 @@ PROGRAMS: Final = (
         name=LINGER,
         needed=lambda snapshot: bool(snapshot.linger and (snapshot.virtual_routers or snapshot.shared_ips)),
         module="appliance.programs.linger",
-        # Rules, addresses on lo, and options of interfaces.
-        capabilities=frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
+        # Rules, addresses on lo, options of interfaces, and packets that make clients send.
+        capabilities=frozenset(
+            {Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE, Capability.CAP_NET_RAW}
+        ),
         status="appliance.wire.lines.linger_status:LingerStatus",
         stop_priority=25,
         why_then="After the proxies: what they still serve of a virtual IP that has moved needs its address"

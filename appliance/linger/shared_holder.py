@@ -13,6 +13,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger import ruleset, shared_rules
 from appliance.core.linger.nodes import Nodes
+from appliance.core.linger.provocations import Provocations
 from appliance.core.linger.segment import unreachable
 from appliance.core.linger.shared_nodes import DEAD, Company, Exchange, company
 from appliance.core.linger.shared_rules import SharedElements
@@ -33,6 +34,7 @@ from appliance.net.netlink.route_lookup import way
 from appliance.net.netlink.rtnetlink import readable
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.netlink.table_counters import TableCounters
+from appliance.net.packets.challenge_acks import ChallengeAcks
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.linger_status import SharedAddress
 from appliance.wire.linger_report import ReportDrop
@@ -69,6 +71,9 @@ class SharedHolder:
         self._counters = TableCounters()
         self._notices = AddressNotices()
         self._conntrack = Conntrack()
+        self._acks = ChallengeAcks()
+        self._provocations = Provocations()
+        self._settled: dict[int, frozenset[str]] = {}
         self._awake = self._glanced_at = float("-inf")
         self._quiet = False
         self._note_due: dict[int, float] = {}
@@ -82,7 +87,7 @@ class SharedHolder:
         self.sets = tuple(sets)
         self._quiet = False
         families = {each.family for each in self.sets}
-        for known in (self._company, self._strays, self._ready):
+        for known in (self._company, self._strays, self._ready, self._settled):
             for family in known.keys() - families:
                 del known[family]
 
@@ -97,6 +102,7 @@ class SharedHolder:
         self._counters.close()
         self._notices.close()
         self._conntrack.close()
+        self._acks.close()
 
     # What the other nodes have
 
@@ -189,12 +195,34 @@ class SharedHolder:
                 self._note_due[each.family] = now + (time.thread_time() - begun) / _NOTING
             found = self._company.get(each.family, _NOBODY)
             strays = self._strays.setdefault(each.family, Strays())
-            if not self._led.learn(each.family, strays.changes(found.others, settled=found.settled, now=now)):
+            changes = strays.changes(found.others, settled=found.settled, now=now)
+            if not self._led.learn(each.family, changes):
                 strays.restart()
-        self._quiet = all(self._is_quiet(each.family) for each in self.sets)
+            self._provocations.add((*changes.nobodys, *self._asked_of_the_dead(each, found)), now)
+        self._provoke(self._provocations.due(now))
+        quiet = all(self._is_quiet(each.family) for each in self.sets)
+        self._quiet = quiet and not self._provocations.pending
         if self.sets and now >= self._count_due:
             self._count_due = now + _COUNTED
             self._count(self._counters.packets(ruleset.TABLE), now)
+
+    def _asked_of_the_dead(self, shared: SharedSet, found: Company) -> Iterable[Ends]:
+        """Return about which connections a node was asked that has been found dead now."""
+        if not found.settled:
+            return ()
+        living = frozenset(node for nodes in found.others.values() for node in nodes)
+        before = self._settled.get(shared.family, living)
+        self._settled[shared.family] = living
+        noted = self._noted(shared, shared_rules.ASKED) if before - living else {}
+        return (ends for each in noted.values() for ends in each)
+
+    def _provoke(self, connections: Iterable[Ends]) -> None:
+        """Make clients send now: they would do so late, as they double the time between two attempts."""
+        for client, client_port, address, port in connections:
+            try:
+                self._acks.provoke((address, port), (client, client_port))
+            except OSError:
+                return  # without CAP_NET_RAW, or without a route: each client sends again by itself
 
     def _has_notes(self, family: int) -> bool:
         """Return whether the kernel has noted something since it was read last."""

@@ -5,10 +5,10 @@ import socket
 import pytest
 
 from appliance.core.forwarding.numbers import MARK
-from appliance.forward import ended_connections
 from appliance.forward import ended_connections as module
 from appliance.forward.ended_connections import end_connections
 from appliance.net.netlink.conntrack import Flow, TrackedConnection
+from appliance.net.packets import challenge_acks
 
 pytestmark = pytest.mark.sockets
 
@@ -71,7 +71,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """One instead of the real one."""
     made = Kernel()
     monkeypatch.setattr(module, "Conntrack", lambda: made)
-    monkeypatch.setattr(ended_connections.socket, "socket", RawSocket)
+    monkeypatch.setattr(challenge_acks.socket, "socket", RawSocket)
     RawSocket.sent = []
     return made
 

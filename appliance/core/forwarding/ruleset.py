@@ -259,7 +259,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         [f"ct mark & {MARK_MASK:#x} != {MARK:#x} return", "fib saddr type local masquerade",
          *(f"{each} {virtual}" for each in masked), *(f"{each} masquerade" for each in masked)],
     )  # fmt: skip
-    # The packets that provoke an answer from both ends (forward.ended_connections) are no connection.
+    # The packets that provoke an answer from both ends (net.packets.challenge_acks) are no connection.
     yield from _chain(family, "filter", "output", -300, [f"meta mark {MARK:#x} notrack"], name="untracked")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.core.forwarding.numbers import MARK
 from appliance.core.linger import shared_rules
 from appliance.core.linger import tunnel as vxlan
 from appliance.core.linger.hops import Hops
@@ -96,6 +97,7 @@ def make(  # noqa: PLR0913  # each is a fact of its own
     # In a full conntrack table there is no room for packets that keep virtual IPs here.
     ports = (port, *((tunnel.port,) if tunnel else ()))
     untracked = [f"meta l4proto {_VRRP} notrack", *(f"udp dport {each} notrack" for each in ports)]
+    provoking = [f"meta mark {MARK:#x} notrack"] if shared else []
     lines = [
         f"add table {name}",
         ended_connections.time_outs(family, table, times),
@@ -107,7 +109,7 @@ def make(  # noqa: PLR0913  # each is a fact of its own
             else ()
         ),
         *_chain(name, "untracked_in", "prerouting", _UNTRACKED, untracked),
-        *_chain(name, "untracked_out", "output", _UNTRACKED, untracked),
+        *_chain(name, "untracked_out", "output", _UNTRACKED, [*provoking, *untracked]),
     ]
     return "\n".join(lines)
 

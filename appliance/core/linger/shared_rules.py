@@ -33,6 +33,9 @@ SETS: Final = ("found", "denied", "closing")
 COUNTERS: Final = ("led", "asked", "limited", "nobody")
 """What becomes of strays: they go to the node known to have them, go to all, are too many, are reset."""
 
+ASKED: Final = "asked"
+"""The set of connections about which all nodes were asked a moment ago."""
+
 NOTED_PACKETS: Final = "strays_noted"
 """The counter of packets that may have left a note: without more of them there is nothing to read."""
 
@@ -50,6 +53,7 @@ GIVEN: Final = 2
 before, and what all deny is reset (longer than `strays.DENIED`)."""
 
 _NOTED_FOR: Final = 2
+_ASKED_FOR: Final = 4  # until a dead node is found, by a node that was held up itself too
 _MOST_NOBODYS: Final = 1 << 17  # more than `Strays` adds, ten times a second, before the first ones have gone
 _MOST_TOLD: Final = 1 << 18  # the same for what the kernel notes
 
@@ -79,7 +83,7 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
     """
     kind, name = _TYPES[family], f"{family.value} {table}"
     ends = f"{kind} . inet_service . {kind} . inet_service"
-    noted = f"type {ends} . ether_addr; flags dynamic,timeout; timeout {_NOTED_FOR}s; size {NOTED};"
+    noted = f"type {ends} . ether_addr; flags dynamic,timeout; size {NOTED};"
     chains = {
         "shared": _shared(family, begun),
         "strays": _strays(family, ended, notes=notes),
@@ -96,7 +100,8 @@ def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) ->
         f"add set {name} nobody {{ type {ends}; flags dynamic,timeout; size {_MOST_NOBODYS}; }}",
         f"add set {name} told {{ type {ends} . ether_addr; flags timeout; size {_MOST_TOLD}; }}",
         f"add set {name} given {{ type {ends}; flags timeout; timeout {GIVEN}s; }}",
-        *(f"add set {name} {each} {{ {noted} }}" for each in SETS),
+        *(f"add set {name} {each} {{ {noted} timeout {_NOTED_FOR}s; }}" for each in SETS),
+        f"add set {name} {ASKED} {{ {noted} timeout {_ASKED_FOR}s; }}",
         *(f"add chain {name} {each}" for each in chains),
         *(f"flush chain {name} {each}" for each in chains),
         *(f"add rule {name} {chain} {each}" for chain, found in chains.items() for each in found),
@@ -214,6 +219,7 @@ def _strays(family: Family, ended: str, *, notes: bool) -> list[str]:
         f'{word} daddr @alone counter name "{counter("nobody")}" return',
         f'limit rate over {RATE}/second burst {RATE} packets counter name "{counter("limited")}" drop',
         f'counter name "{counter("asked")}"',
+        *([f"add @{ASKED} {{ {key} . ether saddr }}"] if notes else []),
         *(f"dup to {word} daddr map @{each}" for each in _places()),
         "drop",
     ]

@@ -1,9 +1,10 @@
 """Shared addresses: all nodes serve them, and a change of the router's ECMP set ends no connection."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import pytest
@@ -19,6 +20,9 @@ from support.processes.waiting import wait_until
 from appliance.core.linger.shared_rules import RATE
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+
+_LATE: Final = 3600
+_CLOSED: Final = 7  # TCP_CLOSE of net/tcp_states.h
 
 _FLOOD: Final = "50000" if os.environ.get("E2E_FULL") else str(2 * RATE)
 """Packets a second, of which RATE are asked about; more would have one of two processors for themselves."""
@@ -111,6 +115,34 @@ def test_connections_of_a_dead_node_are_reset(count: int):
         assert not any("closed" in why for why in streams.report().ended)
         streams.go_on()
         sys.stderr.write(f"{field.strays('one')} {streams.report()}\n")
+
+
+@_WHOLE
+@pytest.mark.promise("docs/shared-ips.md", "clients of a dead node are made to send, and are reset")
+@pytest.mark.parametrize("count", [2, 3])
+def test_clients_of_a_dead_node_are_made_to_send(count: int):
+    """Each has sent one packet after its death, has nothing to send again, and is reset nevertheless."""
+    with shared_field(count) as field, field.client.inside(), ExitStack() as stack:
+        opened = [
+            stack.enter_context(socket.create_connection((address, PORT)))
+            for address in (SHARED, SHARED6) * COUNT
+        ]
+        node_of = {each: each.recv(64).decode().strip() for each in opened}
+        lost = {each for each, node in node_of.items() if node == "two"}
+        assert lost
+        assert lost != node_of.keys()
+        field.machines["two"].isolate()
+        field.route(*(each for each in field.machines if each != "two"))
+        for each in opened:  # sends a keep-alive, and the next one much later
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _LATE)
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        wait_until(lambda: all(map(_is_reset, lost)), what="clients of the dead node are reset")
+        assert not any(map(_is_reset, node_of.keys() - lost))
+
+
+def _is_reset(client: socket.socket) -> bool:
+    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == bytes([_CLOSED])
 
 
 @_WHOLE

@@ -48,6 +48,9 @@ def run(
             command, env=dict(environment), capture_output=True, text=True, check=False, timeout=timeout
         )
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        if (ended := _forking().ended) is not None:
+            sys.stderr.write(f"what commands are forked from has ended with {ended}, and is started again\n")
+            _forking.cache_clear()
         status = _forking().run(command, environment, [output.fileno(), errors.fileno()], timeout)
         output.seek(0)
         errors.seek(0)
@@ -74,6 +77,11 @@ class _Forking:
                 pass_fds=[listener.fileno()],
                 start_new_session=True,
             )
+
+    @property
+    def ended(self) -> int | None:
+        """The exit status, None while it runs; somebody who ends all processes of a name ends it too."""
+        return self._process.poll()
 
     def run(
         self, command: Sequence[str], environment: Mapping[str, str], output: list[int], timeout: float
