@@ -139,6 +139,12 @@ def test_clients_of_a_dead_node_are_made_to_send(count: int):
             each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         wait_until(lambda: all(map(_is_reset, lost)), what="clients of the dead node are reset")
         assert not any(map(_is_reset, node_of.keys() - lost))
+        one, two = field.nodes["one"].appliance, field.machines["two"]
+        if count == 2:
+            wait_until(lambda: one.events("last-path"), what="one is the last node that serves")
+        assert [each["before"] for each in one.events("last-path")] == [[two.address, two.address6]] * (
+            count == 2
+        )
 
 
 def _is_reset(client: socket.socket) -> bool:
