@@ -226,7 +226,9 @@ def test_what_was_moved_away_stays_away(ground: Field):
     """A virtual IP that an operator has moved is not taken back by the next run."""
     with contextlib.ExitStack() as stack:
         pair = Pair(ground, stack, advert="200ms")
-        pair.one.command("vip", "move", "api")
+        wait_until(  # on a loaded machine the other node may be too late: then nothing has moved
+            lambda: pair.one.command("vip", "move", "api", check=False).returncode == 0, what="it has moved"
+        )
         ground.wait_for_holder(ground.two)
         old = pair.kill_supervisord()
         pair.start_again()

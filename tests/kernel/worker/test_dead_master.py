@@ -102,11 +102,12 @@ def test_a_master_that_loses_power_costs_no_request(ground: Ground, interval: st
     assert ground.appliance.reload(_config(ground.masters, interval=interval))["ok"] is True
     with ExitStack() as stack:
         with ground.balancer.inside():
-            load = stack.enter_context(Load(port=PORT, sessions=30, rate=20, pause=60.0))
+            load = stack.enter_context(Load(port=PORT, sessions=30, pause=60.0))
         load.wait_for_sessions()
         assert _living(load) > 0
         ground.sick.isolate()
         cut = time.monotonic()
+        load.set_rate(20.0)  # not before: a request that the master has already is lost with it
         down = ground.appliance.wait_for_event("server-down", lambda event: event["server"] == SICK)
         assert time.monotonic() - cut < SOON
         assert (down["result"], down["detail"]) == ("L4TOUT", "no answer within 2 s")

@@ -117,13 +117,13 @@ def sessions(proxy: LoneProxy) -> dict[int, object]:
 @pytest.mark.promise("program", "proxy-api")
 def test_new_generations_under_load(site: Site) -> None:
     """Five new generations under load: none fails, old sessions go on, and the newest alone accepts."""
-    with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
+    with LoneProxy(site.snapshot(workers=2, drain=600.0)) as proxy:
         proxy.run()
         with loaded(site) as load:
             load.wait_for_sessions()
             for number in range(2, 7):
                 settle(load)
-                answer = proxy.reload(site.snapshot(number, workers=2, drain=60.0))
+                answer = proxy.reload(site.snapshot(number, workers=2, drain=600.0))
                 assert answer["changed"]
                 assert proxy.generation() == answer["generation"] == number
             settle(load)
