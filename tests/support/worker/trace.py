@@ -61,7 +61,7 @@ class Origin:
 
 @dataclass(kw_only=True)
 class Setting:
-    """One frontend `front` and its pool `pool` of the given servers, by name and port; the last are backups."""
+    """One frontend `front` and its pool `pool` of the given servers, the last `backups` of them backups."""
 
     origins: Sequence[Origin] = ()
     backups: int = 0

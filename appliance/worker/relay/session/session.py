@@ -327,7 +327,7 @@ class Session(SessionState):
         self.act_on(decision)
 
     def leave_server(self, reason: EndReason) -> None:
-        """End, or connect elsewhere if there is no connection yet: the server went down, or another came up."""
+        """End, or connect elsewhere if there is no connection yet; `reason` is a key of `_ON_SERVER_LOST`."""
         try:
             _ON_SERVER_LOST[reason][self.phase](self)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
