@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from appliance.model.paths import Paths
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, start_note
 from appliance.net.files.degraded import read_degraded
 from appliance.reload import boot
 
@@ -85,6 +85,9 @@ def test_the_first_start_is_number_one(paths: Paths):
     assert start.snapshot.number == 1
     assert snapshots.read(paths.accepted) == snapshots.read(paths.last_good) == start.snapshot
     assert snapshots.read(paths.snapshot(1)) == start.snapshot
+    assert start_note.read(paths) == start.note
+    assert start.note is not None
+    assert start.note.snapshot == 1
 
 
 def test_the_same_again_keeps_its_number(paths: Paths):
