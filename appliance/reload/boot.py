@@ -4,17 +4,17 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.paths import Paths
 from appliance.model.snapshot.found_servers import with_found
-from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import Snapshot, decode, encode
 from appliance.net.files import config_file, found_files, lock_files, snapshots, start_note, state_files
 from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
 from appliance.net.files.start_note import StartNote
@@ -65,6 +65,15 @@ class Start:
     damaged: tuple[AnswerProblem, ...] = ()
     note: StartNote | None = None
     """Of which content of the operator's files the snapshot is, None if it is not from them."""
+
+    def __reduce__(self) -> tuple[Callable[..., "Start"], tuple[bytes]]:
+        """Return how a copy is made: a snapshot is larger as a pickle, and takes longer."""
+        rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "snapshot"}
+        return partial(_copied, **rest), (encode(self.snapshot),)
+
+
+def _copied(snapshot: bytes, **rest: Any) -> Start:  # noqa: ANN401  # the fields of a Start
+    return Start(snapshot=decode(snapshot), **rest)
 
 
 def make_directories(paths: Paths) -> None:
