@@ -1,7 +1,7 @@
 """The note `start.json`: of which content of the operator's files `run` has made its first snapshot.
 
-By it `reload` knows, without checking them again, that the files mean what is accepted. When somebody asks
-for a reload they are checked all the same.
+By it `reload` knows, without another check, that the files mean what is accepted. A reload that is requested
+checks them nevertheless.
 """
 
 from dataclasses import dataclass
