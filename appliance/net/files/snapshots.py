@@ -44,7 +44,7 @@ def _decoded(data: bytes) -> Snapshot:
 _Content = TypeVar("_Content")
 
 _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
-"""For the copies of the accepted snapshot, which have the same bytes, and are checked again and again."""
+"""For the copies of the accepted snapshot, which have the same bytes, and are often checked."""
 
 
 def read(path: Path) -> Snapshot | None:
