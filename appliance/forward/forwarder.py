@@ -15,7 +15,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.pool_member import PoolMember
-from appliance.core.balancing.pool_state import Health, PoolState
+from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.lost_servers import LostServers
 from appliance.core.forwarding.numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
@@ -107,21 +107,21 @@ class Forwarder:
         if not self.trouble:
             OtherGroups(self._paths, FORWARD).taken(snapshot.number)
 
-    def _apply_pools(self, snapshot: Snapshot) -> list[PoolMember]:
+    def _apply_pools(self, snapshot: Snapshot) -> list[LostMembers]:
         """Take the pools of a snapshot; return members that were lost before we had them."""
-        before, lost = self.pools, list[PoolMember]()
+        before, lost = self.pools, list[LostMembers]()
         self.pools = {}
         for name in dict.fromkeys(each.config.pool or "" for each in self.frontends):
             config, known = snapshot.pool(name), before.get(name)
             if config is None and known is not None:
                 self.pools[name] = known  # of a frontend that is being removed: as it was
             elif config is not None and known is not None:
-                known.apply(config)
+                lost.append(known.apply(config))
                 self.pools[name] = known
             elif config is not None:
                 random = Random()  # noqa: S311  # spreads load, protects nothing
                 self.pools[name] = PoolState(config, workers=1, index=0, random=random)
-                lost += self.pools[name].observe(self._health).closing
+                lost.append(self.pools[name].observe(self._health))
         return lost
 
     # Polling
@@ -130,9 +130,7 @@ class Forwarder:
         due, standing, removed = 0.0, 0.0, False
         while True:
             if self._new_verdicts():
-                lost = [
-                    member for each in self.pools.values() for member in each.observe(self._health).closing
-                ]
+                lost = [each.observe(self._health) for each in self.pools.values()]
                 self.settle()
                 self._lose(lost)
             now = time.monotonic()
@@ -150,11 +148,13 @@ class Forwarder:
             removed = self._removed.wait(_GLANCE)
             self._removed.clear()
 
-    def _lose(self, lost: Sequence[PoolMember]) -> None:
+    def _lose(self, lost: Iterable[LostMembers]) -> None:
         """End the connections of lost servers, later where another node may continue them."""
         synced = {each.config.pool for each in self.frontends if each.config.sync}
-        self._lost.add((each for each in lost if each.pool in synced), time.monotonic())
-        self._end_connections(each for each in lost if each.pool not in synced)
+        closing = [member for each in lost for member in each.closing]
+        self._lost.add((each for each in closing if each.pool in synced), time.monotonic())
+        ending = [each for each in closing if each.pool not in synced]
+        self._end_connections([*ending, *(member for each in lost for member in each.relieved)])
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
         """End the connections of lost servers, once no new connections go there."""

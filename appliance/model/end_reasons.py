@@ -31,3 +31,4 @@ class EndReason(StrEnum):
     ACCEPT_PAUSED = "accept-paused"
     RESPONDED = "responded"
     INTERNAL = "internal"
+    SERVER_UP = "server-up"

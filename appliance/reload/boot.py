@@ -4,23 +4,25 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.paths import Paths
 from appliance.model.snapshot.found_servers import with_found
-from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import config_file, found_files, lock_files, snapshots, state_files
+from appliance.model.snapshot.snapshot import Snapshot, decode, encode
+from appliance.net.files import config_file, found_files, lock_files, snapshots, start_note, state_files
 from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
+from appliance.net.files.start_note import StartNote
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import private_directory
 from appliance.net.process.own_processes import own_processes
-from appliance.net.sources.judging import first_to_come, judge
+from appliance.net.sources.judging import Judged, first_to_come, judge
+from appliance.net.sources.read_files import ReadFiles
 from appliance.wire.lines.control import AnswerProblem
 
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
@@ -61,6 +63,17 @@ class Start:
     errors: tuple[AnswerProblem, ...]
     warnings: tuple[AnswerProblem, ...]
     damaged: tuple[AnswerProblem, ...] = ()
+    note: StartNote | None = None
+    """Of which content of the operator's files the snapshot is, None if it is not from them."""
+
+    def __reduce__(self) -> tuple[Callable[..., "Start"], tuple[bytes]]:
+        """Return how a copy is made: a snapshot is larger as a pickle, and takes longer."""
+        rest = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "snapshot"}
+        return partial(_copied, **rest), (encode(self.snapshot),)
+
+
+def _copied(snapshot: bytes, **rest: Any) -> Start:  # noqa: ANN401  # the fields of a Start
+    return Start(snapshot=decode(snapshot), **rest)
 
 
 def make_directories(paths: Paths) -> None:
@@ -136,10 +149,10 @@ def choose(paths: Paths) -> Start:
     found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
     known = [each for each in found if not each.awaited]
     number = snapshots.unused_number(paths, found)
-    judged = judge(paths, number=number)
+    files = ReadFiles()
+    judged = judge(paths, files, number=number)
     if judged.snapshot is not None:
-        chosen = _chosen(paths, judged.snapshot, known)
-        return Start(snapshot=chosen, errors=(), warnings=judged.warnings, damaged=damaged)
+        return replace(_start(paths, files, judged, judged.snapshot, known), damaged=damaged)
     if not known:
         awaiting = first_to_come(paths, number=number)
         if awaiting is None:
@@ -157,10 +170,20 @@ def choose_beside(paths: Paths) -> Start:
     """
     found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
     known = [each for each in found if not each.awaited]
-    judged = judge(paths, number=snapshots.unused_number(paths, found))
+    files = ReadFiles()
+    judged = judge(paths, files, number=snapshots.unused_number(paths, found))
     if judged.snapshot is None:
         raise TakenError(*judged.errors, step=_MEND)
-    return Start(snapshot=_chosen(paths, judged.snapshot, known), errors=(), warnings=judged.warnings)
+    return _start(paths, files, judged, judged.snapshot, known)
+
+
+def _start(
+    paths: Paths, files: ReadFiles, judged: Judged, snapshot: Snapshot, known: Sequence[Snapshot]
+) -> Start:
+    """Return the start with the operator's configuration."""
+    chosen = _chosen(paths, snapshot, known)
+    note = StartNote(snapshot=chosen.number, files=files.digest(), common=judged.common, node=judged.node)
+    return Start(snapshot=chosen, errors=(), warnings=judged.warnings, note=note)
 
 
 def _chosen(paths: Paths, judged: Snapshot, known: Sequence[Snapshot]) -> Snapshot:
@@ -211,6 +234,7 @@ def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time)
         *(() if start.snapshot.awaited else (partial(snapshots.keep_as_last_good, paths, start.snapshot),)),
         partial(snapshots.prune, paths, start.snapshot.number),
         partial(_note, paths, start, clock),
+        *((partial(start_note.write, paths, start.note),) if start.note else ()),
     )
     return tuple(problem for step in steps if (problem := _attempt(step)))
 

@@ -30,9 +30,11 @@ from appliance.model.program_names import FORWARD, VRRP
 from appliance.model.snapshot import diff
 from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import found_files, snapshots
+from appliance.net.files import found_files, snapshots, start_note
 from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
+from appliance.net.files.start_note import StartNote
 from appliance.net.loop.thread_pool import computed
+from appliance.net.process.this_node import this_node
 from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
 from appliance.net.supervision.supervisor_rpc import SupervisorUnavailable
@@ -80,6 +82,7 @@ class ReloadTransaction:
         self.digest: str | None = None
         """SHA-256 of the operator's files that mean what is accepted, None until they are read."""
         self.common = self.node = ""
+        self._judgement: tuple[str, Judged] | None = None
         self._refused = False
         self._forced = False
         self._refusal = ReloadRefusal(log, tell)
@@ -193,6 +196,8 @@ class ReloadTransaction:
         """
         if self._refused and not self.accepted.awaited:
             return False
+        if self._is_as_started(files):
+            return True
         judged = self._judged(files, self.accepted.number)
         if judged.snapshot is None:
             self._still_await(judged.errors)
@@ -202,7 +207,17 @@ class ReloadTransaction:
         self._note(files, judged)
         return True
 
-    def _note(self, files: ReadFiles, judged: "Judged") -> None:
+    def _is_as_started(self, files: ReadFiles) -> bool:
+        """Return whether the files are those that `run` has made the accepted snapshot of."""
+        note = start_note.read(self._paths)
+        if note is None or (note.snapshot, note.files) != (self.accepted.number, files.digest()):
+            return False
+        if read_degraded(self._paths) is not None:
+            return False
+        self._note(files, note)
+        return True
+
+    def _note(self, files: ReadFiles, judged: "Judged | StartNote") -> None:
         """Note of which files the accepted configuration is."""
         self.digest, self.common, self.node = files.sum(), judged.common, judged.node
 
@@ -214,10 +229,18 @@ class ReloadTransaction:
             _attempt(partial(write_degraded, self._paths, Degraded(since=time.time(), problems=errors)))
 
     def _judged(self, files: ReadFiles, number: int) -> "Judged":
-        """Validate a file in a thread: a long one takes seconds, and this program must answer meanwhile."""
-        judge = partial(self._validator(), self._paths, files, number=number)
-        judged: Judged = get_hub().threadpool.apply(judge)
-        return judged if judged.snapshot is None else replace(judged, snapshot=self._found(judged.snapshot))
+        """Validate a file in a thread: a long one takes seconds, and this program must answer meanwhile.
+
+        What was judged last is not judged again if each file is as it was, and the node has kept its name.
+        """
+        if self._judgement is None or self._judgement[0] != _moment(files):
+            judge = partial(self._validator(), self._paths, files, number=number)
+            found: Judged = get_hub().threadpool.apply(judge)
+            self._judgement = _moment(files), found
+        judged = self._judgement[1]
+        if judged.snapshot is None:
+            return judged
+        return replace(judged, snapshot=self._found(replace(judged.snapshot, number=number)))
 
     def _found(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with the servers found in the cluster."""
@@ -383,6 +406,11 @@ class ReloadTransaction:
             self._clients.wait_until_applied(program, self.accepted.number)
         finally:
             self._clients.stop(program)
+
+
+def _moment(files: ReadFiles) -> str:
+    """Return a text that differs if a judgement of the files may."""
+    return f"{files.digest()} {this_node()}"
 
 
 def _attempt(*steps: Callable[[], None]) -> list[AnswerProblem]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from appliance.core.balancing.pool_queue import Waiter
 from appliance.core.balancing.pool_state import Health, LostMembers
+from appliance.model.end_reasons import EndReason
 from appliance.net.boards.board_content import BoardFollower
 from appliance.wire.boards.health_board import VerdictReader, Verdicts
 from appliance.worker.relay.backend import Backend
@@ -31,15 +32,17 @@ def follow(
 
 
 def _leave_lost_servers(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
-    """Apply `on_down`; a session without a connection to the server yet connects elsewhere in any case."""
-    if not lost.down and not lost.closing:
+    """Apply `on_down` and `on_up`; a session that is not connected yet connects elsewhere in any case."""
+    if not lost.down and not lost.closing and not lost.relieved:
         return
     pending = {*lost.down, *lost.closing}
     for session in tuple(traffic.live):
         if not isinstance(session, Session) or session.backend is not backend:
             continue
         if session.member in (lost.closing if session.phase == OPEN else pending):
-            session.server_down()
+            session.leave_server(EndReason.SERVER_DOWN)
+        elif session.member in lost.relieved:
+            session.leave_server(EndReason.SERVER_UP)
 
 
 class HealthFollower:

@@ -21,7 +21,7 @@ from appliance.forward.standing import Standing
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward
-from appliance.model.snapshot.pools import OnDown
+from appliance.model.snapshot.pools import OnDown, OnUp, Pool
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.logging import log as logs
@@ -124,12 +124,12 @@ def taken_over(kernel: Kernel) -> None:
     kernel.counters = (NftablesObject(kind="counter", fields=fields),)
 
 
-def one(*, on_down: OnDown = OnDown.KEEP) -> Snapshot:
+def one(*, on_down: OnDown = OnDown.KEEP, backed: Pool | None = None) -> Snapshot:
     """Return a snapshot with one frontend that the kernel forwards in both families."""
     binds = [Bind(host="::", port=80)]
     given = frontend("main", forward=Forward.KERNEL, binds=binds)
     return snapshots.snapshot(
-        groups=[group("api", frontends=[given])], pools=[replace(BOTH, on_down=on_down)]
+        groups=[group("api", frontends=[given])], pools=[backed or replace(BOTH, on_down=on_down)]
     )
 
 
@@ -229,6 +229,31 @@ def test_a_server_that_goes_down_loses_its_connections(
     board.publish(health_board.encode(boards.health_board(down)), changed=True)
     wait_until(lambda: ended, what="the connections are ended", sleep=gevent.sleep)
     assert ended == {forwarder.numbers.number("api/main pool/a"): "pool/a"}
+
+
+@pytest.mark.usefixtures("taken_over")
+def test_a_backup_loses_its_connections_when_another_server_comes_up(
+    forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
+):
+    """By `on_up: close-backup-sessions`, also where it is the file that makes it so."""
+    ended: dict[int, str] = {}
+    monkeypatch.setattr(module, "end_connections", lambda owners, **_: ended.update(owners) or {})
+    servers = (server("a"), server("b", backup=True))
+    backed = pool("pool", servers=servers, on_up=OnUp.CLOSE_BACKUP_SESSIONS)
+    down = boards.health("a", verdict=HealthVerdict.DOWN)
+    board.publish(health_board.encode(boards.health_board(down, boards.health("b"))), changed=True)
+    forwarder.apply(one(backed=backed))
+    assert ended == {}
+
+    board.publish(PUBLISHED, changed=True)
+    wait_until(lambda: ended, what="the connections are ended", sleep=gevent.sleep)
+    lost = {forwarder.numbers.number("api/main pool/b"): "pool/b"}
+    assert ended == lost
+    ended.clear()
+    forwarder.apply(one(backed=replace(backed, servers=servers[1:])))
+    assert ended == {}
+    forwarder.apply(one(backed=backed))
+    assert ended == lost
 
 
 def test_a_guard_is_written_once(forwarder: Forwarder, guard: Kernel):

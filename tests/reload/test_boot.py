@@ -1,6 +1,7 @@
 """The first step of a start: directories, the lock, and which configuration is obeyed."""
 
 import os
+import pickle
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.model.paths import Paths
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, start_note
 from appliance.net.files.degraded import read_degraded
 from appliance.reload import boot
 
@@ -85,6 +86,10 @@ def test_the_first_start_is_number_one(paths: Paths):
     assert start.snapshot.number == 1
     assert snapshots.read(paths.accepted) == snapshots.read(paths.last_good) == start.snapshot
     assert snapshots.read(paths.snapshot(1)) == start.snapshot
+    assert pickle.loads(pickle.dumps(start)) == start  # noqa: S301  # as a child sends it to its parent
+    assert start_note.read(paths) == start.note
+    assert start.note is not None
+    assert start.note.snapshot == 1
 
 
 def test_the_same_again_keeps_its_number(paths: Paths):

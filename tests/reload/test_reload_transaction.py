@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from structlog.testing import CapturingLogger
 from support.reload.fake_programs import FakeProgram
 
 from appliance.core.rollout.reload_retries import LOSSES, PAUSES
-from appliance.model.paths import Paths
+from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, start_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.sources.judging import judge
-from appliance.reload import refusals
+from appliance.net.sources.judging import Judged, judge
+from appliance.net.sources.read_files import ReadFiles
+from appliance.reload import boot, refusals
 from appliance.reload.program_clients import Outcome, ProgramClients, ProgramTimeouts
 from appliance.reload.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem
@@ -565,3 +567,75 @@ def test_the_digest_of_a_file_that_is_as_accepted_is_known_without_a_reload(hous
     assert house.transaction.unasked() is None
     assert house.transaction.unasked() is None
     assert house.transaction.digest == hashlib.sha256(house.paths.config.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def judgements(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the numbers for which files are judged from now on."""
+    made: list[int] = []
+
+    def judging(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judged:
+        made.append(number)
+        return judge(paths, files, number=number)
+
+    monkeypatch.setattr("appliance.net.sources.judging.judge", judging)
+    return made
+
+
+def test_what_was_judged_is_not_judged_again(
+    house: House, judgements: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    """Not while each file is as it was, whether it was refused or accepted; the answer is the same."""
+    house.write(weight=-1)
+    first, second = house.transaction.reload(), house.transaction.reload()
+    assert not first.ok
+    assert first.errors == second.errors
+    assert judgements == [2]
+    house.write(weight=2)
+    assert [house.transaction.reload().values["changed"] for _ in range(2)] == [
+        ["pools.masters.servers.master-0"],
+        [],
+    ]
+    assert judgements == [2, 2]
+    monkeypatch.setenv(NODE_VARIABLE, "another")
+    assert house.transaction.reload().ok
+    assert judgements == [2, 2, 3]
+
+
+def test_what_programs_refused_is_tried_again_with_another_number(house: House, judgements: list[int]):
+    """The files are as they were judged, and numbers are never used twice."""
+    house.api.refuses = AnswerProblem(message="no")
+    house.write(weight=2)
+    assert not house.transaction.reload().ok
+    house.api.refuses = None
+    answer = house.transaction.reload()
+    assert answer.ok
+    assert answer.values["generation"] == house.accepted == 3
+    assert judgements == [2]
+
+
+def test_the_content_that_the_appliance_started_with_is_known(house: House, judgements: list[int]):
+    """By the note of the start, if nothing of it has changed since."""
+    boot.write(house.paths, boot.choose(house.paths))
+    assert judgements == []  # a start judges for itself
+    assert [house.transaction.unasked() for _ in range(3)] == [None] * 3
+    assert house.transaction.digest == hashlib.sha256(house.paths.config.read_bytes()).hexdigest()
+    assert judgements == []
+    house.write(weight=2)
+    assert house.transaction.unasked() is None
+    assert house.transaction.unasked() is not None
+    assert judgements == [1]
+
+
+@pytest.mark.parametrize("change", ["number", "content", "degraded"])
+def test_a_note_of_another_start_is_not_believed(house: House, judgements: list[int], change: str):
+    """Neither of another snapshot, nor of other content, nor while the last-good copy is in use."""
+    start = boot.choose(house.paths)
+    assert start.note is not None
+    if change == "degraded":
+        write_degraded(house.paths, Degraded(since=1.0, problems=(AnswerProblem(message="broken"),)))
+    changes = {"number": {"snapshot": 7}, "content": {"files": "other"}, "degraded": {}}
+    start_note.write(house.paths, replace(start.note, **changes[change]))
+    house.transaction.unasked()
+    house.transaction.unasked()
+    assert judgements == [1]

@@ -16,7 +16,7 @@ from pyroute2 import IPRoute
 import appliance
 from appliance.console.support.parts import Part, as_json
 from appliance.model.paths import Paths
-from appliance.net.listening.bind_refusals import port_owner
+from appliance.net.listening.bind_refusals import PortOwners
 from appliance.net.nftables.nftables import Nftables
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.nftables.nftables_commands import LIST_RULESET
@@ -96,7 +96,8 @@ def _listening() -> str:
         for line in _proc(name).splitlines()[1:]
         if line.split()[3] == "0A"
     }
-    return "".join(f"{port}: {port_owner(port) or 'unknown'}\n" for port in islice(sorted(ports), _MOST))
+    owners = PortOwners()
+    return "".join(f"{port}: {owners.owner(port) or 'unknown'}\n" for port in islice(sorted(ports), _MOST))
 
 
 def _settings() -> str:

@@ -76,6 +76,8 @@ def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: fl
 
     With none up, pending first checks are awaited: the next one may be up.
     """
+    if panic <= 0.0:  # nearly always; at each change it spares a look at each server
+        return False
     if not up and any(member.state is ServerState.CHECKING for member in primaries):
         return False
     return len(up) < sum(map(_counts_for_panic, primaries)) * panic

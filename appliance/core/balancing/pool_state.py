@@ -18,7 +18,7 @@ from appliance.core.balancing.pool_queue import PoolQueue, Waiter, Wish
 from appliance.core.balancing.worker_shares import share
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, ServerState
-from appliance.model.snapshot.pools import OnDown, Pool, Server
+from appliance.model.snapshot.pools import OnDown, OnUp, Pool, Server
 from appliance.wire.boards.health_board import ServerVerdict
 from appliance.wire.literal import is_literal
 
@@ -26,6 +26,7 @@ Health = Mapping[tuple[str, str], ServerVerdict]
 """The records of the health board by the names of pool and server."""
 
 _OUT_OF_SERVICE: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
+_KNOWN_TO_SERVE: Final = frozenset({ServerState.UP, ServerState.DRAIN})
 _APART: Final = 1e-6
 """Distance of the first turns: it orders members of one weight, and is negligible against any 1/weight."""
 
@@ -49,11 +50,13 @@ class LostMembers:
 
     `down` has just gone down or into maintenance: a session that is not connected there yet goes elsewhere.
     `closing` are those whose connected sessions end too, by the pool's `on_down` (HAProxy's `on-marked-down
-    shutdown-sessions`).
+    shutdown-sessions`). `relieved` are backups whose sessions end as another server has come up, by `on_up`
+    (`on-marked-up shutdown-backup-sessions`).
     """
 
     down: tuple[PoolMember, ...]
     closing: tuple[PoolMember, ...]
+    relieved: tuple[PoolMember, ...] = ()
 
 
 class PoolState:
@@ -121,14 +124,24 @@ class PoolState:
         """Apply the health board's states, weights and addresses; return the members thereby lost."""
         self._health = health
         unreachable = [member for member in self.members if member.unreachable]
-        down = [
-            member for member in self.members if self._update(member, health.get((member.pool, member.name)))
-        ]
+        down, came_up = list[PoolMember](), False
+        for member in self.members:
+            before = member.state
+            self._update(member, health.get((member.pool, member.name)))
+            if member.state in _OUT_OF_SERVICE:
+                if before not in _OUT_OF_SERVICE:
+                    down.append(member)
+            elif before not in _KNOWN_TO_SERVE and is_up(member) and not member.config.backup:
+                came_up = True
         self._eligible = self._select()
         self._has_up = any(map(is_up, self._eligible))
         self._checking = any(member.state is ServerState.CHECKING for member in self.members)
         self._balancer.members_changed()
-        return LostMembers(down=tuple(down), closing=tuple(self._closing(down, unreachable)))
+        return LostMembers(
+            down=tuple(down),
+            closing=tuple(self._closing(down, unreachable)),
+            relieved=tuple(self._relieved()) if came_up else (),
+        )
 
     def _closing(self, down: list[PoolMember], unreachable: list[PoolMember]) -> Iterable[PoolMember]:
         """Return members whose sessions end, by on_down; `unreachable` are those that were so before."""
@@ -137,6 +150,12 @@ class PoolState:
         if self.config.on_down is OnDown.CLOSE_SESSIONS:
             return down
         return (member for member in self.members if member.unreachable and member not in unreachable)
+
+    def _relieved(self) -> Iterable[PoolMember]:
+        """Return the backups whose sessions end by on_up, those included that are no longer configured."""
+        if self.config.on_up is OnUp.KEEP:
+            return ()
+        return (member for member in self.counted if member.config.backup)
 
     def place(self, key: bytes, avoid: Collection[PoolMember] = ()) -> PoolMember | MustWait | EndReason:
         """Return the member that takes a connection, which now counts there, or another decision.
@@ -269,9 +288,8 @@ class PoolState:
     def _first_turn(self, position: int) -> float:
         return (position - self._index) % len(self.config.servers) * _APART
 
-    def _update(self, member: PoolMember, health: ServerVerdict | None) -> bool:
-        """Apply the board's record of a member; return whether that has taken it out of service."""
-        before = member.state
+    def _update(self, member: PoolMember, health: ServerVerdict | None) -> None:
+        """Apply the board's record of a member."""
         member.state = health.state if health is not None else ServerState.CHECKING
         member.admin = health.admin if health is not None else AdminState.READY
         member.operator_weight = health.operator_weight if health is not None else None
@@ -280,7 +298,6 @@ class PoolState:
         weight = health.weight if health is not None else float(member.config.weight)
         if weight != member.weight:
             self._balancer.reweigh(member, weight)
-        return member.state in _OUT_OF_SERVICE and before not in _OUT_OF_SERVICE
 
     def _select(self) -> tuple[PoolMember, ...]:
         """Return the members that take new connections; in a panic each has its full weight.

@@ -30,6 +30,7 @@ _CAUSES: Final = {
     EndReason.NO_PORTS: "R",
     EndReason.NO_DESCRIPTORS: "R",
     EndReason.SERVER_DOWN: "D",
+    EndReason.SERVER_UP: "U",
     EndReason.MAX_AGE: "P",
     EndReason.DRAIN_CUT: "K",
     EndReason.KILLED: "K",

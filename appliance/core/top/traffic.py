@@ -28,6 +28,7 @@ GOOD_ENDS: Final = frozenset(
         EndReason.DENIED,
         EndReason.MAX_AGE,
         EndReason.KILLED,
+        EndReason.SERVER_UP,
         EndReason.RETRIED,
         EndReason.REDISPATCHED,
         EndReason.ACCEPT_PAUSED,

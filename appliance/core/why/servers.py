@@ -20,7 +20,7 @@ from appliance.core.why.explanation import (
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.server_weights import asked_weight
-from appliance.model.snapshot.pools import OnDown, Pool, Server
+from appliance.model.snapshot.pools import OnDown, OnUp, Pool, Server
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 _SESSIONS: Final = {
@@ -216,6 +216,8 @@ def _share(about: ServerCase) -> Iterator[str]:
         )
     if about.server.backup:
         yield _backup(about)
+        if about.pool.on_up is OnUp.CLOSE_BACKUP_SESSIONS:
+            yield "When another server comes up, its sessions are closed (on_up: close-backup-sessions)."
     limit = about.server.max_connections
     if 0 < limit <= about.status.current:
         yield f"It has {about.status.current} of {limit} connections: further ones wait (max_connections)."

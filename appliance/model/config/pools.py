@@ -35,6 +35,7 @@ from appliance.model.config.values.field_types import (
     UserTimeoutOrOff,
     Verify,
     WhenDown,
+    WhenUp,
     named,
     or_false,
     or_masters,
@@ -48,7 +49,7 @@ from appliance.model.config.values.units import (
     percentage,
 )
 from appliance.model.server_weights import MOST_WEIGHT
-from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy, SourceAddress
+from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, OnUp, SendProxy, SourceAddress
 
 MOST_FURTHER_CHECKS: Final = 16
 
@@ -221,6 +222,8 @@ class PoolSection(Section):
     """Time for a server to regain its share after down or maint (HAProxy's slowstart); default off."""
     on_down: WhenDown = Field(default=OnDown.AUTO)
     """Sessions of a server that is down: keep, close-sessions, or auto (keep if it answers, but badly)."""
+    on_up: WhenUp = Field(default=OnUp.KEEP)
+    """Sessions of backups when another server comes up: keep, or close-backup-sessions."""
     all_backups: bool = Field(default=False)
     """Use all backups that are up (option allbackups), not only the first in the file's order."""
     panic: Percentage = written("0%", percentage)

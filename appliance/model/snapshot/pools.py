@@ -57,6 +57,13 @@ class OnDown(StrEnum):
     KEEP = "keep"
 
 
+class OnUp(StrEnum):
+    """What happens to the sessions of a pool's backups when another server comes up (`on-marked-up`)."""
+
+    KEEP = "keep"
+    CLOSE_BACKUP_SESSIONS = "close-backup-sessions"
+
+
 class SendProxy(StrEnum):
     """PROXY protocol header sent to a server (HAProxy's `send-proxy`, `send-proxy-v2`)."""
 
@@ -200,6 +207,7 @@ class Pool:
     all_backups: bool = False
     source: SourceAddress = SourceAddress.NODE
     source_ports: tuple[int, int] = SOURCE_PORTS
+    on_up: OnUp = OnUp.KEEP
 
 
 def without_sent(pool: Pool) -> Pool:

@@ -42,6 +42,7 @@ FOREIGN_KEYS: Final = {
     "notify_master": "active",
     "notify_stop": "stop",
     "on-marked-down": "on_down",
+    "on-marked-up": "on_up",
     "send-proxy": "send_proxy",
     "send": "steps",
     "slowstart": "slow_start",

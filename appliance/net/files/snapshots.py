@@ -44,6 +44,7 @@ def _decoded(data: bytes) -> Snapshot:
 _Content = TypeVar("_Content")
 
 _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
+"""For the copies of the accepted snapshot, which have the same bytes, and are often checked."""
 
 
 def read(path: Path) -> Snapshot | None:
@@ -138,7 +139,7 @@ def damaged(paths: Paths) -> Iterator[tuple[Path, str]]:
     """Yield which of the files that programs start with cannot be read, and why."""
     for path in (paths.accepted, paths.last_good):
         try:
-            read(path)
+            _read(path, _decoded_once)
         except SnapshotError as error:
             yield path, str(error)
 
@@ -202,7 +203,7 @@ def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
 def readable(path: Path) -> Snapshot | None:
     """Return the snapshot in a file, None for a damaged or missing one."""
     try:
-        return read(path)
+        return _read(path, _decoded_once)
     except SnapshotError:
         return None
 

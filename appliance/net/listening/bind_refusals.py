@@ -1,9 +1,10 @@
 """Why an address cannot be bound, worded for the operator."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -18,24 +19,37 @@ _PRIVILEGED: Final = (
 _FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
-def port_owner(port: int) -> str | None:
-    """Return "name (pid n)" of a process that listens on the port, None if that is not visible."""
-    wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
-    if not wanted:
-        return None
-    for process in Path("/proc").glob("[0-9]*"):
-        if not wanted.isdisjoint(_descriptors(process)):
-            return f"{_name(process)} (pid {process.name})"
-    return None
+class PortOwners:
+    """Who listens on which port. All is read at the first question: a moment has one of these."""
 
+    def owner(self, port: int) -> str | None:
+        """Return "name (pid n)" of a process that listens on the port, None if that is not visible."""
+        holders = (self._holders.get(each) for each in self._sockets.get(port, ()))
+        process = next(filter(None, holders), None)
+        return f"{_name(process)} (pid {process.name})" if process else None
 
-def _inodes(port: int) -> Iterator[str]:
-    for table in _TABLES:
-        with suppress(OSError):
-            for line in table.read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                    yield fields[9]
+    @cached_property
+    def _sockets(self) -> Mapping[int, Sequence[str]]:
+        """The listening sockets by port, as links to descriptors name them."""
+        found: dict[int, list[str]] = {}
+        for table in _TABLES:
+            with suppress(OSError):
+                for line in table.read_text().splitlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == _LISTEN:
+                        port = int(fields[1].rpartition(":")[2], 16)
+                        found.setdefault(port, []).append(f"socket:[{fields[9]}]")
+        return found
+
+    @cached_property
+    def _holders(self) -> Mapping[str, Path]:
+        """The first process that has each socket of the ports."""
+        wanted = {each for sockets in self._sockets.values() for each in sockets}
+        found: dict[str, Path] = {}
+        for process in Path("/proc").glob("[0-9]*") if wanted else ():
+            for each in wanted.intersection(_descriptors(process)):
+                found.setdefault(each, process)
+        return found
 
 
 def _descriptors(process: Path) -> Iterator[str]:
@@ -66,13 +80,13 @@ class BindRefused(Exception):  # noqa: N818  # an outcome, which becomes a BindP
     """A bind failed; the message has the reason."""
 
 
-def reason(port: int, error: OSError) -> str:
+def reason(port: int, error: OSError, owners: PortOwners) -> str:
     """Return why bind(2) failed."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
             return _PRIVILEGED.format(first=_first_unprivileged_port())
         case errno.EADDRINUSE:
-            owner = port_owner(port)
+            owner = owners.owner(port)
             return f"address in use by {owner}" if owner else "address in use"
         case errno.EADDRNOTAVAIL:
             return "no interface has this address; bind [::] or set net.ipv4.ip_nonlocal_bind"

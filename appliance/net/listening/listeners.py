@@ -32,7 +32,7 @@ from appliance.core.balancing import accept_queues
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.listening.added_queues import AddedQueues, cookie
 from appliance.net.listening.bind_addresses import Address, candidates, covers, same_or_covers
-from appliance.net.listening.bind_refusals import BindProblem, BindRefused, reason
+from appliance.net.listening.bind_refusals import BindProblem, BindRefused, PortOwners, reason
 from appliance.net.listening.listening_sockets import (
     address_of,
     backlog,
@@ -127,9 +127,10 @@ class Listeners:
         fresh: set[Address] = set()
         problems: list[BindProblem] = []
         notes: list[BindProblem] = []
+        owners = PortOwners()
         for bind in binds:
             try:
-                addresses[bind] = self._reserve(bind, fresh, notes, virtual)
+                addresses[bind] = self._reserve(bind, fresh, notes, virtual, owners)
             except BindRefused as refused:
                 problems.append(BindProblem(bind=bind, reason=str(refused)))
         if problems:
@@ -189,7 +190,12 @@ class Listeners:
                 yield BindProblem(bind=bind, reason=f"fewer accept queues than workers ({error.strerror})")
 
     def _reserve(
-        self, bind: Bind, fresh: set[Address], notes: list[BindProblem], virtual: Container[str]
+        self,
+        bind: Bind,
+        fresh: set[Address],
+        notes: list[BindProblem],
+        virtual: Container[str],
+        owners: PortOwners,
     ) -> tuple[Address, ...]:
         reserved = []
         wanted = candidates(bind)
@@ -198,7 +204,7 @@ class Listeners:
                 reserved += self._reserve_address(address, fresh, early=address.host in virtual)
             except OSError as error:
                 if not self._without_ipv6(address, error, wanted):
-                    raise BindRefused(reason(address.port, error)) from error
+                    raise BindRefused(reason(address.port, error, owners)) from error
                 notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
                 if address.host == "::":
                     reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for

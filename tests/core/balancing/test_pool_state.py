@@ -14,7 +14,7 @@ from appliance.core.balancing.pool_state import WAIT, LostMembers, PoolState
 from appliance.model.check_results import CheckResult
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.pools import Balance, OnDown, Pool
+from appliance.model.snapshot.pools import Balance, OnDown, OnUp, Pool
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure
@@ -294,6 +294,48 @@ def test_a_server_that_falls_silent_while_it_is_down_loses_its_sessions():
     assert seen == [[], ["a"], [], []]
     assert [each.name for each in made.observe(health(silent)).closing] == ["a"]
     assert made.observe({}).closing == ()
+
+
+DOWN_A = record("a", verdict=HealthVerdict.DOWN)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "relieved"),
+    [
+        (DOWN_A, record("a"), "bc"),
+        (DOWN_A, record("a", weight=0.1), "bc"),
+        (record("a", admin=AdminState.MAINT), record("a"), "bc"),
+        (None, record("a"), "bc"),
+        (DOWN_A, record("a", weight=0.0), ""),
+        (DOWN_A, record("a", admin=AdminState.DRAIN), ""),
+        (record("a", admin=AdminState.DRAIN), record("a"), ""),
+        (record("a"), record("a"), ""),
+        (record("a"), DOWN_A, ""),
+    ],
+)
+def test_whose_sessions_end_when_a_server_comes_up(
+    before: ServerHealthRecord | None, after: ServerHealthRecord, relieved: str
+):
+    """With on_up those of all backups, as in HAProxy: once, and only for a server that has a weight."""
+    servers = (server("a"), server("b", backup=True), server("c", backup=True))
+    backups = (record("b"), record("c"))
+    seen = []
+    for on_up in OnUp:
+        made = state(config(servers=servers, on_up=on_up), *([before] if before else []), *backups)
+        seen.append("".join(each.name for each in made.observe(health(after, *backups)).relieved))
+        assert made.observe(health(after, *backups)).relieved == ()
+    assert seen == ["", relieved]
+
+
+def test_a_backup_that_comes_up_ends_no_session():
+    """Neither its own nor another backup's; one that is no longer configured is a backup still."""
+    servers = (server("a"), server("b", backup=True), server("c", backup=True))
+    down = (DOWN_A, record("b"), record("c", verdict=HealthVerdict.DOWN))
+    made = state(config(servers=servers, on_up=OnUp.CLOSE_BACKUP_SESSIONS), *down)
+    made.place(b"")
+    assert made.observe(health(DOWN_A, record("b"), record("c"))).relieved == ()
+    made.apply(config(servers=servers[:1], on_up=OnUp.CLOSE_BACKUP_SESSIONS))
+    assert [each.name for each in made.observe(health(record("a"))).relieved] == ["b"]
 
 
 def test_server_names_are_resolved_by_the_prober():

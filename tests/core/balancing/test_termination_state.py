@@ -24,6 +24,7 @@ pytestmark = pytest.mark.pure
         (EndReason.QUEUE_TIMEOUT, ConnectionStage.QUEUE, "sQ"),
         (EndReason.NO_PORTS, ConnectionStage.CONNECT, "RC"),
         (EndReason.SERVER_DOWN, ConnectionStage.DATA, "DD"),
+        (EndReason.SERVER_UP, ConnectionStage.DATA, "UD"),
         (EndReason.KILLED, ConnectionStage.DATA, "KD"),
         (EndReason.INTERNAL, ConnectionStage.DATA, "ID"),
     ],

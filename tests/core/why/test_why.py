@@ -19,7 +19,7 @@ from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
 from appliance.model.snapshot.frontends import SniRoute
-from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, SendProxy
+from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, OnUp, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
@@ -293,6 +293,15 @@ def test_several_backups(all_backups: bool, used: str, told_of_second: str):  # 
     assert f"serves by its backups {used}" in why("pool", about).answer
     assert "is used now" in told(why("b", about))
     assert told_of_second in told(why("c", about))
+    assert "its sessions are closed" not in told(why("b", about))
+
+
+def test_a_backup_whose_sessions_end_when_another_server_is_back():
+    """Its pool's `on_up` is named; a server that is no backup has nothing of it."""
+    made = pool(servers=(server("a"), server("b", backup=True)), on_up=OnUp.CLOSE_BACKUP_SESSIONS)
+    about = seen(boards.health("a"), boards.health("b"), configured=made)
+    assert "its sessions are closed (on_up: close-backup-sessions)" in told(why("b", about))
+    assert "on_up" not in told(why("a", about))
 
 
 def test_a_backup_without_weight():

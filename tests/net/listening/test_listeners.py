@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from support.network.ports import free_port
@@ -59,6 +61,24 @@ def test_literal(listeners: Listeners, host: str, at: str) -> None:
     bind = Bind(host=host, port=free_port())
     assert reserved(listeners, bind).addresses[bind] == (Address(host, bind.port),)
     assert reaches(at, bind.port)
+
+
+def test_who_has_ports_is_read_once_for_all(listeners: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many binds are taken: the kernel's table of connections may be long."""
+    read: list[str] = []
+    read_text = Path.read_text
+
+    def noting(path: Path, *arguments: str | None) -> str:
+        read.append(str(path))
+        return read_text(path, *arguments)
+
+    monkeypatch.setattr(Path, "read_text", noting)
+    with ExitStack() as stack:
+        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        binds = [Bind(host="127.0.0.1", port=each.getsockname()[1]) for each in taken]
+        said = refused(listeners, *binds)
+    assert [f"(pid {os.getpid()})" in each for each in said] == [True] * 3
+    assert read.count("/proc/net/tcp") == 1
 
 
 def test_dual_stack(listeners: Listeners) -> None:

@@ -1,4 +1,4 @@
-"""Which of several backups HAProxy uses, and the appliance with what `import` made of the same file."""
+"""What HAProxy does with backups, and the appliance with what `import` made of the same file."""
 
 import socket
 from collections.abc import Callable
@@ -50,6 +50,45 @@ listen hashed
 """
 
 
+def _relieved_text(ports: dict[str, int], servers: dict[str, int]) -> str:
+    """Return a haproxy.cfg whose backups lose their sessions when another server is back, or keep them."""
+    spare = f"server two 127.0.0.1:{servers['two']} check backup"
+    return f"""
+global
+  stats socket {{control}}
+defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1m
+  timeout server 1m
+  default-server inter 200ms fastinter 100ms downinter 200ms rise 1 fall 1
+listen closed
+  bind 127.0.0.1:{ports["closed"]}
+  server one 127.0.0.1:{servers["one"]} check on-marked-up shutdown-backup-sessions
+  {spare}
+listen kept
+  bind 127.0.0.1:{ports["kept"]}
+  server one 127.0.0.1:{servers["one"]} check
+  {spare} on-marked-up shutdown-backup-sessions
+"""
+
+
+def _imported(text: str) -> Appliance:
+    """Return the appliance with what `import` makes of a haproxy.cfg."""
+    imported = import_result([translate(text, source="haproxy.cfg", environment={}, read=NO_FILES)])
+    assert imported.ok, imported.problems
+    return Appliance(yaml.safe_load(imported.yaml))
+
+
+def _line(session: socket.socket, number: int) -> str:
+    """Return the answer to a line in a session, "" if it has ended."""
+    try:
+        session.sendall(b"line %d\n" % number)
+        return session.recv(100).decode().strip()
+    except ConnectionError:
+        return ""
+
+
 def _who(port: int) -> str:
     """Return who answers a new connection, "" for nobody."""
     try:
@@ -73,11 +112,7 @@ def test_the_same_backups_are_used():
         addresses = {name: each.port for name, each in backends.items()}
         ports, own = ({name: free_port() for name in _PROXIES} for _ in range(2))
         stack.enter_context(HAProxy(_text(ports, addresses)))
-        imported = import_result(
-            [translate(_text(own, addresses), source="haproxy.cfg", environment={}, read=NO_FILES)]
-        )
-        assert imported.ok, imported.problems
-        stack.enter_context(Appliance(yaml.safe_load(imported.yaml)))
+        stack.enter_context(_imported(_text(own, addresses)))
 
         def both(proxy: str, *expected: str) -> Callable[[], bool]:
             return lambda: _used(ports[proxy]) == _used(own[proxy]) == frozenset(expected)
@@ -97,3 +132,38 @@ def test_the_same_backups_are_used():
             settled("the primary is back", first="one", together=("one",))
             session.sendall(b"line 2\n")
             assert session.recv(100) == b"two 2\n", "a session at a backup goes on"
+
+
+@pytest.mark.promise(
+    "docs/concepts.md", "sessions on backups end when another server comes up, as in HAProxy"
+)
+def test_the_same_sessions_end_when_a_server_comes_back():
+    """Those on the backup, where the server that comes back has `on-marked-up`; all others go on."""
+    proxies = ("closed", "kept")
+    with ExitStack() as stack:
+        one, two = (stack.enter_context(Backend(name)) for name in ("one", "two"))
+        addresses = {"one": one.port, "two": two.port}
+        ports, own = ({name: free_port() for name in proxies} for _ in range(2))
+        stack.enter_context(HAProxy(_relieved_text(ports, addresses)))
+        stack.enter_context(_imported(_relieved_text(own, addresses)))
+        both = {
+            f"{side} {name}": each[name]
+            for side, each in (("HAProxy", ports), ("own", own))
+            for name in proxies
+        }
+
+        def all_served_by(name: str) -> bool:
+            return {_who(port) for port in both.values()} == {name}
+
+        wait_until(lambda: all_served_by("one"), what="the first server serves", timeout=20)
+        one.stop()
+        wait_until(lambda: all_served_by("two"), what="the backup serves", timeout=20)
+        sessions = {
+            name: stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            for name, port in both.items()
+        }
+        assert {_line(each, 1) for each in sessions.values()} == {"two 1"}
+        stack.enter_context(Backend("one", port=addresses["one"]))
+        wait_until(lambda: all_served_by("one"), what="the first server is back", timeout=20)
+        after = {name: _line(each, 2) for name, each in sessions.items()}
+        assert after == {"HAProxy closed": "", "own closed": "", "HAProxy kept": "two 2", "own kept": "two 2"}

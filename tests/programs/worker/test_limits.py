@@ -11,7 +11,7 @@ from support.worker.trace import Origin, Relay, Setting, is_reset, read_all, rel
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.pools import OnDown
+from appliance.model.snapshot.pools import OnDown, OnUp
 
 pytestmark = pytest.mark.programs
 
@@ -308,6 +308,44 @@ def test_sessions_of_a_server_that_goes_down_are_closed(draining: bool, change: 
         running.ended(EndReason.SERVER_DOWN)
         pairs["1"][0].sendall(b"still here")
         assert pairs["1"][1].recv(100) == b"still here"
+
+
+@pytest.mark.parametrize("on_up", OnUp)
+@pytest.mark.parametrize("draining", [False, True])
+def test_sessions_of_backups_when_another_server_comes_up(draining: bool, on_up: OnUp):  # noqa: FBT001
+    """With on_up: close-backup-sessions they end at once, in a draining worker too; by default they go on."""
+    setting = Setting(origins=[Origin(), Origin()], back={"on_up": on_up}, backups=1)
+    with relay(setting) as running:
+        running.publish(HealthVerdict.DOWN, HealthVerdict.UP)
+        client, server = _next_at(running, 1)
+        if draining:
+            running.worker.ask("drain", deadline=4e9)
+        running.publish(HealthVerdict.UP)
+        if on_up is OnUp.CLOSE_BACKUP_SESSIONS:
+            assert is_reset(client)
+            assert is_reset(server)
+            running.until(lambda: running.reasons().get(EndReason.SERVER_UP), "the reason is counted")
+            return
+        if not draining:
+            _next_at(running, 0)
+        client.sendall(b"still here")
+        assert server.recv(100) == b"still here"
+
+
+def _next_at(running: Relay, position: int) -> tuple[socket.socket, socket.socket]:
+    """Return a session that the server at `position` got, as soon as new ones go there."""
+    clients: list[socket.socket] = []
+    name = f"s{position}"
+
+    def served() -> int:
+        clients.append(running.connect())
+        clients[-1].sendall(b"%4d" % len(clients))
+        return running.server(name).current
+
+    running.until(served, f"{name} serves")
+    last = b"%4d" % len(clients)
+    servers = iter(running.setting.origins[position].accept, None)
+    return clients[-1], next(each for each in servers if each.recv(4) == last)
 
 
 def _open(running: Relay, position: int) -> tuple[socket.socket, socket.socket]:

@@ -61,9 +61,10 @@ class Origin:
 
 @dataclass(kw_only=True)
 class Setting:
-    """One frontend `front` and its pool `pool` of the given servers, by name and port."""
+    """One frontend `front` and its pool `pool` of the given servers, the last `backups` of them backups."""
 
     origins: Sequence[Origin] = ()
+    backups: int = 0
     front: dict[str, object] = field(default_factory=dict)
     back: dict[str, object] = field(default_factory=dict)
     each: dict[str, object] = field(default_factory=dict)
@@ -73,8 +74,9 @@ class Setting:
 
     def snapshot(self) -> Snapshot:
         """Return it as a worker is told it."""
+        first = len(self.origins) - self.backups
         servers = [
-            server(f"s{position}", port=origin.port, host=origin.host, **self.each)
+            server(f"s{position}", port=origin.port, host=origin.host, backup=position >= first, **self.each)
             for position, origin in enumerate(self.origins)
         ]
         front = frontend("front", binds=[bind(self.port, host=self.host)], **self.front)

@@ -15,7 +15,7 @@ _EVENTS = {
     "place_free": SessionEvent.PLACE_FREE,
     "on_delay_over": SessionEvent.DELAY_OVER,
     "on_connected": SessionEvent.CONNECTED,
-    "server_down": SessionEvent.SERVER_DOWN,
+    "leave_server": SessionEvent.SERVER_LOST,
     "end": SessionEvent.END,
 }
 

@@ -31,6 +31,7 @@ from appliance.model.snapshot.pools import (
     CheckInit,
     CheckStep,
     OnDown,
+    OnUp,
     SendProxy,
     SourceAddress,
 )
@@ -188,6 +189,7 @@ PortRange = Annotated[
     tuple[int, int], PlainValidator(addresses.port_range), _pattern(addresses.PORT_RANGE_PATTERN)
 ]
 WhenDown = Annotated[OnDown, _Word]
+WhenUp = Annotated[OnUp, _Word]
 Workers = Annotated[
     int | None,
     PlainValidator(_workers),

@@ -179,6 +179,7 @@ def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Sect
     place = closing[0].place if closing else section.header.place
     build.put((*path, "on_down"), "close-sessions" if closing else "keep", place)
     _tell_partial(closing, servers, "on-marked-down", build)
+    _put_on_up(path, servers, build)
     headers = [each.options.texts.get("send-proxy") for each in servers]
     said = next((each for each in headers if each and each.value != "none"), None)
     if said:
@@ -194,6 +195,15 @@ def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Sect
     for each in bounded:
         reason = "servers share one queue; its limit is the sum of theirs, if all have one"
         build.report.say(Outcome.CHANGED, each.place, reason)
+
+
+def _put_on_up(path: tuple[str, ...], servers: Sequence[Server], build: Build) -> None:
+    """Put `on-marked-up` of the servers that are no backups: HAProxy does not heed it on others."""
+    first = [each for each in servers if not each.options.flag("backup")]
+    relieving = [said for each in first if (said := each.options.texts.get("on-marked-up"))]
+    if relieving:
+        build.put((*path, "on_up"), "close-backup-sessions", relieving[0].place)
+    _tell_partial(relieving, first, "on-marked-up", build)
 
 
 def _put_time_of_pool(path: tuple[str, ...], name: str, servers: Sequence[Server], build: Build) -> None:

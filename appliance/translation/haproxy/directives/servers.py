@@ -229,6 +229,7 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     "ca-file": _text("ca-file"),
     "check-sni": Keyword(values=1, take=_check_sni),
     "on-marked-down": _text("on-marked-down", _one_of("shutdown-sessions")),
+    "on-marked-up": _text("on-marked-up", _one_of("shutdown-backup-sessions")),
     "observe": _text("observe", _one_of("layer4")),
     "on-error": _text("on-error", _one_of("fastinter", "fail-check", "sudden-death", "mark-down")),
     "minconn": keywords.changed(
@@ -240,13 +241,6 @@ KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
     "resolve-prefer": keywords.changed("addresses are tried in the resolver's own order", values=1),
     "resolve-net": keywords.refused(
         "addresses of a name are not selected by network: write the address", values=1
-    ),
-    "on-marked-up": keywords.refused(
-        (
-            "sessions on backup servers are not closed when other servers come up: remove it, and use "
-            "`appliance drain` for the backup"
-        ),
-        values=1,
     ),
     "ssl": Keyword(values=0, take=_refused_tls),
     "track": keywords.refused(

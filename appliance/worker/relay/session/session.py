@@ -8,6 +8,7 @@ bytes, and `session_phases` defines which events may happen when.
 Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
 """
 
+from collections.abc import Callable
 from random import random
 from time import monotonic
 from typing import Final
@@ -325,10 +326,10 @@ class Session(SessionState):
         decision = pool.place(self.key, avoid=self.tried)
         self.act_on(decision)
 
-    def server_down(self) -> None:
-        """End, or connect elsewhere if there is no connection yet: the server has gone down."""
+    def leave_server(self, reason: EndReason) -> None:
+        """End, or connect elsewhere if there is no connection yet; `reason` is a key of `_ON_SERVER_LOST`."""
         try:
-            _ON_SERVER_DOWN[self.phase](self)
+            _ON_SERVER_LOST[reason][self.phase](self)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
@@ -374,11 +375,18 @@ _ON_DEADLINE: Final = by_phase(
 )
 """OPEN is not here: `expire` tests it first, as nearly every examined session is open."""
 
-_ON_SERVER_DOWN: Final = by_phase(
-    SessionEvent.SERVER_DOWN,
-    {
-        DELAYED: lambda session: session.retry(EndReason.SERVER_DOWN),
-        CONNECTING: lambda session: session.retry(EndReason.SERVER_DOWN),
-        OPEN: lambda session: session.end(EndReason.SERVER_DOWN),
-    },
-)
+
+def _on_server_lost(reason: EndReason) -> tuple[Callable[[Session], None], ...]:
+    return by_phase(
+        SessionEvent.SERVER_LOST,
+        {
+            DELAYED: lambda session: session.retry(reason),
+            CONNECTING: lambda session: session.retry(reason),
+            OPEN: lambda session: session.end(reason),
+        },
+    )
+
+
+_ON_SERVER_LOST: Final = {
+    reason: _on_server_lost(reason) for reason in (EndReason.SERVER_DOWN, EndReason.SERVER_UP)
+}

@@ -20,12 +20,12 @@ phases after it, by their first letter (closed is `x`); `-` means that it cannot
     delay-over    q       qdcox    c           o      x
     connected     -       -        qdcox       -      -
     deadline      x       qdcox    qdcox       ox     x
-    server-down   -       qdcox    qdcox       x      -
+    server-lost   -       qdcox    qdcox       x      -
     end           x       x        x           x      x
 
 The events of the data path (`client-sends`, `server-sends`, `connected`) come from its two sockets;
 `on_side_events` and the sides themselves interpret them by phase. `place-free`, `delay-over`, `deadline` and
-`server-down` come from outside. `session` runs them through a table of handlers, and reports an impossible
+`server-lost` come from outside. `session` runs them through a table of handlers, and reports an impossible
 one as a bug. `delay-over` is a callback that cannot be cancelled: in phases other than `delayed` it is late,
 and changes nothing.
 """
@@ -55,7 +55,7 @@ class SessionEvent(StrEnum):
     DELAY_OVER = "delay-over"
     CONNECTED = "connected"
     DEADLINE = "deadline"
-    SERVER_DOWN = "server-down"
+    SERVER_LOST = "server-lost"
     END = "end"
 
 
@@ -88,7 +88,7 @@ TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
         OPEN: frozenset({OPEN, CLOSED}),
         CLOSED: frozenset({CLOSED}),
     },
-    SessionEvent.SERVER_DOWN: {DELAYED: _PLACED_ANEW, CONNECTING: _PLACED_ANEW, OPEN: frozenset({CLOSED})},
+    SessionEvent.SERVER_LOST: {DELAYED: _PLACED_ANEW, CONNECTING: _PLACED_ANEW, OPEN: frozenset({CLOSED})},
     SessionEvent.END: dict.fromkeys(range(len(PHASES)), frozenset({CLOSED})),
 }
 """The table above: event, phase before, phases after."""

@@ -296,6 +296,24 @@ def test_settings_of_a_pool():
     assert backend(server="server s 10.0.0.1:1 slowstart 0").pool().slow_start == 0.0
 
 
+def test_sessions_of_backups():
+    """They end when a server comes up that says so and is no backup; others say nothing."""
+    spare = "server t 10.0.0.2:1 backup"
+    for option, spares, found in (
+        ("", spare, "keep"),
+        ("on-marked-up shutdown-backup-sessions", spare, "close-backup-sessions"),
+        ("", f"{spare} on-marked-up shutdown-backup-sessions", "keep"),
+    ):
+        asked = backend(server=f"server s 10.0.0.1:1 check {option}\n  {spares}")
+        assert asked.refused == []
+        assert asked.pool().on_up == found
+    wrong = backend(server="server s 10.0.0.1:1 on-marked-up shutdown-sessions")
+    assert ["is unknown: write shutdown-backup-sessions" in each for each in wrong.refused] == [True]
+    partly = f"server s 10.0.0.1:1 on-marked-up shutdown-backup-sessions\n  server u 10.0.0.3:1\n  {spare}"
+    reason = "on-marked-up applies to all servers of a pool, including those that do not set it"
+    assert [str(each.reason) for each in backend(server=partly).lines("server s")] == [reason]
+
+
 def test_proxy_headers():
     """All servers get the same one; checks get it where HAProxy's do."""
     found = backend(

@@ -484,7 +484,7 @@ def test_nothing_is_counted_where_no_server_is_left(setup: LoneSessions):
     setup.backend.pool.observe(
         {("pool", "s0"): up(setup.backend.pool.config, setup.member.config, verdict=HealthVerdict.DOWN)}
     )
-    session.server_down()
+    session.leave_server(EndReason.SERVER_DOWN)
     reasons = setup.traffic.reasons
     assert (reasons[EndReason.NO_SERVER], reasons[EndReason.RETRIED], reasons[EndReason.REDISPATCHED]) == (
         1,
@@ -521,7 +521,7 @@ def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: LoneSessi
     """Whoever closes the sessions of a server goes on with the others."""
     client, session = setup.session()
     session.backend.pool = Broken(session.backend.pool.config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
-    session.server_down()
+    session.leave_server(EndReason.SERVER_DOWN)
     assert [type(fault) for fault in setup.faults] == [KeyError]
     assert not setup.traffic.live
     assert is_reset(client)
@@ -569,9 +569,9 @@ def test_server_that_goes_down_under_a_session_without_one_is_reported(seen: set
         setup = LoneSessions(stack, each={"max_connections": 1})
         setup.session()
         _, waiter = setup.session()
-        waiter.server_down()
+        waiter.leave_server(EndReason.SERVER_DOWN)
         assert [str(fault) for fault in setup.faults] == [
-            f"session {waiter.number}: server-down while queued"
+            f"session {waiter.number}: server-lost while queued"
         ]
         assert waiter.phase == QUEUED
         seen.clear()

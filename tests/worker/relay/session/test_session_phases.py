@@ -47,7 +47,7 @@ def test_the_columns_are_the_phases():
     [
         (SessionEvent.DELAY_OVER, session._ON_DELAY_OVER, set()),
         (SessionEvent.DEADLINE, session._ON_DEADLINE, {OPEN}),
-        (SessionEvent.SERVER_DOWN, session._ON_SERVER_DOWN, set()),
+        *((SessionEvent.SERVER_LOST, handlers, set()) for handlers in session._ON_SERVER_LOST.values()),
     ],
 )
 def test_what_cannot_happen_has_no_handler(
@@ -70,6 +70,6 @@ def test_an_event_without_a_handler_is_reported():
             self.handled.append(event)
 
     subject = Phased()
-    for handler in by_phase(SessionEvent.SERVER_DOWN, {OPEN: lambda given: given.handled.append("open")}):
+    for handler in by_phase(SessionEvent.SERVER_LOST, {OPEN: lambda given: given.handled.append("open")}):
         handler(subject)
-    assert subject.handled == [*[SessionEvent.SERVER_DOWN] * 3, "open", SessionEvent.SERVER_DOWN]
+    assert subject.handled == [*[SessionEvent.SERVER_LOST] * 3, "open", SessionEvent.SERVER_LOST]
