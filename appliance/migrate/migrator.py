@@ -356,7 +356,7 @@ class Migrator:
             if isinstance(stay, dict)
             else {}
         )
-        return reasons, str(answer.values.get("trouble") or "; ".join(each.message for each in answer.errors))
+        return reasons, str(answer.values.get("trouble") or answer.reason)
 
     def _report(self, kind: EventKind, address: str, detail: str) -> None:
         self._tell(OperatorEvent(when=time.time(), kind=kind, subject=address, detail=detail))

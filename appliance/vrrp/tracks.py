@@ -58,7 +58,7 @@ class Tracks:
             greeting=self._watch_line,
             on_line=self._reported,
             on_start=self._expect_heartbeat,
-            on_end=self._tracker_ended,
+            on_end=lambda reason: self.log.warning("tracker-ended", reason=reason),
         )
 
     def require(self, routers: Iterable[VirtualRouter]) -> None:
@@ -139,9 +139,6 @@ class Tracks:
             heartbeats.expect(self._heartbeat, pid)
         except OSError as error:
             self.log.warning("heartbeat-unseen", name="tracker", reason=error.strerror)
-
-    def _tracker_ended(self, reason: str) -> None:
-        self.log.warning("tracker-ended", reason=reason)
 
 
 def _watched(router: VirtualRouter) -> Iterator[Track]:

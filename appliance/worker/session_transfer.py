@@ -14,7 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines import moving_sessions
-from appliance.wire.lines.control import ControlError, Question
+from appliance.wire.lines.control import Question
 from appliance.wire.lines.moving_sessions import NO_ROOM, Taken
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
@@ -80,12 +80,7 @@ class SessionTransfer:
             timeout=_PATIENCE,
             descriptors=[each for session in batch for each in moving.descriptors(session)],
         )
-        if not answer.ok:
-            raise ControlError("; ".join(each.message for each in answer.errors))
-        reasons = moving_sessions.offered(answer.values).refused
-        if len(reasons) != len(batch):
-            raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
-        return reasons
+        return moving_sessions.refusals(answer, len(batch))
 
     def _take(self, client: ControlClient, going: Sequence[Session], places: tuple[int, ...]) -> None:
         """Send that sessions are now the other worker's: whatever it answers, they are not ours any more.
@@ -112,5 +107,4 @@ class SessionTransfer:
             self._log.error("sessions-lost", sessions=len(places), reason=str(error))
             return
         if not answer.ok:
-            reason = "; ".join(each.message for each in answer.errors)
-            self._log.error("sessions-lost", sessions=len(places), reason=reason)
+            self._log.error("sessions-lost", sessions=len(places), reason=answer.reason)

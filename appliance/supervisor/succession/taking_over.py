@@ -10,7 +10,7 @@ from appliance.supervisor.succession.line_connection import LineConnection
 from appliance.supervisor.succession.readiness import NotReady, not_ready
 from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState
 from appliance.supervisor.succession.telling import Telling
-from appliance.wire.lines.control import Answer, ControlError, Question, bad, decode_answer, encode_question
+from appliance.wire.lines.control import ControlError, Question, bad, decode_answer, encode_question
 from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
 
 _READY_WITHIN: Final = 45.0  # seconds for our programs to serve
@@ -42,7 +42,7 @@ class TakingOver:
         state.phase, state.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
         state.other_pid = found.pid
         state.other = Party(version=found.version, instance=found.instance)
-        self._dialogue.begin(connection, said=self._said, gone=self._gone)
+        self._dialogue.begin(connection, said=self._said, gone=lambda _: self._begin_alone())
 
     def look(self, now: float) -> None:
         """Report that we serve when all programs do; give back if one of them does not in time."""
@@ -73,13 +73,9 @@ class TakingOver:
         except ControlError as error:
             answer = bad(str(error))
         if not answer.ok:
-            self._give_way(f"withdrawn: {_words(answer)}", now)
+            self._give_way(f"withdrawn: {answer.reason}", now)
         elif self._said_done:
             self._begin_alone()
-
-    def _gone(self, _: float) -> None:
-        """Continue alone: it makes no difference whether the former one was relieved or killed."""
-        self._begin_alone()
 
     def _begin_alone(self) -> None:
         self._dialogue.hang_up()
@@ -98,7 +94,3 @@ class TakingOver:
         self._lock.leave()
         self._state.phase, self._state.failed = Phase.RELIEVED, True
         self._state.deadline = now + _GIVEN_BACK_WITHIN
-
-
-def _words(answer: Answer) -> str:
-    return "; ".join(each.message for each in answer.errors)
