@@ -326,10 +326,7 @@ class Departures:
         return True
 
     def _forget(self, going: Sequence[Connections], ends: Sequence[Ends], *, shared: bool) -> None:
-        """Leave nothing here of connections that another node has.
-
-        Packets of `shared` addresses still come here, and are forwarded at once.
-        """
+        """Leave nothing here of connections that another node has; packets of `shared` ones are forwarded."""
         for each in going:
             each.close_silently()
         try:

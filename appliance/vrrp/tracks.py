@@ -34,10 +34,7 @@ _TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
 
 class Tracks:
-    """The tracks of all virtual routers; `groups` returns the present groups.
-
-    `heartbeat` is where the tracker's heartbeat is.
-    """
+    """The tracks of all virtual routers; `groups` returns the present groups."""
 
     def __init__(
         self,

@@ -26,10 +26,7 @@ _PATIENCE: Final = 5.0
 
 
 class SessionTransfer:
-    """The way to the process whose control socket is at `path`; `on_left` is called with how many left.
-
-    `more` accompanies each offer.
-    """
+    """The way to the control socket at `path`; `on_left` counts who left, `more` goes with each offer."""
 
     def __init__(
         self,

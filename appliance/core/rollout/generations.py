@@ -124,3 +124,13 @@ class Generations:
 
 def _number(generation: Generation) -> int:
     return generation.number
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """Whom a worker's event concerns at `now`: the worker, its generation, and all of them."""
+
+    generations: Generations
+    generation: Generation
+    worker: TrackedWorker
+    now: float

@@ -34,7 +34,7 @@ from appliance.core.rollout.events import (
     SnapshotRefused,
     WorkerEvent,
 )
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generation, Generations, TrackedWorker
 from appliance.core.rollout.handlers import worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerId, WorkerState
 from appliance.core.rollout.timing import DrainSettings, Timing
@@ -155,7 +155,7 @@ class Rollout:
         if handler is None:
             state = f"{generation.state}/{worker.state}"
             return [Unexpected(event=name, state=state, worker=place)]
-        return handler(self._generations, generation, worker, event, now)
+        return handler(Concerned(self._generations, generation, worker, now), event)
 
     def _serving(self) -> list[TrackedWorker]:
         accepting = (WorkerState.OPENING, WorkerState.ACCEPTING)
