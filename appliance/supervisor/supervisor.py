@@ -10,7 +10,6 @@ from supervisor import events, supervisord
 from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup
 from supervisor.states import SupervisorStates
-from supervisor.supervisord import Supervisor
 
 from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
@@ -40,7 +39,7 @@ class KeptNames:
         log: FilteringBoundLogger,
         *,
         options: Options,
-        supervisor: Supervisor,
+        supervisor: "Supervisor",
         lock: KeptLock,
     ) -> None:
         self._paths, self._log = paths, log
