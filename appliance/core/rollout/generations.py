@@ -87,7 +87,7 @@ class Generation:
 
 
 class Generations:
-    """All generations of one group by number, and their times."""
+    """All generations of one group by number; `drain_settings` are those of the snapshot committed last."""
 
     def __init__(self, drain_settings: DrainSettings, timing: Timing) -> None:
         self.by_number: dict[int, Generation] = {}
