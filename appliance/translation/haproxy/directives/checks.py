@@ -51,17 +51,6 @@ def kind(found: CheckKind) -> Handler:
     return handle
 
 
-def text(name: str) -> Handler:
-    """Return the handler of a text of `external-check`."""
-
-    def handle(statement: Statement) -> None:
-        said = statement.read(str)
-        if said:
-            statement.section.settings.texts[name] = said
-
-    return handle
-
-
 def ssl_hello(statement: Statement) -> None:
     """`option ssl-hello-chk`."""
     kind(CheckKind.TLS_HELLO)(statement)
