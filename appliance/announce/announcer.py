@@ -94,7 +94,7 @@ class Announcer:
             each.name: self.states.get(each.name) or found.get(each.name) or begun(now)
             for each in snapshot.shared_ips
         }
-        self._tracks.follow(track for each in snapshot.shared_ips for track in each.track)
+        self._tracks.follow({track for each in snapshot.shared_ips for track in each.track})
         self._assert_due = self._linger_due = float("-inf")
         self._news.set()
 
@@ -112,7 +112,7 @@ class Announcer:
         """Withdraw everything in order, and return when that is done."""
         self._ends = True  # `reload` may still send that this node takes part
         self._news.set()
-        while self._is_announced():
+        while any(each.is_announced for each in self.states.values()):
             gevent.sleep(0.05)
 
     def close(self, *, ends: bool) -> None:
@@ -121,9 +121,6 @@ class Announcer:
         self._tracks.close()
         self.neighbors.close(ends=ends)
         self._kernel.close()
-
-    def _is_announced(self) -> bool:
-        return any(each.is_announced for each in self.states.values())
 
     def _adopt(self, every: Iterable[SharedIp], bgp: Bgp) -> dict[str, Announced]:
         """Return the states in which an earlier run left the addresses."""

@@ -8,17 +8,16 @@ from appliance.model.program_names import ANNOUNCE
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
-from appliance.wire.lines import status_answer
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Answer, good
 
 
-class AnnounceCommands:
+class AnnounceCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, announcer: Announcer) -> None:
         self._announcer = announcer
-        self._reload = ReloadCommands(
+        super().__init__(
             ANNOUNCE,
             paths,
             applied=lambda: announcer.snapshot,
@@ -30,22 +29,21 @@ class AnnounceCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
-            **self._reload.handlers(),
+            **super().handlers(),
             "take-part": self._take_part,
         }
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         announcer = self._announcer
         bgp = announcer.snapshot.bgp if announcer.snapshot else None
-        status = AnnounceStatus(
-            **self._reload.head(),
+        return AnnounceStatus(
+            **self.head(),
             trouble=announcer.trouble,
             engine=bgp.engine.value if bgp else "",
             addresses=announcer.shared_statuses(),
             neighbors=announcer.neighbors.statuses,
         )
-        return good(**status_answer.encode(status))
 
     def _take_part(self, call: Call) -> Answer:
         """Leave the addresses to other nodes, or take part again."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -134,61 +135,52 @@ class Appliance(click.Group):
             ctx.exit(INTERRUPTED)
 
 
+_path = partial(click.option, type=click.Path(path_type=Path, readable=False), show_envvar=True)
+
+
 @click.group(
     cls=Appliance,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Example: appliance check && appliance run",
 )
-@click.option(
+@_path(
     "--config",
-    type=click.Path(path_type=Path, readable=False),
     envvar=CONFIG_VARIABLE,
     default=Paths().config,
     show_default=True,
-    show_envvar=True,
     help="The operator's configuration.",
 )
-@click.option(
+@_path(
     "--runtime-dir",
-    type=click.Path(path_type=Path, readable=False),
     envvar=RUNTIME_VARIABLE,
     default=Paths().runtime,
     show_default=True,
-    show_envvar=True,
     help="Sockets, boards and the accepted configuration.",
 )
-@click.option(
+@_path(
     "--state-dir",
-    type=click.Path(path_type=Path, readable=False),
     envvar=STATE_VARIABLE,
     default=Paths().state,
     show_default=True,
-    show_envvar=True,
     help="Directory of what outlives a reboot.",
 )
-@click.option(
+@_path(
     "--haproxy",
-    type=click.Path(path_type=Path, readable=False),
     multiple=True,
     envvar=HAPROXY_VARIABLE,
-    show_envvar=True,
     help="A haproxy.cfg, or a directory of them, to use beside the configuration or instead of it; "
     "can be repeated, as HAProxy's -f.",
 )
-@click.option(
+@_path(
     "--keepalived",
-    type=click.Path(path_type=Path, readable=False),
     envvar=KEEPALIVED_VARIABLE,
-    show_envvar=True,
     help="A keepalived.conf to use in the same way.",
 )
-@click.option(
+@_path(
     "--reload-socket",
     "reload_sockets",
-    type=click.Path(path_type=Path, readable=False),
     multiple=True,
     envvar=RELOAD_SOCKETS_VARIABLE,
-    show_envvar=True,
     help="Another socket that accepts the line `reload`, from the start on; can be repeated.",
 )
 @click.version_option(appliance.__version__, prog_name="appliance", message="%(prog)s %(version)s")

@@ -45,7 +45,7 @@ def program_status(paths: Paths, program: str, kind: type[Status], *, timeout: f
 def decoded_status(paths: Paths, program: str, answer: Answer, kind: type[Status]) -> Status:
     """Return the status in an answer of the program; raises ClickException."""
     if not answer.ok:
-        raise Refused("; ".join(each.message for each in answer.errors), step=LOOK)
+        raise Refused(answer.reason, step=LOOK)
     try:
         return status_answer.decode(answer.values, kind)
     except StatusAnswerError as error:

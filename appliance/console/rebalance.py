@@ -40,8 +40,8 @@ def rebalance(paths: Paths, *, node: str, share: float | None, as_json: bool) ->
     question = Question(command="rebalance", values={"node": node, "share": part})
     answer = ask_program(paths.control(MIGRATE), question, timeout=_TIMEOUT)
     if not answer.ok:
-        said = "; ".join(each.message for each in answer.errors)
-        raise Refused(said, step="`appliance vip status` and `appliance bgp status` which nodes serve")
+        step = "`appliance vip status` and `appliance bgp status` which nodes serve"
+        raise Refused(answer.reason, step=step)
     found = msgspec.convert(answer.values.get("addresses"), tuple[DepartureStatus, ...])
     if as_json:
         print_json({"addresses": found})

@@ -66,8 +66,7 @@ def _ask(paths: Paths, question: Question) -> Answer:
     """Send the change to `health`; raises ClickException."""
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
-        said = "; ".join(problem.message for problem in answer.errors)
-        raise Refused(said, step=f"name an existing server and a known value: {LOOK}")
+        raise Refused(answer.reason, step=f"name an existing server and a known value: {LOOK}")
     if not_kept := answer.values.get("not_kept"):
         click.echo(f"warning: this is forgotten when the program health restarts: {not_kept}", err=True)
     return answer

@@ -146,5 +146,4 @@ def _taken_over(paths: Paths, command: Sequence[str], named: str) -> Upgraded:
         raise _NobodyRunsError(f"no appliance to take over from: {error}", step=_START) from error
     except NobodyToUpgrade as error:
         raise Refused(f"it is not known whether {named} has taken over: {error}", step=LOOK) from error
-    reasons = "; ".join(each.message for each in answer.errors)
-    raise _NotTakenOverError(f"{named} has not taken over: {reasons}", step=_LOG)
+    raise _NotTakenOverError(f"{named} has not taken over: {answer.reason}", step=_LOG)

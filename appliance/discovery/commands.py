@@ -1,44 +1,32 @@
 """The commands of `discover` on its control socket: for `reload`, and for its status."""
 
-from collections.abc import Mapping
-
 from appliance.discovery.program import DiscoverProgram
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 
 
-class DiscoverCommands:
+class DiscoverCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
-        self._program = program
+        self._discovery = program
         # No snapshot can fail here, whatever the API's state.
-        self._reload = ReloadCommands(DISCOVER, paths, applied=lambda: program.snapshot, apply=program.apply)
+        super().__init__(DISCOVER, paths, applied=lambda: program.snapshot, apply=program.apply)
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """Return the commands by their names."""
-        return {
-            "status": self._status,
-            **self._reload.handlers(),
-        }
-
-    def _status(self, _: Call) -> Answer:
-        program = self._program
-        status = DiscoveryStatus(
-            **self._reload.head(),
+    def status(self) -> object:
+        """Return the answer to `status`."""
+        program = self._discovery
+        return DiscoveryStatus(
+            **self.head(),
             installed=program.found.installed,
             sources=tuple(_source(each, program.snapshot) for each in program.sources),
             problems=program.problems(),
             not_kept=program.delivery.not_kept,
         )
-        return good(**status_answer.encode(status))
 
 
 def _source(watched: WatchedSource, snapshot: Snapshot | None) -> SourceStatus:

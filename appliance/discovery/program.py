@@ -53,7 +53,7 @@ class Delivery:
         except ControlUnavailable as error:
             return self._failed(str(error))
         if not answer.ok:
-            return self._failed("; ".join(each.message for each in answer.errors))
+            return self._failed(answer.reason)
         self.done()
         return True
 

@@ -12,30 +12,29 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.sync import synced_routers
-from appliance.net.control.control_server import Call, Handler
+from appliance.net.control.control_server import Handler
 from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables.flowtables import objections
-from appliance.wire.lines import status_answer
-from appliance.wire.lines.control import Answer, AnswerProblem, good
+from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FOR_READERS: Final = frozenset({"status", "sessions"})
 """Commands that members of `group:` may also use."""
 
 
-class ForwardCommands:
+class ForwardCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         self._counting = Counting(forwarder)
         self._sessions = ForwardedSessions(forwarder)
-        self._reload = ReloadCommands(
+        super().__init__(
             FORWARD,
             paths,
             applied=lambda: forwarder.snapshot,
-            apply=self._apply,
+            apply=self._apply_beside_sessions,
             differs=lambda proposed, applied: _used(proposed) != _used(applied),
             objections=lambda proposed: (*_without_flowtable(proposed), *_without_conntrackd(proposed)),
         )
@@ -43,25 +42,24 @@ class ForwardCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
-            **self._reload.handlers(),
+            **super().handlers(),
             "sessions": lambda _: self._sessions.listing(),
             "kill": lambda call: self._sessions.kill(call.question),
         }
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         forwarder = self._forwarder
         groups, servers = self._counting.counts()
-        status = ForwardStatus(
-            **self._reload.head(),
+        return ForwardStatus(
+            **self.head(),
             trouble=forwarder.trouble,
             groups=groups,
             servers=servers,
             sync=forwarder.syncing.status(),
         )
-        return good(**status_answer.encode(status))
 
-    def _apply(self, snapshot: Snapshot) -> None:
+    def _apply_beside_sessions(self, snapshot: Snapshot) -> None:
         """Apply a snapshot; servers that it no longer has are still named in answers to `sessions`."""
         self._sessions.learn()
         self._forwarder.apply(snapshot)

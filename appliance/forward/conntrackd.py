@@ -19,6 +19,7 @@ from appliance.model.capability import Capability
 from appliance.model.paths import Paths
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_whole
+from appliance.net.loop.turns import wait_while
 from appliance.net.supervision.tended_process import PATHS, TendedProcess, kill, runs
 from appliance.wire.conntrackd.conntrackd_control import (
     LIMIT,
@@ -78,9 +79,7 @@ class Conntrackd:
         """End it, and return when it has gone: it reports nothing that the kernel then forgets."""
         pid = self._process.found()
         if self._process.end() and pid:
-            until = time.monotonic() + _ENDED
-            while runs(pid) and time.monotonic() < until:
-                gevent.sleep(_PAUSE)
+            wait_while(lambda: runs(pid), within=_ENDED)
             kill(pid)
 
     def close(self) -> None:

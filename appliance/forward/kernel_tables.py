@@ -14,7 +14,7 @@ from appliance.core.forwarding import flows, guard, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
 from appliance.net.netlink.connection_room import connection_times
-from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
+from appliance.net.nftables.nftables import Nftables, NftablesError, NftablesUser, listed_chain
 from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
 from appliance.wire.nftables.nftables_commands import Family, delete_table, list_counters
@@ -47,7 +47,7 @@ class KernelCount:
     bytes: int
 
 
-class KernelTables:
+class KernelTables(NftablesUser):
     """The tables of both families. Functions raise NftablesError if the kernel refuses.
 
     Each has a guard, for the time when another program has flushed it; the guard goes with this process.
@@ -60,8 +60,7 @@ class KernelTables:
         standing: Standing | None = None,
         guards: OwnedTable | None = None,
     ) -> None:
-        self._connect = connect
-        self._nftables: Nftables | None = None
+        super().__init__(connect)
         self._standing = standing or Standing()
         self._guards = guards or OwnedTable(connect=connect)
         self._guarded: dict[Family, str] = {}
@@ -195,11 +194,6 @@ class KernelTables:
         script = guard.guard(family, frontends)
         if script != self._guarded.get(family) and self._guards.write(script):
             self._guarded[family] = script
-
-    def _open(self) -> Nftables:
-        if self._nftables is None:
-            self._nftables = self._connect()
-        return self._nftables
 
     def _counters(self, family: Family) -> tuple[NftablesObject, ...] | None:
         """Return our counters of a table, None if there is no table."""

@@ -17,7 +17,7 @@ from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 
-class HealthCommands:
+class HealthCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(
@@ -26,11 +26,11 @@ class HealthCommands:
         self._checks = checks
         self._states, self._weights = kept.states, kept.weights
         self._reports = reports
-        self._reload = ReloadCommands(
+        super().__init__(
             HEALTH,
             paths,
             applied=lambda: checks.servers.snapshot,
-            apply=self._apply,
+            apply=self._apply_logged,
             differs=lambda proposed, _: checks.servers.differs(proposed),
             objections=lambda proposed: _authority_problems(proposed, checks.contexts),
         )
@@ -38,22 +38,22 @@ class HealthCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
-            **self._reload.handlers(),
+            **super().handlers(),
             "set-state": self._set_state,
             "set-weight": self._set_weight,
         }
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         states = self._checks.servers.states
-        return good(
-            **self._reload.head(),
-            servers={state.value: states[state] for state in ServerState},
-            unresolved=self._checks.resolver.unresolved(),
-            not_kept=self._reports.not_kept,
-        )
+        return {
+            **self.head(),
+            "servers": {state.value: states[state] for state in ServerState},
+            "unresolved": self._checks.resolver.unresolved(),
+            "not_kept": self._reports.not_kept,
+        }
 
-    def _apply(self, snapshot: Snapshot) -> None:
+    def _apply_logged(self, snapshot: Snapshot) -> None:
         self._checks.apply(snapshot)
         count = len(self._checks.servers.servers)
         self._reports.log.info("configuration-applied", configuration=snapshot.number, servers=count)

@@ -11,18 +11,18 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.lines import owner_change, status_answer
+from appliance.wire.lines import owner_change
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
 from appliance.wire.linger_node import Condition
 
 
-class LingerCommands:
+class LingerCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, lingerer: Lingerer) -> None:
         self._lingerer = lingerer
-        self._reload = ReloadCommands(
+        super().__init__(
             LINGER,
             paths,
             applied=lambda: lingerer.snapshot,
@@ -37,10 +37,9 @@ class LingerCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
             "change-owner": self._change_owner,
             "condition": self._condition,
-            **self._reload.handlers(),
+            **super().handlers(),
         }
 
     def _change_owner(self, call: Call) -> Answer:
@@ -61,12 +60,13 @@ class LingerCommands:
         self._lingerer.exchange.report(condition)
         return good()
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         lingerer = self._lingerer
         wall = time.time() - time.monotonic()
         drops = lingerer.reports.drops if lingerer.reports else {}
-        status = LingerStatus(
-            **self._reload.head(),
+        return LingerStatus(
+            **self.head(),
             trouble=lingerer.trouble,
             addresses=tuple(
                 KeptStatus(
@@ -95,7 +95,6 @@ class LingerCommands:
             nodes=lingerer.exchange.status(),
             strays=lingerer.shared.counts,
         )
-        return good(**status_answer.encode(status))
 
 
 def _used(snapshot: Snapshot) -> object:

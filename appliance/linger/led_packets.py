@@ -12,7 +12,7 @@ from appliance.core.linger.strays import StrayChanges
 from appliance.core.linger.tunnel import Tunnel
 from appliance.net.netlink.connection_room import connection_times
 from appliance.net.netlink.socket_connections import SocketConnections, both_ways
-from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
+from appliance.net.nftables.nftables import Nftables, NftablesError, NftablesUser, listed_chain
 from appliance.net.nftables.owned_table import OwnedTable
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_commands import Family, delete_table
@@ -135,7 +135,7 @@ def is_fresh(put: tuple[ruleset.Elements, float] | None, elements: ruleset.Eleme
     return put is not None and put[0] == elements and now - put[1] < renewed
 
 
-class LedPackets:
+class LedPackets(NftablesUser):
     """The tables of both families. Functions raise NftablesError if the kernel refuses.
 
     The tables outlive this program, so that a restart ends no connection: their elements have a time-out.
@@ -144,9 +144,8 @@ class LedPackets:
     """
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        super().__init__(connect)
         self.flushed = 0
-        self._connect = connect
-        self._nftables: Nftables | None = None
         self._guard = RulesGuard(connect=connect)
         self._made: dict[int, _Rules] = {}
         self._put: dict[int, tuple[ruleset.Elements, float]] = {}
@@ -244,9 +243,7 @@ class LedPackets:
     def close(self) -> None:
         """Close the netlink connections; the tables stay, their guards do not."""
         self._guard.close()
-        nftables, self._nftables = self._nftables, None
-        if nftables is not None:
-            nftables.close()
+        self._disconnect()
 
     def _make(self, family: int, wanted: _Rules, elements: ruleset.Elements) -> None:
         if self._made.get(family) == wanted:
@@ -293,8 +290,3 @@ class LedPackets:
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
         """Return the contents of a chain, None if there is no such chain."""
         return listed_chain(self._open(), family, ruleset.TABLE, chain)
-
-    def _open(self) -> Nftables:
-        if self._nftables is None:
-            self._nftables = self._connect()
-        return self._nftables

@@ -76,9 +76,7 @@ class OpenConnections:
         answer = ask(self._paths.control(FORWARD), question, timeout=_ASKED)
         killed = answer.values.get("killed")
         if not isinstance(killed, int):
-            raise ControlUnavailable(
-                f"{FORWARD} refuses: {'; '.join(each.message for each in answer.errors)}"
-            )
+            raise ControlUnavailable(f"{FORWARD} refuses: {answer.reason}")
         return killed
 
     def _forwarded(self) -> Counter[str]:

@@ -20,6 +20,7 @@ from appliance.migrate.owners import Owners
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable
 from appliance.net.control.places import Places
+from appliance.net.loop.turns import wait_while
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire import literal
 from appliance.wire.lines.control import ControlError
@@ -34,7 +35,6 @@ _AT_ONCE: Final = 20
 _IDLE: Final = 30.0
 _PAUSE: Final = 0.5
 _COMMITTED_WITHIN: Final = 5.0
-_LOOK: Final = 0.01
 
 
 @dataclass(slots=True)
@@ -90,9 +90,7 @@ class Arrivals:
         """Close everything when what is committed is with workers; prepared sessions are dropped."""
         self._loop.kill()
         self._listener.close()
-        with gevent.Timeout(_COMMITTED_WITHIN, False):  # noqa: FBT003  # its only form
-            while self._committing:
-                gevent.sleep(_LOOK)
+        wait_while(lambda: self._committing, within=_COMMITTED_WITHIN)
         gevent.killall(self._places.holders())
 
     def _accept(self) -> None:

@@ -10,17 +10,16 @@ from appliance.model.program_names import MIGRATE
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
-from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.migrate_status import MigrateStatus
 
 
-class MigrateCommands:
+class MigrateCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, migrator: Migrator) -> None:
         self._migrator = migrator
-        self._reload = ReloadCommands(
+        super().__init__(
             MIGRATE,
             paths,
             applied=lambda: migrator.snapshot,
@@ -31,10 +30,9 @@ class MigrateCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
             "rebalance": self._rebalance,
             **self._migrator.departures.handlers(),
-            **self._reload.handlers(),
+            **super().handlers(),
         }
 
     def _rebalance(self, call: Call) -> Answer:
@@ -42,17 +40,17 @@ class MigrateCommands:
         moved = self._migrator.rebalance(call.question.text("node"), call.question.number("share"))
         return good(addresses=msgspec.to_builtins(moved))
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         migrator = self._migrator
-        status = MigrateStatus(
-            **self._reload.head(),
+        return MigrateStatus(
+            **self.head(),
             trouble=migrator.trouble,
             departures=tuple(migrator.reports.values()),
             given=migrator.departures.given.total(),
             taken=migrator.taken,
             lost=migrator.departures.lost,
         )
-        return good(**status_answer.encode(status))
 
 
 def _used(snapshot: Snapshot) -> object:

@@ -87,10 +87,7 @@ def received(sessions: Sequence[MovingSession], descriptors: Sequence[int]) -> l
 def _read_to_the_end(
     side: MovingSide, state: TcpState, other: TcpState
 ) -> tuple[MovingSide, TcpState, TcpState]:
-    """Have all that a peer has sent before its FIN wait for the other one.
-
-    A restored socket has no FIN to read.
-    """
+    """Have all that a peer has sent before its FIN wait for the other one: no FIN is restored."""
     rest = side.backlog + state.received
     if not rest:
         raise CannotMove(_END_UNREAD)

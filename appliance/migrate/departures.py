@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-import gevent
 from gevent import ssl
 from structlog.typing import FilteringBoundLogger
 
@@ -27,6 +26,7 @@ from appliance.migrate.tcp_repair import CannotMove
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable
 from appliance.net.control.control_server import Call, Caller, Handler
+from appliance.net.loop.turns import wait_while
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Answer, ControlError, bad, good
@@ -44,7 +44,6 @@ from appliance.wire.session_migration import (
 
 _BATCH: Final = 16  # bytes of its number
 _FINISHED_WITHIN: Final = 5.0  # seconds for a batch under way: half of what a stop may take
-_LOOK: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +148,10 @@ class Departures:
         A worker's `take` follows its offer at once, and sessions that are taken are nobody's but ours.
         """
         self._ends = True
-        with gevent.Timeout(_FINISHED_WITHIN, False):  # noqa: FBT003  # its only form
-            while self._under_way or any(each.batch is not None for each in self._ways.values()):
-                gevent.sleep(_LOOK)
+        wait_while(
+            lambda: self._under_way or any(each.batch is not None for each in self._ways.values()),
+            within=_FINISHED_WITHIN,
+        )
         for key in list(self._ways):
             self._leave(key)
 
@@ -326,10 +326,7 @@ class Departures:
         return True
 
     def _forget(self, going: Sequence[Connections], ends: Sequence[Ends], *, shared: bool) -> None:
-        """Leave nothing here of connections that another node has.
-
-        Packets of `shared` addresses still come here, and are forwarded at once.
-        """
+        """Leave nothing here of connections that another node has; packets of `shared` ones are forwarded."""
         for each in going:
             each.close_silently()
         try:

@@ -7,7 +7,7 @@ from typing import Final
 
 from appliance.core.migration import ruleset
 from appliance.core.migration.ruleset import Ends
-from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.nftables import Nftables, NftablesError, NftablesUser
 from appliance.wire.nftables.nftables_commands import Family
 
 UNDER_WAY: Final = 10
@@ -20,12 +20,11 @@ _LATER: Final = 0.5
 """Seconds that the kernel may begin to count after us."""
 
 
-class HeldPackets:
+class HeldPackets(NftablesUser):
     """The tables of both families, which exist while something is held. Functions raise NftablesError."""
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
-        self._connect = connect
-        self._nftables: Nftables | None = None
+        super().__init__(connect)
         self._made: set[Family] = set()
         self._until: dict[Ends, float] = {}
 
@@ -53,11 +52,9 @@ class HeldPackets:
 
     def close(self) -> None:
         """Let everything through: the kernel removes the tables."""
-        nftables, self._nftables = self._nftables, None
         self._made.clear()
         self._until.clear()
-        if nftables is not None:
-            nftables.close()
+        self._disconnect()
 
     def _note(self, connections: Collection[Ends], seconds: int) -> None:
         """Remember until when the kernel holds them, and forget those that it has let through."""
@@ -71,10 +68,9 @@ class HeldPackets:
             self._made.add(family)
 
     def _run(self, script: str) -> None:
-        if self._nftables is None:
-            self._nftables = self._connect()
+        nftables = self._open()
         try:
-            self._nftables.run(script)
+            nftables.run(script)
         except NftablesError:
             with contextlib.suppress(NftablesError):
                 self.close()  # the next hold begins with new tables

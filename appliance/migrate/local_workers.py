@@ -58,7 +58,7 @@ class WorkerOffer:
         finally:
             self.close()
         if not answer.ok:
-            raise ControlError("; ".join(each.message for each in answer.errors))
+            raise ControlError(answer.reason)
 
     def close(self) -> None:
         """End the offer: the worker drops what it has not taken."""
@@ -71,9 +71,4 @@ class WorkerOffer:
             timeout=_PATIENCE,
             descriptors=descriptors,
         )
-        if not answer.ok:
-            raise ControlError("; ".join(each.message for each in answer.errors))
-        refused = moving_sessions.offered(answer.values).refused
-        if len(refused) != len(sessions):
-            raise ControlError(f"an answer for {len(refused)} of {len(sessions)} sessions")
-        return refused
+        return moving_sessions.refusals(answer, len(sessions))

@@ -16,16 +16,16 @@ from gevent import ssl
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.announce.shared_state import LEAVES, SharedState
 from appliance.migrate import link, tcp_repair
 from appliance.migrate.arrivals import Arrivals
 from appliance.migrate.departures import Departures, Target
 from appliance.migrate.held_packets import HeldPackets
 from appliance.migrate.link import LinkError
 from appliance.migrate.owners import Owners
+from appliance.migrate.withdrawn_addresses import WithdrawnAddresses
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.paths import Paths
-from appliance.model.program_names import ANNOUNCE, LINGER, MIGRATE
+from appliance.model.program_names import LINGER, MIGRATE
 from appliance.model.snapshot.linger import MovedSessions
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_content import BoardFollower
@@ -35,7 +35,6 @@ from appliance.net.events.event_board import EventBoard
 from appliance.net.logging import log as logs
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import ControlError, Question
 from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.migrate_status import DepartureStatus
@@ -48,9 +47,6 @@ _LIVELY: Final = 30.0
 
 _SETTLED: Final = 0.5
 """Seconds after which an address has left for good: by then its packets are forwarded here."""
-
-_SHARED: Final = 1.0
-"""Seconds between two questions to `announce` whether this node leaves."""
 
 _RETRY: Final = 5.0
 _ANSWERED: Final = 2.0
@@ -88,9 +84,7 @@ class Migrator:
         self._owners = Owners(paths, log)
         self._targets: dict[str, tuple[Target, ...]] = {}
         self._asked_for: dict[str, tuple[Target, ...]] = {}
-        self._leaving: frozenset[str] = frozenset()
-        self._withdrawn: frozenset[str] = frozenset()
-        self._announce_due = float("-inf")
+        self._withdrawn = WithdrawnAddresses(paths)
         self.departures = Departures(
             paths, self._held, self._owners, targets=self._targets_of, on_lost=self._lost, log=log
         )
@@ -146,14 +140,14 @@ class Migrator:
             self._listen(self._settings, now)
         if self._board.changed() is not None:
             self._lively_until = now + _LIVELY
-        self._look_at_announce(now)
-        quiet = now >= self._lively_until and not self._withdrawn and not self.reports
+        self._withdrawn.look(self.snapshot, now)
+        quiet = now >= self._lively_until and not self._withdrawn.addresses and not self.reports
         if self._contexts is None or quiet:
             return
         status = status_of(self._paths.control(LINGER), LingerStatus, timeout=_ANSWERED)
         if status is None:
             return
-        shared = {each: self._sharing(status, each) for each in self._withdrawn}
+        shared = {each: self._sharing(status, each) for each in self._withdrawn.addresses}
         left = {**self._left(status), **{each: found for each, found in shared.items() if found}}
         self._targets.clear()
         self._targets.update(left)
@@ -199,32 +193,10 @@ class Migrator:
     def _targets_of(self, address: str) -> tuple[Target, ...]:
         return self._asked_for.get(address) or self._targets.get(address, ())
 
-    def _look_at_announce(self, now: float) -> None:
-        """Learn which shared addresses this node has left; once it has stopped, all that it was leaving."""
-        if self.snapshot is None or not self.snapshot.shared_ips:
-            self._withdrawn = self._leaving = frozenset()
-        elif now >= self._announce_due:
-            self._announce_due = now + _SHARED
-            status = status_of(self._paths.control(ANNOUNCE), AnnounceStatus, timeout=_ANSWERED)
-            if status is None:
-                self._withdrawn = self._leaving
-                return
-            leaving = {
-                str(ip_interface(address).ip): each.state
-                for each in status.addresses
-                if each.reason == LEAVES
-                for address in each.addresses
-            }
-            self._leaving = frozenset(leaving)
-            self._withdrawn = frozenset(
-                address for address, state in leaving.items() if state == SharedState.WITHDRAWN
-            )
-
     def _refusal(self, address: str) -> str:
-        if address in self._withdrawn:  # it may take part again since a moment ago
-            self._announce_due = float("-inf")
-            self._look_at_announce(time.monotonic())
-        return "the other node leaves the address, too" if address in self._withdrawn else ""
+        if address in self._withdrawn.addresses:  # it may take part again since a moment ago
+            self._withdrawn.look(self.snapshot, time.monotonic(), at_once=True)
+        return "the other node leaves the address, too" if address in self._withdrawn.addresses else ""
 
     def _sharing(self, status: LingerStatus, address: str) -> tuple[Target, ...]:
         """Return the other nodes of a shared address."""
@@ -356,7 +328,7 @@ class Migrator:
             if isinstance(stay, dict)
             else {}
         )
-        return reasons, str(answer.values.get("trouble") or "; ".join(each.message for each in answer.errors))
+        return reasons, str(answer.values.get("trouble") or answer.reason)
 
     def _report(self, kind: EventKind, address: str, detail: str) -> None:
         self._tell(OperatorEvent(when=time.time(), kind=kind, subject=address, detail=detail))

@@ -57,7 +57,7 @@ class Owners:
             self._log.warning("session-move-failed", reason=str(error))
             return False
         if not answer.ok:
-            self._log.warning("session-move-failed", reason="; ".join(each.message for each in answer.errors))
+            self._log.warning("session-move-failed", reason=answer.reason)
         return answer.ok
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 CONFIG_VARIABLE: Final = "APPLIANCE_CONFIG"
 RUNTIME_VARIABLE: Final = "APPLIANCE_RUNTIME_DIR"
@@ -15,6 +15,17 @@ RELOAD_SOCKETS_VARIABLE: Final = "APPLIANCE_RELOAD_SOCKETS"
 
 NODE_VARIABLE: Final = "APPLIANCE_NODE"
 """Name of this node if it differs from the host's: the name in `nodes` of the configuration."""
+
+
+class _File:
+    """A file with a fixed name in one of the directories."""
+
+    def __init__(self, directory: Literal["runtime", "state"], name: str) -> None:
+        self._directory, self._name = directory, name
+
+    def __get__(self, paths: "Paths", _: type["Paths"]) -> Path:
+        directory: Path = getattr(paths, self._directory)
+        return directory / self._name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +43,67 @@ class Paths:
     haproxy: tuple[Path, ...] = ()
     keepalived: Path | None = None
     reload_sockets: tuple[Path, ...] = ()
+
+    reload_socket = _File("runtime", "reload.sock")
+    """Socket that accepts the line `reload`."""
+    supervisor_socket = _File("runtime", "supervisor.sock")
+    """Socket of supervisord's XML-RPC."""
+    health_board = _File("runtime", "health.board")
+    """Board that `health` writes."""
+    health_connect_failures = _File("runtime", "health.doubts")
+    """Socket of `health`, to which workers report the servers that clients could not connect to."""
+    lock = _File("runtime", "appliance.lock")
+    """File whose lock says that an appliance runs here."""
+    succession_socket = _File("runtime", "succession.sock")
+    """Socket of supervisord for an appliance that wants to take over."""
+    take_overs = _File("runtime", "take-overs.json")
+    """File with the results of take-overs; it does not exist before the first try."""
+    accepted = _File("runtime", "accepted.json")
+    """The accepted snapshot, which every program reads."""
+    accepted_for_readers = _File("runtime", "accepted-for-readers.json")
+    """The accepted snapshot without secrets, for the group of `group:`."""
+    last_good = _File("state", "last-good.json")
+    """Copy of the snapshot accepted last, for a start with a broken configuration."""
+    history = _File("state", "history.ring")
+    """Figures of the last hours, minute by minute, kept by `stats`."""
+    operator_states = _File("state", "operator-states.json")
+    """Servers that the operator has put in drain or maint."""
+    operator_weights = _File("state", "operator-weights.json")
+    """Weights that the operator has given servers."""
+    program_starts = _File("runtime", "program-starts.json")
+    """How often supervisord has started each program."""
+    reload_counts = _File("runtime", "reload-counts.json")
+    """How many reloads had which result."""
+    events = _File("state", "events.jsonl")
+    """Kept events of the whole appliance, as JSON lines; the older part ends with .1."""
+    vrrp_board = _File("runtime", "vrrp.board")
+    """Board that `vrrp` writes."""
+    linger_lock = _File("runtime", "linger.lock")
+    """Lock of `linger`, which exists from its first start on: then it may have left something."""
+    announce_lock = _File("runtime", "announce.lock")
+    """Lock of `announce`, which exists from its first start on: then it may have left something."""
+    bird_config = _File("runtime", "bird.conf")
+    """Configuration of BIRD; it has passwords."""
+    bird_control = _File("runtime", "bird.ctl")
+    """Control socket of BIRD."""
+    bird_log = _File("runtime", "bird.log")
+    """Log of BIRD, which it keeps short."""
+    conntrackd_config = _File("runtime", "conntrackd.conf")
+    """Configuration of conntrackd."""
+    conntrackd_control = _File("runtime", "conntrackd.ctl")
+    """Control socket of conntrackd."""
+    conntrackd_lock = _File("runtime", "conntrackd.lock")
+    """Lock file of conntrackd, which does not start while the file exists."""
+    conntrackd_log = _File("runtime", "conntrackd.log")
+    """Log of the conntrackd that runs; the next one overwrites it."""
+    owned_addresses = _File("runtime", "owned-addresses.json")
+    """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
+    found_servers = _File("runtime", "found-servers.json")
+    """Servers that `discover` has found in the cluster, for `reload`."""
+    kept_found_servers = _File("state", "found-servers.json")
+    """Copy of the same for a start without the cluster's API."""
+    guest_report = _File("runtime", "guest.json")
+    """Report about a virtual machine's properties; exists on virtual machines only."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Paths":
@@ -77,159 +149,9 @@ class Paths:
         return (self.config, *self.haproxy, *([self.keepalived] if self.keepalived else []))
 
     @property
-    def reload_socket(self) -> Path:
-        """Socket that accepts the line `reload`."""
-        return self.runtime / "reload.sock"
-
-    @property
-    def supervisor_socket(self) -> Path:
-        """Socket of supervisord's XML-RPC."""
-        return self.runtime / "supervisor.sock"
-
-    @property
     def supervisorctl(self) -> str:
         """The command for our supervisord, ready to paste."""
         return f"supervisorctl -s unix://{self.absolute().supervisor_socket}"
-
-    @property
-    def health_board(self) -> Path:
-        """Board that `health` writes."""
-        return self.runtime / "health.board"
-
-    @property
-    def health_connect_failures(self) -> Path:
-        """Socket of `health`, to which workers report the servers that clients could not connect to."""
-        return self.runtime / "health.doubts"
-
-    @property
-    def lock(self) -> Path:
-        """File whose lock says that an appliance runs here."""
-        return self.runtime / "appliance.lock"
-
-    @property
-    def succession_socket(self) -> Path:
-        """Socket of supervisord for an appliance that wants to take over."""
-        return self.runtime / "succession.sock"
-
-    @property
-    def take_overs(self) -> Path:
-        """File with the results of take-overs; it does not exist before the first try."""
-        return self.runtime / "take-overs.json"
-
-    @property
-    def accepted(self) -> Path:
-        """The accepted snapshot, which every program reads."""
-        return self.runtime / "accepted.json"
-
-    @property
-    def accepted_for_readers(self) -> Path:
-        """The accepted snapshot without secrets, for the group of `group:`."""
-        return self.runtime / "accepted-for-readers.json"
-
-    @property
-    def last_good(self) -> Path:
-        """Copy of the snapshot accepted last, for a start with a broken configuration."""
-        return self.state / "last-good.json"
-
-    @property
-    def history(self) -> Path:
-        """Figures of the last hours, minute by minute, kept by `stats`."""
-        return self.state / "history.ring"
-
-    @property
-    def operator_states(self) -> Path:
-        """Servers that the operator has put in drain or maint."""
-        return self.state / "operator-states.json"
-
-    @property
-    def operator_weights(self) -> Path:
-        """Weights that the operator has given servers."""
-        return self.state / "operator-weights.json"
-
-    @property
-    def program_starts(self) -> Path:
-        """How often supervisord has started each program."""
-        return self.runtime / "program-starts.json"
-
-    @property
-    def reload_counts(self) -> Path:
-        """How many reloads had which result."""
-        return self.runtime / "reload-counts.json"
-
-    @property
-    def events(self) -> Path:
-        """Kept events of the whole appliance, as JSON lines; the older part ends with .1."""
-        return self.state / "events.jsonl"
-
-    @property
-    def vrrp_board(self) -> Path:
-        """Board that `vrrp` writes."""
-        return self.runtime / "vrrp.board"
-
-    @property
-    def linger_lock(self) -> Path:
-        """Lock of `linger`, which exists from its first start on: then it may have left something."""
-        return self.runtime / "linger.lock"
-
-    @property
-    def announce_lock(self) -> Path:
-        """Lock of `announce`, which exists from its first start on: then it may have left something."""
-        return self.runtime / "announce.lock"
-
-    @property
-    def bird_config(self) -> Path:
-        """Configuration of BIRD; it has passwords."""
-        return self.runtime / "bird.conf"
-
-    @property
-    def bird_control(self) -> Path:
-        """Control socket of BIRD."""
-        return self.runtime / "bird.ctl"
-
-    @property
-    def bird_log(self) -> Path:
-        """Log of BIRD, which it keeps short."""
-        return self.runtime / "bird.log"
-
-    @property
-    def conntrackd_config(self) -> Path:
-        """Configuration of conntrackd."""
-        return self.runtime / "conntrackd.conf"
-
-    @property
-    def conntrackd_control(self) -> Path:
-        """Control socket of conntrackd."""
-        return self.runtime / "conntrackd.ctl"
-
-    @property
-    def conntrackd_lock(self) -> Path:
-        """Lock file of conntrackd, which does not start while the file exists."""
-        return self.runtime / "conntrackd.lock"
-
-    @property
-    def conntrackd_log(self) -> Path:
-        """Log of the conntrackd that runs; the next one overwrites it."""
-        return self.runtime / "conntrackd.log"
-
-    @property
-    def owned_addresses(self) -> Path:
-        """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
-        return self.runtime / "owned-addresses.json"
-
-    @property
-    def found_servers(self) -> Path:
-        """Servers that `discover` has found in the cluster, for `reload`."""
-        return self.runtime / "found-servers.json"
-
-    @property
-    def kept_found_servers(self) -> Path:
-        """Copy of the same for a start without the cluster's API."""
-        return self.state / "found-servers.json"
-
-    @property
-    def guest_report(self) -> Path:
-        """Report about a virtual machine's properties; exists on virtual machines only."""
-        return self.runtime / "guest.json"
 
     def below(self, root: Path) -> "Paths":
         """Return the same three places in a file system below `root`."""

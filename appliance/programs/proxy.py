@@ -65,7 +65,9 @@ class Proxy:
                 "status": lambda _: good(**status(self._master, started_at=self._started_at)),
                 **self._master.commands,
             },
-            on_error=self._log_error,
+            on_error=lambda command, error: self._state.log.error(
+                "command-failed", command=command, exc_info=error
+            ),
             for_readers={"status"},
         )
         try:
@@ -81,7 +83,7 @@ class Proxy:
         self._wait(lambda: starting.ready() or self._told_to_end())
         if starting.ready() and not starting.get():
             return 1
-        self._wait(lambda: self._told_to_end() or self._nothing_to_do())
+        self._wait(lambda: self._told_to_end() or (self._state.retired and not self._master.workers))
         starting.kill()
         if self._state.broken:
             return _BROKEN
@@ -118,9 +120,6 @@ class Proxy:
 
     def _told_to_end(self) -> bool:
         return bool(self._signals) or self._soft or self._state.broken
-
-    def _nothing_to_do(self) -> bool:
-        return self._state.retired and not len(self._master.workers)
 
     # The end
 
@@ -188,9 +187,6 @@ class Proxy:
     def _note_soft_stop(self) -> None:
         self._soft = True
         self._state.changed.set()
-
-    def _log_error(self, command: str, error: Exception) -> None:
-        self._state.log.error("command-failed", command=command, exc_info=error)
 
 
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:

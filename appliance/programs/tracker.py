@@ -24,14 +24,12 @@ from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
-from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
 from appliance.net.scripts.notify_commands import NotifyCommands, NotifyFifos
 from appliance.net.scripts.script_leftovers import end_leftovers
 from appliance.net.starting.accepted_log import PAUSE, AcceptedLog
-from appliance.net.tracking.check_of_kind import check_of
-from appliance.net.tracking.track_follower import TrackFollower
+from appliance.net.tracking.track_follower import FollowedTracks, TrackFollower
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (
@@ -88,11 +86,9 @@ class Tracker:
 
     def __init__(self, connection: socket.socket, paths: Paths, log: FilteringBoundLogger) -> None:
         self._connection = connection
-        self._paths = paths
         self._log = log
-        self._contexts = TlsContexts(self._authority_trouble)
         self._reports = TrackerReports(connection)
-        self._followers: dict[Track, TrackFollower] = {}
+        self._tracks = FollowedTracks(paths, log, on_change=self._tell)
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.command_ended)
         self._fifos = NotifyFifos(self._reports.command_ended)
@@ -139,18 +135,11 @@ class Tracker:
 
     def _watch(self, wanted: dict[Track, list[str]]) -> None:
         """Check exactly these tracks. Verdicts of existing ones are sent again: a router may be new."""
-        for track in self._followers.keys() - wanted.keys():
-            self._followers.pop(track).close()
+        known = [each for track, each in self._tracks.followers.items() if track in wanted]
         self._routers = wanted
-        for track in wanted:
-            if track not in self._followers:
-                self._followers[track] = self._follow(track)
-            else:
-                self._tell(self._followers[track])
-
-    def _follow(self, track: Track) -> TrackFollower:
-        check = check_of(track, paths=self._paths, contexts=self._contexts)
-        return TrackFollower(track, check, on_change=self._tell, on_bug=self._bug)
+        self._tracks.follow(wanted.keys())
+        for each in known:
+            self._tell(each)
 
     def _tell(self, follower: TrackFollower) -> None:
         track, state = follower.track, follower.state
@@ -167,12 +156,6 @@ class Tracker:
                     at=state.at,
                 )
             )
-
-    def _bug(self, track: Track, error: Exception) -> None:
-        self._log.error("track-error", track=track.name, kind=track.kind.value, exc_info=error)
-
-    def _authority_trouble(self, file: str, reason: str) -> None:
-        self._log.warning("authority-file", file=file, reason=reason or "usable again")
 
 
 def _by_track(tracks: tuple[tuple[str, Track], ...]) -> dict[Track, list[str]]:

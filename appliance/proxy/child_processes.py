@@ -47,10 +47,7 @@ class WorkerProcess:
             signal.pidfd_send_signal(self._pidfd, number)
 
     def wait(self) -> str:
-        """Return how the process ended, once it is gone.
-
-        Call it only once: the number may be reused afterwards.
-        """
+        """Return how the process ended, once it is gone; only once, as the number may be reused."""
         _wait_readable(self._pidfd)
         detail = _ending(self._reap()) if self._reap else "gone"
         os.close(self._pidfd)

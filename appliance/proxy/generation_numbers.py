@@ -21,10 +21,7 @@ class AlreadyRunning(Exception):  # noqa: N818  # a state of the machine, not a 
 
 
 class GenerationNumbers:
-    """Numbers never used twice. Holds the lock that keeps a second master of the program out.
-
-    Raises AlreadyRunning and OSError.
-    """
+    """Numbers never used twice, and the lock against a second master. Raises AlreadyRunning and OSError."""
 
     def __init__(self, path: Path) -> None:
         held = lock_files.hold(path)

@@ -74,10 +74,7 @@ def orphan(status: WorkerStatus, index: int, *, now: float) -> Orphan:
 
 
 def adopt(client: ControlClient, *, timeout: float = ANSWER_TIMEOUT) -> WorkerStatus:
-    """Become the master of a worker, which logs to our standard output from now on.
-
-    Raises ControlUnavailable and WorkerUnusable.
-    """
+    """Become the master of a worker, and its log. Raises ControlUnavailable and WorkerUnusable."""
     answer = client.ask(Question(command="adopt"), timeout=timeout, descriptors=(_STDOUT,))
     return _converted(answer)
 
@@ -176,7 +173,7 @@ def _places(paths: Paths, program: str, kind: str) -> Iterator[tuple[WorkerId, P
 
 def _converted(answer: Answer) -> WorkerStatus:
     if not answer.ok:
-        raise WorkerUnusable("; ".join(problem.message for problem in answer.errors))
+        raise WorkerUnusable(answer.reason)
     try:
         return status_answer.decode(answer.values, WorkerStatus)
     except StatusAnswerError as error:

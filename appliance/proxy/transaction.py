@@ -266,10 +266,7 @@ class Transaction:
         self._binds.close_unused()
 
     def drop(self) -> None:
-        """Forget what was prepared, and end its workers.
-
-        Call it without the lock only when the program ends.
-        """
+        """Forget what was prepared, and end its workers; without the lock only when the program ends."""
         state = self._state
         pending, state.pending = state.pending, None
         if pending is None:

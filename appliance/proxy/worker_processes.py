@@ -158,7 +158,7 @@ class WorkerProcesses:
         """Order a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
 
         def refused(answer: Answer) -> None:
-            self._report(SnapshotRefused(worker, snapshot, _reason(answer)))
+            self._report(SnapshotRefused(worker, snapshot, answer.reason))
 
         question = Question(command="apply", values={"snapshot": snapshot})
         self.order(worker, question, lambda _: self._report(SnapshotApplied(worker, snapshot)), refused)
@@ -178,15 +178,12 @@ class WorkerProcesses:
         gevent.wait(list(asked.values()), timeout=timeout)
         silent = Answer(ok=False, errors=(AnswerProblem(message="it does not answer"),))
         answers = {worker: result.value if result.ready() else silent for worker, result in asked.items()}
-        return {worker: _reason(answer) for worker, answer in answers.items() if answer and not answer.ok}
+        return {worker: answer.reason for worker, answer in answers.items() if answer and not answer.ok}
 
     def order(
         self, worker: WorkerId, question: Question, then: Then = lambda _: None, refused: Then | None = None
     ) -> None:
-        """Send a worker an order; `then` is called when it reports success, `refused` when it does not.
-
-        Neither is called if it dies meanwhile.
-        """
+        """Send a worker an order; call `then` when it succeeds, `refused` when not, neither if it dies."""
         if held := self._held.get(worker):
             say = partial(self._log_refusal, worker, question) if refused is None else refused
             held.orders.put((question, lambda answer: then(answer) if answer.ok else say(answer)))
@@ -197,10 +194,7 @@ class WorkerProcesses:
             held.process.kill()
 
     def tell_now(self, question: Question, workers: Iterable[WorkerId], *, timeout: float) -> None:
-        """Send an order to several workers past their queues; return when all have answered.
-
-        It takes `timeout` seconds at most.
-        """
+        """Send an order to workers past their queues; return when all have answered, or after `timeout`."""
         asked = [gevent.spawn(self._tell_one, worker, question) for worker in workers]
         gevent.joinall(asked, timeout=timeout)
 
@@ -324,9 +318,5 @@ class WorkerProcesses:
             generation=worker.generation,
             worker=worker.index,
             command=question.command,
-            reason=_reason(answer),
+            reason=answer.reason,
         )
-
-
-def _reason(answer: Answer) -> str:
-    return "; ".join(problem.message for problem in answer.errors)

@@ -8,17 +8,16 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.control.reload_commands import ReloadCommands
 from appliance.redirect.redirector import Redirector
-from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus
 
 
-class RedirectCommands:
+class RedirectCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, redirector: Redirector) -> None:
         self._redirector = redirector
-        self._reload = ReloadCommands(
+        super().__init__(
             REDIRECT,
             paths,
             applied=lambda: redirector.snapshot,
@@ -29,21 +28,20 @@ class RedirectCommands:
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
-            "status": self._status,
-            **self._reload.handlers(),
+            **super().handlers(),
             "withdraw": self._withdraw,
         }
 
-    def _status(self, _: Call) -> Answer:
+    def status(self) -> object:
+        """Return the answer to `status`."""
         redirector = self._redirector
-        status = RedirectStatus(
-            **self._reload.head(),
+        return RedirectStatus(
+            **self.head(),
             trouble=redirector.trouble,
             owned=redirector.rules.owned,
             guarded=redirector.rules.guarded,
             redirects=redirector.statuses(),
         )
-        return good(**status_answer.encode(status))
 
     def _withdraw(self, call: Call) -> Answer:
         """Remove the rules that redirect to a proxy which is about to stop accepting."""

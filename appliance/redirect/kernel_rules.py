@@ -17,7 +17,7 @@ from appliance.core.redirect.rules import (
     names_on,
     script,
 )
-from appliance.net.nftables.nftables import Nftables, NftablesError, listed_chain
+from appliance.net.nftables.nftables import Nftables, NftablesError, NftablesUser, listed_chain
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_commands import Family, delete_table, list_chain
 
@@ -27,7 +27,7 @@ _BELONGS_TO_ANOTHER: Final = (
 )
 
 
-class KernelRules:
+class KernelRules(NftablesUser):
     """The rules in each used family; `installed` are those in the kernel, None for unknown.
 
     `owned` is whether the kernel removes the rules when this process ends in any way, `guarded` whether a new
@@ -36,12 +36,11 @@ class KernelRules:
     """
 
     def __init__(self, log: FilteringBoundLogger, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        super().__init__(connect)
         self.owned = True
         self.guarded = True
         self.installed: frozenset[Redirection] | None = None
         self._log = log
-        self._connect = connect
-        self._nftables: Nftables | None = None
         self._families: tuple[Family, ...] = ()
 
     def were_on(self) -> frozenset[str]:
@@ -79,11 +78,6 @@ class KernelRules:
                 with contextlib.suppress(NftablesError):  # it does not exist, or is another appliance's
                     nftables.run(delete_table(family, table))
         nftables.close()
-
-    def _open(self) -> Nftables:
-        if self._nftables is None:
-            self._nftables = self._connect()
-        return self._nftables
 
     def _listed(self, family: Family, table: str, chain: str) -> tuple[NftablesObject, ...]:
         """Return a chain with its rules, nothing if the kernel has no such table or chain."""

@@ -123,15 +123,11 @@ def lock(paths: Paths) -> int:
         descriptor = lock_files.hold(path)
     except OSError as error:
         raise BootError(AnswerProblem(message=f"{path}: {error.strerror}"), step=_ELSEWHERE) from error
-    if descriptor is None or _is_supervised(paths):
+    if descriptor is None or any(each.module == _SUPERVISOR for each in own_processes(paths.runtime)):
         problem = AnswerProblem(message=f"{paths.runtime}: an appliance runs here already")
         raise TakenError(problem, step=_TAKE_OVER)
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
-
-
-def _is_supervised(paths: Paths) -> bool:
-    return any(each.module == _SUPERVISOR for each in own_processes(paths.runtime))
 
 
 def build_validator() -> None:

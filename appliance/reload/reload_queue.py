@@ -16,6 +16,7 @@ from gevent.queue import Empty, Queue
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.files.kept_counts import KeptCounts
+from appliance.net.loop.turns import wait_while
 from appliance.net.sources.read_files import ReadFiles
 from appliance.reload.participation import Participation
 from appliance.reload.reload_transaction import ReloadTransaction
@@ -101,9 +102,7 @@ class ReloadQueue:
 
     def close(self) -> None:
         """Wait a few seconds for a running reload to end, and take no other."""
-        deadline = time.monotonic() + _LAST_TURN
-        while self.busy and time.monotonic() < deadline:
-            gevent.sleep(0.05)
+        wait_while(lambda: self.busy, within=_LAST_TURN)
         self._greenlet.kill()
 
     def _answer(self, request: _Request) -> Answer:

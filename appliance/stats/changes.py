@@ -18,10 +18,9 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.model.server_states import AdminState
 from appliance.net.boards.board_content import BoardFollower
-from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.stats import servers
 from appliance.stats.figures import LatestFigures
-from appliance.stats.servers import NotDone
+from appliance.stats.servers import have_done
 from appliance.wire.boards import health_board
 from appliance.wire.lines.control import Answer, Question
 
@@ -41,13 +40,7 @@ def reclaim(paths: Paths, name: str) -> None:
 
 def _told(paths: Paths, command: str, name: str) -> Answer:
     question = Question(command=command, values={"name": name})
-    try:
-        answer = ask(paths.control(VRRP), question, timeout=_TIMEOUT)
-    except ControlUnavailable as error:
-        raise NotDone(str(error)) from error
-    if not answer.ok:
-        raise NotDone("; ".join(problem.message for problem in answer.errors))
-    return answer
+    return have_done(paths.control(VRRP), question, timeout=_TIMEOUT)
 
 
 _LONGEST_FORM: Final = 4096

@@ -1,12 +1,13 @@
 """Operators' changes to servers through HAProxy's interfaces, passed on to the responsible programs."""
 
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import gevent
 
 from appliance.model.paths import Paths
-from appliance.model.program_names import FORWARD
+from appliance.model.program_names import FORWARD, HEALTH
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
 from appliance.net.control.control_client import ControlUnavailable, ask
@@ -24,22 +25,24 @@ class NotDone(Exception):  # noqa: N818  # an outcome, told to whoever asked
 def set_state(paths: Paths, *, pool: str, server: str, state: AdminState) -> None:
     """Put a server into a state, which survives reloads and restarts; raises NotDone."""
     values = {"pool": pool, "server": server, "state": state.name.lower()}
-    _have_done(paths, Question(command="set-state", values=values))
+    have_done(paths.control(HEALTH), Question(command="set-state", values=values), timeout=_TIMEOUT)
 
 
 def set_weight(paths: Paths, *, pool: str, server: str, weight: OperatorWeight) -> None:
     """Give a server a weight, which survives reloads and restarts; raises NotDone."""
     values = {"pool": pool, "server": server, "weight": str(weight)}
-    _have_done(paths, Question(command="set-weight", values=values))
+    have_done(paths.control(HEALTH), Question(command="set-weight", values=values), timeout=_TIMEOUT)
 
 
-def _have_done(paths: Paths, question: Question) -> None:
+def have_done(control: Path, question: Question, *, timeout: float) -> Answer:
+    """Have a program execute a command; raises NotDone."""
     try:
-        answer = ask(paths.control("health"), question, timeout=_TIMEOUT)
+        answer = ask(control, question, timeout=timeout)
     except ControlUnavailable as error:
         raise NotDone(str(error)) from error
     if not answer.ok:
-        raise NotDone("; ".join(problem.message for problem in answer.errors))
+        raise NotDone(answer.reason)
+    return answer
 
 
 def end_sessions(paths: Paths, *, pool: str, server: str) -> int:

@@ -88,10 +88,7 @@ class Ending:
                     process.config.stopsignal, process.config.stopwaitsecs = signal.SIGUSR1, NO_DEADLINE
 
     def end_leftovers(self) -> list[object]:
-        """Let workers without a master drain as ours did, and then kill all leftovers.
-
-        Return those that have not ended yet.
-        """
+        """Let workers without a master drain as ours did, then kill leftovers; return those still alive."""
         self._unended = self._leftovers.find()
         if self.forced or time.time() > self._drained_at + STOP_MARGIN:
             self._leftovers.kill()

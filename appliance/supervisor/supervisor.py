@@ -1,9 +1,11 @@
 """supervisord's class with our differences, each in an overridden method; the parts are in this package."""
 
+import contextlib
 import signal
 import time
 from typing import Final
 
+from structlog.typing import FilteringBoundLogger
 from supervisor import events, supervisord
 from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup
@@ -17,7 +19,6 @@ from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.supervisor.ending import Ending
-from appliance.supervisor.kept_names import KeptNames
 from appliance.supervisor.program_changes import ProgramChanges
 from appliance.supervisor.programs import Programs
 from appliance.supervisor.release_starter import ReleaseStarter
@@ -27,6 +28,45 @@ from appliance.supervisor.succession.succession import Succession
 from appliance.supervisor.succession.telling import Telling
 from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import Predecessor
+
+
+class KeptNames:
+    """The socket and the lock in the runtime directory, which a clean-up may remove."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        *,
+        options: Options,
+        supervisor: "Supervisor",
+        lock: KeptLock,
+    ) -> None:
+        self._paths, self._log = paths, log
+        self._options, self._supervisor = options, supervisor
+        self._lock, self._locked = lock, True
+
+    def keep(self) -> None:
+        """Restore what is gone; called at each turn of the loop."""
+        self._listen_again()
+        self._keep_lock()
+
+    def _listen_again(self) -> None:
+        """Listen again if our socket was removed: a client that restarts a program must find us."""
+        if self._options.mood >= SupervisorStates.RUNNING and not self._paths.supervisor_socket.exists():
+            with contextlib.suppress(OSError):  # the directory cannot be created yet
+                self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
+                self._paths.runtime.mkdir(mode=0o700, exist_ok=True)
+                self._options.close_httpservers()
+                self._options.httpservers = self._options.make_http_servers(self._supervisor)
+
+    def _keep_lock(self) -> None:
+        """Lock the directory again if the lock was removed: otherwise a second `run` would start."""
+        locked = self._lock.keep()
+        if self._locked and not locked:
+            self._log.error("runtime-directory-taken", path=str(self._paths.runtime))
+        self._locked = locked
+
 
 _LONGEST_START: Final = 10.0
 """Seconds after which systemd is notified that the start is complete, even if programs still try."""

@@ -28,10 +28,7 @@ _NOT_CHILDREN: Final = (
 
 
 class HeartbeatWatch:
-    """The watchdog of one runtime directory.
-
-    `period` is how many seconds a process may hang, from the accepted configuration (`watchdog`).
-    """
+    """The watchdog of one runtime directory; a process may hang for `period` seconds (`watchdog`)."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.period = WATCHDOG

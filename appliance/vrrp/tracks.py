@@ -34,10 +34,7 @@ _TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
 
 class Tracks:
-    """The tracks of all virtual routers; `groups` returns the present groups.
-
-    `heartbeat` is where the tracker's heartbeat is.
-    """
+    """The tracks of all virtual routers; `groups` returns the present groups."""
 
     def __init__(
         self,
@@ -58,7 +55,7 @@ class Tracks:
             greeting=self._watch_line,
             on_line=self._reported,
             on_start=self._expect_heartbeat,
-            on_end=self._tracker_ended,
+            on_end=lambda reason: self.log.warning("tracker-ended", reason=reason),
         )
 
     def require(self, routers: Iterable[VirtualRouter]) -> None:
@@ -139,9 +136,6 @@ class Tracks:
             heartbeats.expect(self._heartbeat, pid)
         except OSError as error:
             self.log.warning("heartbeat-unseen", name="tracker", reason=error.strerror)
-
-    def _tracker_ended(self, reason: str) -> None:
-        self.log.warning("tracker-ended", reason=reason)
 
 
 def _watched(router: VirtualRouter) -> Iterator[Track]:

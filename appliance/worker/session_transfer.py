@@ -14,7 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines import moving_sessions
-from appliance.wire.lines.control import ControlError, Question
+from appliance.wire.lines.control import Question
 from appliance.wire.lines.moving_sessions import NO_ROOM, Taken
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
@@ -26,10 +26,7 @@ _PATIENCE: Final = 5.0
 
 
 class SessionTransfer:
-    """The way to the process whose control socket is at `path`; `on_left` is called with how many left.
-
-    `more` accompanies each offer.
-    """
+    """The way to the control socket at `path`; `on_left` counts who left, `more` goes with each offer."""
 
     def __init__(
         self,
@@ -80,12 +77,7 @@ class SessionTransfer:
             timeout=_PATIENCE,
             descriptors=[each for session in batch for each in moving.descriptors(session)],
         )
-        if not answer.ok:
-            raise ControlError("; ".join(each.message for each in answer.errors))
-        reasons = moving_sessions.offered(answer.values).refused
-        if len(reasons) != len(batch):
-            raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
-        return reasons
+        return moving_sessions.refusals(answer, len(batch))
 
     def _take(self, client: ControlClient, going: Sequence[Session], places: tuple[int, ...]) -> None:
         """Send that sessions are now the other worker's: whatever it answers, they are not ours any more.
@@ -112,5 +104,4 @@ class SessionTransfer:
             self._log.error("sessions-lost", sessions=len(places), reason=str(error))
             return
         if not answer.ok:
-            reason = "; ".join(each.message for each in answer.errors)
-            self._log.error("sessions-lost", sessions=len(places), reason=reason)
+            self._log.error("sessions-lost", sessions=len(places), reason=answer.reason)

@@ -214,12 +214,8 @@ def _look(commands: Sequence[RemoteCommand], seconds: float) -> None:
             each.waits_for(selector)
         # The end of a process comes last: what it has printed before is read by then.
         for key, _ in selector.select(seconds):
-            if not _is_closed(key.fileobj):
+            if not getattr(key.fileobj, "closed", False):
                 key.data()
-
-
-def _is_closed(file: object) -> bool:
-    return bool(getattr(file, "closed", False))
 
 
 def why(command: RemoteCommand) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from appliance.core.status.status import GenerationStatus, ServerStatus, Status
+from appliance.core.status.status import ServerStatus, Status
 
 Facts = Mapping[str, str]
 
@@ -33,7 +33,7 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
     for redirect in status.redirects:
         yield f"redirect {redirect.name}", redirect.state or "unknown"
     for each in status.generations:
-        yield f"generation {each.program} {each.generation}", _generation(each)
+        yield f"generation {each.program} {each.generation}", each.phase
     yield "appliance", "all is well" if status.ok else "; ".join(status.problems)
 
 
@@ -46,7 +46,3 @@ def _server(server: ServerStatus) -> str:
         if check.status
         else f"{server.state} ({check.result})"
     )
-
-
-def _generation(each: GenerationStatus) -> str:
-    return each.phase

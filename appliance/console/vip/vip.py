@@ -136,7 +136,7 @@ def _end(answer: Answer, *, quietly: bool) -> None:
         return
     if quietly:
         raise SystemExit(1)
-    raise Refused("; ".join(_messages(answer)), step=_WHY)
+    raise Refused(answer.reason, step=_WHY)
 
 
 def _messages(answer: Answer) -> list[str]:

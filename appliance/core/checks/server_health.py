@@ -88,10 +88,7 @@ class ServerHealth:
         admin: AdminState = AdminState.READY,
         tally: Counter[ServerState] | None = None,
     ) -> None:
-        """Start; the first check is due within `window` seconds, at the server's phase.
-
-        Without a `tally` it has one of its own.
-        """
+        """Start; the first check is due within `window` seconds, at the server's phase."""
         self.settings = settings
         self.admin = admin
         self.since = now

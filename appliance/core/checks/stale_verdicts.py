@@ -33,14 +33,11 @@ def outdated(
         for server in pool.servers
         if server.check is not None
         and (last := known.get((pool.name, server.name))) is not None
-        and _is_checked(last)
+        and last.result is not CheckResult.UNCHECKED
+        and last.admin is not AdminState.MAINT
         and now - last.checked_at > bound(server.check, watchdog=snapshot.watchdog)
     }
     if ages:
         name, age = max(ages.items(), key=lambda each: each[1])
         others = f", and {len(ages) - 1} more are as old" if len(ages) > 1 else ""
         yield f"checks are outdated, and their last verdicts hold: {name} was checked {age:.0f} s ago{others}"
-
-
-def _is_checked(last: ServerHealthRecord) -> bool:
-    return last.result is not CheckResult.UNCHECKED and last.admin is not AdminState.MAINT

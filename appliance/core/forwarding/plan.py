@@ -185,7 +185,7 @@ def _frontend(
         pool=pool.config,
         servers=tuple(servers.values()),
         slots=tuple(servers[each].number for each in slots(eligible, pool.config.balance)),
-        waits=not eligible and _may_come_up(pool.members),
+        waits=not eligible and any(each.state is ServerState.CHECKING for each in pool.members),
         leaving=frontend.leaving,
         virtual=tuple(each for each in frontend.virtual if family_of(each) is family),
         exchange=frontend.exchange,
@@ -195,10 +195,6 @@ def _frontend(
 def _is_in(family: Family, host: str) -> bool:
     """Return whether a host is of a family; one with a scope (`fe80::1%eth0`) is of none in rules."""
     return "%" not in host and family_of(host) is family
-
-
-def _may_come_up(members: Iterable[PoolMember]) -> bool:
-    return any(each.state is ServerState.CHECKING for each in members)
 
 
 def _containing(host: str, networks: Iterable[str]) -> tuple[str, ...]:

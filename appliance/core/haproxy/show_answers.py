@@ -61,7 +61,7 @@ def server_states(rows: Iterable[Row], snapshot: Snapshot, pool: str | None) -> 
             row["svname"],
             server.host,
             _operational(status),
-            _administrative(status),
+            {"MAINT": _MAINT, "DRAIN": _DRAIN}.get(status, _NO_ADMIN),
             row["weight"],
             row["uweight"],
             row["lastchg"],
@@ -91,10 +91,6 @@ def _operational(status: str) -> int:
     if status == "DRAIN":
         return _STOPPING
     return _UP if status.startswith(("UP", "no check")) else _DOWN
-
-
-def _administrative(status: str) -> int:
-    return {"MAINT": _MAINT, "DRAIN": _DRAIN}.get(status, _NO_ADMIN)
 
 
 _STATUSES: Final = ("UNK", "INI", "START", "CHECKED", "HANA", "SOCKERR", "L4OK", "L4TOUT", "L4CON", "L6OK",

@@ -38,14 +38,14 @@ from appliance.core.rollout.events import (
     SnapshotRefused,
     WorkerEvent,
 )
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generations
 from appliance.core.rollout.handlers import aborting, adopting, draining, live_changes, preparing, replacing
 from appliance.core.rollout.states import GenerationState, WorkerState
 
 _WorkerEvent = TypeVar("_WorkerEvent", bound=WorkerEvent)
 _Command = TypeVar("_Command", bound=CommandEvent)
 
-WorkerHandler = Callable[[Generations, Generation, TrackedWorker, _WorkerEvent, float], list[Effect]]
+WorkerHandler = Callable[[Concerned, _WorkerEvent], list[Effect]]
 CommandHandler = Callable[[Generations, _Command, float], list[Effect]]
 
 States = tuple[GenerationState, WorkerState]
@@ -59,13 +59,7 @@ _G: Final = GenerationState
 _W: Final = WorkerState
 
 
-def late(
-    _generations: Generations,
-    _generation: Generation,
-    _worker: TrackedWorker,
-    _event: WorkerEvent,
-    _now: float,
-) -> list[Effect]:
+def late(_at: Concerned, _event: WorkerEvent) -> list[Effect]:
     """Do nothing: the worker has a newer order, and the event that answers it is to come."""
     return []
 
@@ -172,30 +166,13 @@ EXPIRED: Final[WorkerTable[Expired]] = {
 FORGOTTEN: Final[frozenset[type[WorkerEvent]]] = frozenset({Ready, Exited, Expired})
 """What may still come from workers of an aborted generation: they are about to end."""
 
-PREPARE: Final[CommandTable[Prepare]] = {
-    None: preparing.prepare,
-    _G.STARTING: preparing.prepare,
-    _G.READY: preparing.prepare,
-}
+_ANYTIME: Final = (None, _G.STARTING, _G.READY)
+
+PREPARE: Final[CommandTable[Prepare]] = dict.fromkeys(_ANYTIME, preparing.prepare)
 COMMIT: Final[CommandTable[Commit]] = {_G.READY: preparing.commit}
-ABORT: Final[CommandTable[Abort]] = {
-    None: aborting.abort_by_command,  # a live change that is given up, or the second of two aborts
-    _G.STARTING: aborting.abort_by_command,
-    _G.READY: aborting.abort_by_command,
-}
-APPLY_LIVE: Final[CommandTable[ApplyLive]] = {
-    None: live_changes.apply_live,
-    _G.STARTING: live_changes.apply_live,
-    _G.READY: live_changes.apply_live,
-}
+# None for a live change that is given up, or the second of two aborts.
+ABORT: Final[CommandTable[Abort]] = dict.fromkeys(_ANYTIME, aborting.abort_by_command)
+APPLY_LIVE: Final[CommandTable[ApplyLive]] = dict.fromkeys(_ANYTIME, live_changes.apply_live)
 ADOPT: Final[CommandTable[Adopt]] = {None: adopting.adopt}
-RESUME: Final[CommandTable[Resume]] = {
-    None: adopting.resume,
-    _G.STARTING: adopting.resume,
-    _G.READY: adopting.resume,
-}
-RETIRE: Final[CommandTable[Retire]] = {
-    None: draining.retire,
-    _G.STARTING: draining.retire,
-    _G.READY: draining.retire,
-}
+RESUME: Final[CommandTable[Resume]] = dict.fromkeys(_ANYTIME, adopting.resume)
+RETIRE: Final[CommandTable[Retire]] = dict.fromkeys(_ANYTIME, draining.retire)

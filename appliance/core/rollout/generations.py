@@ -87,7 +87,7 @@ class Generation:
 
 
 class Generations:
-    """All generations of one group by number, and their times."""
+    """All generations of one group by number; `drain_settings` are those of the snapshot committed last."""
 
     def __init__(self, drain_settings: DrainSettings, timing: Timing) -> None:
         self.by_number: dict[int, Generation] = {}
@@ -124,3 +124,13 @@ class Generations:
 
 def _number(generation: Generation) -> int:
     return generation.number
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """Whom a worker's event concerns at `now`: the worker, its generation, and all of them."""
+
+    generations: Generations
+    generation: Generation
+    worker: TrackedWorker
+    now: float

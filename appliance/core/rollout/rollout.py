@@ -34,7 +34,7 @@ from appliance.core.rollout.events import (
     SnapshotRefused,
     WorkerEvent,
 )
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generation, Generations, TrackedWorker
 from appliance.core.rollout.handlers import worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerId, WorkerState
 from appliance.core.rollout.timing import DrainSettings, Timing
@@ -43,39 +43,22 @@ _WorkerEvent = TypeVar("_WorkerEvent", bound=WorkerEvent)
 _Command = TypeVar("_Command", bound=CommandEvent)
 
 
-class Rollout:
+class Rollout(Generations):
     """The state machine: events in, effects out, one deadline for the next tick."""
 
     def __init__(self, *, drain_settings: DrainSettings, timing: Timing | None = None) -> None:
-        self._generations = Generations(drain_settings, timing or Timing())
+        super().__init__(drain_settings, timing or Timing())
 
     @property
     def generations(self) -> dict[int, Generation]:
         """All generations, by number."""
-        return self._generations.by_number
-
-    @property
-    def drain_settings(self) -> DrainSettings:
-        """The drain settings of the snapshot that was committed last."""
-        return self._generations.drain_settings
+        return self.by_number
 
     @property
     def deadline(self) -> float | None:
         """When `tick` has something to do, None for never."""
-        times = (
-            time for worker in self._generations.workers() for time in (worker.deadline, worker.retry_at)
-        )
+        times = (time for worker in self.workers() for time in (worker.deadline, worker.retry_at))
         return min((time for time in times if time is not None), default=None)
-
-    @property
-    def accepting(self) -> Generation | None:
-        """The newest generation of which every worker accepts, or did before some of them died."""
-        return self._generations.accepting
-
-    @property
-    def pending(self) -> Generation | None:
-        """The generation that was prepared and neither committed nor aborted."""
-        return self._generations.pending
 
     @property
     def not_applied(self) -> list[TrackedWorker]:
@@ -86,10 +69,6 @@ class Rollout:
     def serving(self) -> list[WorkerId]:
         """The workers that accept, or were ordered to."""
         return [each.id for each in self._serving()]
-
-    def worker(self, worker: WorkerId) -> TrackedWorker | None:
-        """Return the worker at a place, None if the place is no longer kept."""
-        return self._generations.worker(worker)
 
     def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: C901, PLR0911, PLR0912  # one line for each event
         """Handle an event; return what the master must do, in order."""
@@ -127,27 +106,24 @@ class Rollout:
 
     def tick(self, *, now: float) -> list[Effect]:
         """Do what is due: repeat orders after refused snapshots, and end what has taken too long."""
-        workers = self._generations.workers()
+        workers = self.workers()
         again = [each for each in workers if each.retry_at is not None and each.retry_at <= now]
         due = [each.id for each in workers if each.deadline is not None and each.deadline <= now]
         told = [effect for each in again for effect in worker_steps.tell_to_apply(each, each.snapshot)]
         return told + [effect for each in due for effect in self.handle(Expired(each), now=now)]
 
     def _command(self, table: CommandTable[_Command], event: _Command, now: float) -> list[Effect]:
-        state = self._generations.pending.state if self._generations.pending else None
+        state = self.pending.state if self.pending else None
         handler = table.get(state)
         if handler is None:
             return [Unexpected(event=type(event).__name__, state=state or "none")]
-        return handler(self._generations, event, now)
+        return handler(self, event, now)
 
     def _worker_event(
         self, table: WorkerTable[_WorkerEvent], event: _WorkerEvent, now: float
     ) -> list[Effect]:
         name, place = type(event).__name__, event.worker
-        generation, worker = (
-            self._generations.by_number.get(place.generation),
-            self._generations.worker(place),
-        )
+        generation, worker = self.by_number.get(place.generation), self.worker(place)
         if generation is None or worker is None:
             known = type(event) in event_tables.FORGOTTEN
             return [] if known else [Unexpected(event=name, state="forgotten", worker=place)]
@@ -155,9 +131,9 @@ class Rollout:
         if handler is None:
             state = f"{generation.state}/{worker.state}"
             return [Unexpected(event=name, state=state, worker=place)]
-        return handler(self._generations, generation, worker, event, now)
+        return handler(Concerned(self, generation, worker, now), event)
 
     def _serving(self) -> list[TrackedWorker]:
         accepting = (WorkerState.OPENING, WorkerState.ACCEPTING)
-        committed = self._generations.in_state(*COMMITTED)
+        committed = self.in_state(*COMMITTED)
         return [worker for each in committed for worker in each.workers.values() if worker.state in accepting]

@@ -48,7 +48,7 @@ def headline(status: Status, *, moment: Moment) -> Headline:
     serves = _serves(status)
     lost = [each for each in status.virtual_ips if _is_lost(each)]
     others = (
-        *_without_server(status),
+        *(f"Pool {pool.name} has no server up." for pool in status.pools if not pool.ok),
         *map(_lost, lost),
         *_servers(status, moment),
         *_problems(status),
@@ -75,10 +75,6 @@ def _serves(status: Status) -> bool:
     if not proxies:
         return bool(status.virtual_ips) and all(each.state for each in status.virtual_ips)
     return all(pool.ok for pool in status.pools) and all(each.workers for each in proxies)
-
-
-def _without_server(status: Status) -> Iterator[str]:
-    return (f"Pool {pool.name} has no server up." for pool in status.pools if not pool.ok)
 
 
 def _is_lost(virtual_ip: VirtualIpStatus) -> bool:

@@ -120,7 +120,7 @@ def _while_it_runs(
     yield from _full(frontends)
     yield from _not_kept(observations.answers)
     yield from _refused(observations.answer(ReloadStatus))
-    yield from _without_server(pools)
+    yield from (StatusProblem(ProblemKind.POOL_DOWN, pool.name) for pool in pools if not pool.ok)
     if isinstance(observations.snapshot, Snapshot):
         for each in outdated(observations.snapshot, health_records(observations), now=now):
             yield StatusProblem(ProblemKind.CHECKS_OUTDATED, detail=each)
@@ -208,10 +208,6 @@ def _not_kept(answers: Mapping[str, StatusAnswer]) -> Iterator[StatusProblem]:
     for program, each in answers.items():
         for path, why in each.not_kept.items():
             yield StatusProblem(ProblemKind.NOT_WRITTEN, program, detail=f"{path}: {why}")
-
-
-def _without_server(pools: Iterable[PoolStatus]) -> Iterator[StatusProblem]:
-    return (StatusProblem(ProblemKind.POOL_DOWN, pool.name) for pool in pools if not pool.ok)
 
 
 def wrong_properties(report: GuestReport) -> Iterator[StatusProblem]:

@@ -98,10 +98,6 @@ class Glyphs:
     encodable: Callable[[str], bool]
 
 
-def _ascii(letter: str) -> bool:
-    return letter.isascii() and letter.isprintable()
-
-
 _SIGNS: Final = frozenset("\u2193\u2191\u2026")
 
 
@@ -110,7 +106,7 @@ def _any(letter: str) -> bool:
     return (letter < "\u0300" and letter.isprintable()) or letter in _SIGNS
 
 
-ASCII: Final = Glyphs(down="v", up="^", cut="~", encodable=_ascii)
+ASCII: Final = Glyphs(down="v", up="^", cut="~", encodable=lambda each: each.isascii() and each.isprintable())
 UNICODE: Final = Glyphs(down="\u2193", up="\u2191", cut="\u2026", encodable=_any)
 
 

@@ -104,10 +104,7 @@ def _key(value: Value) -> tuple[bool, float, str]:
 
 
 def widths(table: Table, rows: Sequence[Row], width: int, order: Order) -> tuple[int, ...]:
-    """Return the width of each column in lines of `width`, 0 for one that is left out.
-
-    The column that rows are sorted by has room for a sign.
-    """
+    """Return the widths of columns in `width`, 0 for one left out; the sorted one has room for a sign."""
     needed = [
         max([len(column.title) + (column.name == order.column), *(len(row.cells[at].text) for row in rows)])
         for at, column in enumerate(table.columns)

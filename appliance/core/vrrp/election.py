@@ -56,97 +56,18 @@ __all__ = [
 _Given = ParamSpec("_Given")
 
 
-class Election:
+class Election(ElectionActions):
     """The state machine of one virtual router. Methods return the effects in the order to perform them."""
 
-    __slots__ = ("_router", "_state")
+    __slots__ = ("_state",)
 
     def __init__(self, settings: ElectionSettings, *, priority: int | None = None) -> None:
         self._state = ElectionState.INITIALIZE
-        effective = settings.priority if priority is None else priority
-        self._router = ElectionActions(settings=settings, priority=effective)
-
-    # Properties
-
-    @property
-    def state(self) -> RouterState:
-        """The state that log and status show: a router that hands over is still active."""
-        return self._router.state
-
-    @property
-    def since(self) -> float | None:
-        """When the state was entered; None before the start."""
-        return self._router.since
-
-    @property
-    def settings(self) -> ElectionSettings:
-        """The configured settings."""
-        return self._router.settings
-
-    @property
-    def priority(self) -> int:
-        """The effective priority. Setting it here advertises nothing; `set_priority` does."""
-        return self._router.priority
-
-    @priority.setter
-    def priority(self, priority: int) -> None:
-        self._router.priority = priority
-
-    @property
-    def yielded(self) -> bool:
-        """Whether an operator moved the addresses away: then the router does not preempt a worse active."""
-        return self._router.yielded
-
-    @yielded.setter
-    def yielded(self, yielded: bool) -> None:
-        self._router.yielded = yielded
+        super().__init__(settings=settings, priority=settings.priority if priority is None else priority)
 
     def inform(self, by: str) -> None:
         """Note that a program of this node knows what connections there are."""
-        self._router.informed_by.add(by)
-
-    @property
-    def awaited_informers(self) -> frozenset[str]:
-        """The programs whose `inform` matters, now or later: call it as soon as they know."""
-        return self._router.awaited_informers
-
-    def uninformed_for(self, now: float) -> float:
-        """Return how many seconds longer it does not preempt because it is not informed."""
-        return self._router.uninformed_for(now)
-
-    @property
-    def decides_ties(self) -> bool:
-        """Whether this member of the sync group breaks ties of priority by its address."""
-        return self._router.decides_ties
-
-    @decides_ties.setter
-    def decides_ties(self, decides: bool) -> None:
-        self._router.decides_ties = decides
-
-    @property
-    def peer(self) -> str | None:
-        """The address of the active router as a Backup has it from advertisements."""
-        return self._router.peer
-
-    @property
-    def active_interval(self) -> float:
-        """Active_Adver_Interval (RFC 9568 section 6.1), seconds."""
-        return self._router.active_interval
-
-    @property
-    def skew_time(self) -> float:
-        """Skew_Time (RFC 9568 section 6.1), seconds."""
-        return self._router.skew_time
-
-    @property
-    def active_down_interval(self) -> float:
-        """Active_Down_Interval (RFC 9568 section 6.1), seconds."""
-        return self._router.active_down_interval
-
-    @property
-    def other_active_until(self) -> float:
-        """Until when another active counts as present, in any state: a down interval after it advertised."""
-        return self._router.other_active_until
+        self.informed_by.add(by)
 
     @property
     def handing_over(self) -> bool:
@@ -156,18 +77,18 @@ class Election:
     @property
     def has_successor(self) -> bool:
         """Whether it hands over and a successor has advertised."""
-        return self.handing_over and self._router.hand_over.successor is not None
+        return self.handing_over and self.hand_over.successor is not None
 
     @property
     def deadline(self) -> float | None:
         """When to `tick` next; None for never."""
         match self._state:
             case ElectionState.BACKUP:
-                return self._router.down_timer.deadline
+                return self.down_timer.deadline
             case ElectionState.ACTIVE:
-                return self._router.adver_timer.deadline
+                return self.adver_timer.deadline
             case ElectionState.MOVING | ElectionState.STOPPING:
-                return self._router.hand_over.deadline
+                return self.hand_over.deadline
         return None
 
     # Events
@@ -190,7 +111,7 @@ class Election:
 
     def reclaim(self, now: float) -> list[Effect]:  # noqa: ARG002  # every event has its time
         """Forget that the addresses were moved away: preempt a worse active at its next advertisement."""
-        self._router.yielded = False
+        self.yielded = False
         return []
 
     def fault(self, now: float, cause: Cause = Cause.FAULT) -> list[Effect]:
@@ -213,17 +134,17 @@ class Election:
         if heard.sender == self.settings.own:
             # A switch may send our own frame back to us.
             return []
-        self._router.note_heard(heard, now)
+        self.note_heard(heard, now)
         return self._run(self._compare(heard), heard, now)
 
     def set_priority(self, priority: int, now: float) -> list[Effect]:
         """Set the effective priority, which the weight of a track has changed."""
-        before, self._router.priority = self.priority, priority
+        before, self.priority = self.priority, priority
         return self._run(table.PRIORITY, before, now)
 
     def change_settings(self, settings: ElectionSettings, now: float) -> list[Effect]:
         """Set new parameters of the same virtual router; state and effective priority stay."""
-        before, self._router.settings = self.settings, settings
+        before, self.settings = self.settings, settings
         return [] if before.advert == settings.advert else self._run(table.INTERVAL, now)
 
     def tick(self, now: float, late: float = 0.0) -> list[Effect]:
@@ -241,22 +162,22 @@ class Election:
 
     def hold_claim(self, until: float, why: ClaimHold = ClaimHold.CONFLICT) -> None:
         """Do not claim before `until`; a time in the past ends the hold. An active router stays active."""
-        self._router.down_timer.hold(until, why)
+        self.down_timer.hold(until, why)
 
     def release_with_group(self, successors: SuccessorsHeard, now: float) -> None:
         """Release the addresses with the sync group: not before all its members have successors."""
         if self.handing_over:
-            self._router.hand_over.follow_group(successors, now=now)
+            self.hand_over.follow_group(successors, now=now)
 
     def _run(self, row: Row[_Given], *given: _Given.args, **named: _Given.kwargs) -> list[Effect]:
         step = row.steps.get(self._state)
         if step is None:
             return [UnexpectedEvent(event=row.event, state=self._state)]
-        self._router.previous = self._router.state
+        self.previous = self.state
         if step.then is not self._state:
             self._state = step.then
-            self._router.state = step.then.shown
-        return step.action(self._router, *given, **named)
+            self.state = step.then.shown
+        return step.action(self, *given, **named)
 
     def _compare(self, heard: Heard) -> Row[Heard, float]:
         if heard.priority == 0:
@@ -268,11 +189,11 @@ class Election:
         return table.ADVERT_HIGHER if theirs > ours else table.ADVERT_LOWER
 
     def _claim(self, now: float, late: float) -> list[Effect]:
-        if self._router.down_timer.postpones(now, late=late, interval=self.active_interval):
+        if self.down_timer.postpones(now, late=late, interval=self.active_interval):
             return []
-        return self._run(table.ACTIVE_DOWN_TIMER, self._router.claim_cause(now), now)
+        return self._run(table.ACTIVE_DOWN_TIMER, self.claim_cause(now), now)
 
     def _hand_over_timer(self, now: float) -> Row[float]:
-        if self._router.hand_over.repeats(now):
+        if self.hand_over.repeats(now):
             return table.REPEAT_TIMER
-        return table.RELEASE_TIMER if self._router.hand_over.may_release else table.HAND_OVER_TIMER
+        return table.RELEASE_TIMER if self.hand_over.may_release else table.HAND_OVER_TIMER

@@ -38,13 +38,14 @@ from appliance.core.vrrp.timers import (
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ElectionActions:
-    """The variables of one virtual router, and its actions.
+    """The variables of one virtual router, and its actions. Setting `priority` here advertises nothing.
 
-    `state` is the state shown to others, `previous` the state before the event. `active_interval` is
-    Active_Adver_Interval, `peer` the active router that a Backup follows. `yielded`: an operator moved the
-    addresses away, so a worse active is not preempted. `informed_by` are the programs that know what
-    connections there are: it need not wait for them before it preempts. `decides_ties` False: another member
-    of the sync group decides. `hand_over` is the present hand-over, or the last one.
+    `state` is the state shown to others (a router that hands over is active), since `since`, None before the
+    start; `previous` is the one before the event. `active_interval` is Active_Adver_Interval, `peer` the
+    active router that a Backup follows. `yielded`: an operator moved the addresses away, so a worse active is
+    not preempted. `informed_by` are the programs that know what connections there are: it need not wait for
+    them before it preempts. `decides_ties` False: another member of the sync group decides. `hand_over` is
+    the present hand-over, or the last one.
     """
 
     settings: ElectionSettings
@@ -100,7 +101,7 @@ class ElectionActions:
 
     @property
     def awaited_informers(self) -> frozenset[str]:
-        """The programs that do not know yet what connections there are."""
+        """The programs whose `inform` matters, now or later: they do not know what connections there are."""
         return self.settings.informers - self.informed_by
 
     def uninformed_for(self, now: float) -> float:
@@ -138,7 +139,7 @@ class ElectionActions:
             self.down_timer.extend(now + self.active_down_interval)
         return [self._entered(cause, now)]
 
-    def resume(self, how: Resumption, now: float) -> list[Effect]:
+    def stay_as_active(self, how: Resumption, now: float) -> list[Effect]:
         """Continue as Active: an earlier run of this program was active, and the addresses are still here."""
         self._joined = now
         effects = self.become_active(Cause.RESUMED, now)
@@ -295,9 +296,9 @@ class ElectionActions:
 
     def release_and_stop(self, now: float) -> list[Effect]:
         """Release the addresses, with or without a successor, and stop."""
-        return [ReleaseAddresses(), *self.stop(now)]
+        return [ReleaseAddresses(), *self.leave(now)]
 
-    def stop(self, now: float) -> list[Effect]:
+    def leave(self, now: float) -> list[Effect]:
         """Stop a router that has no addresses to hand over."""
         return [self._entered(Cause.STOPPED, now, peer=self.peer), Left()]
 

@@ -124,7 +124,7 @@ STARTUP: Final[Row[Cause, float]] = Row(
 RESUME: Final[Row[Resumption, float]] = Row(
     ElectionEvent.RESUME,
     {
-        _INITIALIZE: Step(_ACTIVE, Actions.resume),
+        _INITIALIZE: Step(_ACTIVE, Actions.stay_as_active),
         # Members that come from another sync group: GROUP_ACTIVE follows.
         _BACKUP: Step(_BACKUP, Actions.stay),
         _ACTIVE: Step(_ACTIVE, Actions.stay),
@@ -136,11 +136,11 @@ SHUTDOWN: Final[Row[float]] = Row(
     ElectionEvent.SHUTDOWN,
     {
         _INITIALIZE: Step(_INITIALIZE, Actions.stop_again),
-        _BACKUP: Step(_INITIALIZE, Actions.stop),
+        _BACKUP: Step(_INITIALIZE, Actions.leave),
         _ACTIVE: Step(_STOPPING, Actions.begin_hand_over),
         _MOVING: Step(_STOPPING, Actions.stop_instead_of_move),
         _STOPPING: Step(_STOPPING, Actions.stay),
-        _FAULT: Step(_INITIALIZE, Actions.stop),
+        _FAULT: Step(_INITIALIZE, Actions.leave),
     },
 )
 MOVE: Final[Row[float]] = Row(

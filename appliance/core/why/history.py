@@ -92,7 +92,7 @@ def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | 
     """
     begun: float | None = None
     for each in reversed(about):
-        if _state(each) != explanation.state:
+        if (_STATES.get(each.kind) or each.after) != explanation.state:
             break
         begun = each.when
         if each.cause != Cause.RESUMED:
@@ -102,10 +102,6 @@ def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | 
         return known or begun
     resumed = about[-1].cause == Cause.RESUMED or explanation.kind is Kind.SHARED_IP
     return min(begun, known) if resumed else known
-
-
-def _state(event: OperatorEvent) -> str:
-    return _STATES.get(event.kind) or event.after
 
 
 def _sentences(

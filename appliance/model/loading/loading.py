@@ -133,10 +133,7 @@ def load_document(
     node: str | None = None,
     known: Iterable[Problem] = (),
 ) -> Loaded:
-    """Return the snapshot of a document, as `load` does; `known` are problems that it had before.
-
-    Without a document these are all that there is.
-    """
+    """Return the snapshot of a document, as `load` does; `known` are problems that it had before."""
     seconds, outside = _drain(drain)
     if document is None:
         return Loaded(snapshot=None, problems=ordered((*outside, *known)))

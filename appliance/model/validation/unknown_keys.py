@@ -136,10 +136,7 @@ def spelling(error: ValidationError) -> Mapping[Path, str]:
 
 
 def meant_key(path: Path) -> str | None:
-    """Return the key that was probably meant, None if nothing is similar.
-
-    HAProxy's and keepalived's name for it counts before similar letters.
-    """
+    """Return the key that was meant, None if nothing is similar; other programs' names count first."""
     key, known = str(path[-1]), keys_beside(path)
     translated = FOREIGN_KEYS.get(key)
     return translated if translated in known else nearest(key, known)

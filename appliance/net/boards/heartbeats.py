@@ -49,10 +49,7 @@ class ProcessHeartbeat:
 
 
 class Heartbeat:
-    """The heartbeat of this process, or of `pid`, which cannot beat itself.
-
-    `trouble` is why others cannot see it, None if they can.
-    """
+    """The heartbeat of this process, or of `pid`; `trouble` is why others cannot see it, None if they can."""
 
     def __init__(self, path: Path, *, pid: int | None = None) -> None:
         self.path = path

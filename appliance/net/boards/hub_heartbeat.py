@@ -17,12 +17,9 @@ class HubHeartbeat:
         if self._heartbeat.trouble:
             log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
         self._timer = get_hub().loop.timer(0.0, PAUSE)
-        self._timer.start(self._beat)
+        self._timer.start(lambda: self._heartbeat.beat(time.monotonic()))
 
     def close(self) -> None:
         """Stop beating."""
         self._timer.close()
         self._heartbeat.close()
-
-    def _beat(self) -> None:
-        self._heartbeat.beat(time.monotonic())

@@ -1,6 +1,7 @@
-"""The commands by which `reload` changes a program's configuration: `prepare`, then `commit` or `abort`.
+"""What every program answers: `status`, and the commands by which `reload` changes its configuration.
 
-Each may be repeated: `reload` does so after a time-out or its own crash.
+These are `prepare`, then `commit` or `abort`. Each may be repeated: `reload` does so after a time-out or its
+own crash.
 """
 
 import os
@@ -12,6 +13,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.files import snapshots
+from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 
@@ -57,7 +59,7 @@ class StatusHead(TypedDict):
 
 
 class ReloadCommands:
-    """The commands of a program that applies its configuration at once.
+    """The commands of a program that applies its configuration at once; its subclasses add their own.
 
     `applied` returns the snapshot applied last, `apply` applies another. `differs` returns whether
     the first of two changes anything here after the second, `objections` why one cannot be applied.
@@ -94,7 +96,16 @@ class ReloadCommands:
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
-        return {"prepare": self._prepare, "commit": self._commit, "abort": self._abort}
+        return {
+            "status": lambda _: good(**status_answer.encode(self.status())),
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+        }
+
+    def status(self) -> object:
+        """Return the answer to `status`."""
+        return self.head()
 
     def _prepare(self, call: Call) -> Answer:
         """Read a proposed snapshot, and answer whether it can be applied; nothing changes yet."""

@@ -9,7 +9,6 @@ whether it is.
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -54,7 +53,7 @@ def unusual(path: Path) -> str:
 
 def set_aside(path: Path) -> Path | None:
     """Rename a path, and return the new one; None if that is not possible."""
-    for target in _targets(path):
+    for target in (_aside(path, number) for number in range(1, _MOST + 1)):
         if target.exists() or target.is_symlink():
             continue
         with contextlib.suppress(OSError):
@@ -86,10 +85,6 @@ def found_aside(directory: Path) -> list[Path]:
     with contextlib.suppress(OSError):
         return sorted(each for each in directory.iterdir() if _MARK in each.name)
     return []
-
-
-def _targets(path: Path) -> Iterator[Path]:
-    return (_aside(path, number) for number in range(1, _MOST + 1))
 
 
 def _aside(path: Path, number: int) -> Path:

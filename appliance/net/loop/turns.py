@@ -20,6 +20,7 @@ SLICE: Final = 0.002
 """Seconds of work between two turns of the loop."""
 
 _REST: Final = 0.001  # seconds until the next slice: libev asks the kernel before it fires the timer
+_LOOK: Final = 0.01  # seconds between two looks whether something is pending
 
 
 class FirstCome:
@@ -73,3 +74,10 @@ class Turns:
         if turn != self._turn:
             self._turn, self._until = turn, now + SLICE
         return now < self._until
+
+
+def wait_while(pending: Callable[[], object], *, within: float) -> None:
+    """Give others their turns while something is pending, for so many seconds at most."""
+    with gevent.Timeout(within, False):  # noqa: FBT003  # its only form
+        while pending():
+            gevent.sleep(_LOOK)

@@ -47,10 +47,7 @@ _DONE: Final = (0, errno.EEXIST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VxlanWanted:
-    """A device of one version of IP: `own` and `peers` are addresses inside, each with the one outside.
-
-    `mtu` is that of the device.
-    """
+    """A device of one IP version: `own` and `peers` are addresses inside, each with the one outside."""
 
     family: Literal[4, 6]
     vni: int

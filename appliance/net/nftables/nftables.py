@@ -12,7 +12,7 @@ hangs stops the heartbeat of the program, which is then killed, and its rules ar
 import ctypes
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesAnswerError, NftablesObject, decode
@@ -81,6 +81,24 @@ class Nftables:
         if failed:
             raise NftablesError(_reason(complaint))
         return answer
+
+
+class NftablesUser:
+    """Something with a connection to nftables, from its first script on."""
+
+    def __init__(self, connect: Callable[[], Nftables]) -> None:
+        self._connect = connect
+        self._nftables: Nftables | None = None
+
+    def _open(self) -> Nftables:
+        if self._nftables is None:
+            self._nftables = self._connect()
+        return self._nftables
+
+    def _disconnect(self) -> None:
+        nftables, self._nftables = self._nftables, None
+        if nftables is not None:
+            nftables.close()
 
 
 def listed_chain(

@@ -8,21 +8,20 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.nftables.nftables import Nftables, NftablesError, NftablesUser
 
 _AGAIN: Final = 5.0  # seconds until a retry after a refusal
 
 
-class OwnedTable:
+class OwnedTable(NftablesUser):
     """A connection for scripts that write such a table: the first has `add table ip NAME { flags owner; }`.
 
     `refused` is why the kernel refused the last script, empty if it did not.
     """
 
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        super().__init__(connect)
         self.refused = ""
-        self._connect = connect
-        self._nftables: Nftables | None = None
         self._again = float("-inf")
 
     def write(self, script: str) -> bool:
@@ -30,21 +29,17 @@ class OwnedTable:
         if time.monotonic() < self._again:
             return False
         try:
-            if self._nftables is None:
-                self._nftables = self._connect()
-            self._nftables.run(script)
+            self._open().run(script)
         except NftablesError as error:
             self.put_off(str(error))
             return False
         self.refused = ""
         return True
 
+    def close(self) -> None:
+        """Close the connection: the kernel removes the table."""
+        self._disconnect()
+
     def put_off(self, reason: str) -> None:
         """Pause for some seconds."""
         self.refused, self._again = reason, time.monotonic() + _AGAIN
-
-    def close(self) -> None:
-        """Close the connection: the kernel removes the table."""
-        nftables, self._nftables = self._nftables, None
-        if nftables is not None:
-            nftables.close()

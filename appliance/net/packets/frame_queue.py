@@ -39,10 +39,7 @@ class FrameQueue:
         self.deadline: float | None = None
 
     def put(self, frames: Iterable[bytes], now: float) -> int:
-        """Send these after the queued ones; return how many were sent at once.
-
-        Raises OSError as `tick` does.
-        """
+        """Send these after the queued ones; return how many were sent at once. Raises OSError."""
         until = now + PATIENCE
         self._waiting.extend((each, until) for each in islice(frames, MOST - len(self._waiting)))
         return self._send(MOST, now) if self.deadline is None else 0

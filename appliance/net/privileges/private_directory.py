@@ -42,7 +42,7 @@ def flaw(path: Path, *, owner: int) -> str | None:
 def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool) -> str | None:
     if status.st_uid not in trusted:
         return f"{place} belongs to user {user_name(status.st_uid) or status.st_uid}"
-    if stat.S_ISLNK(status.st_mode) or not _open_to_others(status):
+    if stat.S_ISLNK(status.st_mode) or not status.st_mode & _OTHERS:
         return None
     # A sticky directory (/tmp) protects its entries from others, but others can add entries.
     if not last and (status.st_mode & stat.S_ISVTX or _harmless_group(status)):
@@ -74,10 +74,6 @@ def _way(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
             continue
         reached = reached.parent if step.name == ".." else step
         yield reached, reached.lstat(), not pending
-
-
-def _open_to_others(status: os.stat_result) -> bool:
-    return bool(status.st_mode & _OTHERS)
 
 
 def _harmless_group(status: os.stat_result) -> bool:

@@ -106,7 +106,7 @@ class Probe:
         whole = self._check.timeout if until is None else min(self._check.timeout, until - started)
         kept, self._kept = self._kept, None
         reused = False
-        with self._deadline(whole) as deadline:
+        with Deadline(connect=self._check.timeout_connect, whole=whole) as deadline:
             try:
                 again = self._ask_again(kept, deadline) if kept else None
                 reused = again is not None
@@ -123,9 +123,6 @@ class Probe:
         if self._kept is not None:
             self._kept.close()
             self._kept = None
-
-    def _deadline(self, whole: float) -> Deadline:
-        return Deadline(connect=self._check.timeout_connect, whole=whole)
 
     def _unanswered(self, whole: float) -> Judgement:
         """Return the result of a time-out: an unexpected answer is an answer nevertheless."""

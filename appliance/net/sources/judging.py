@@ -52,10 +52,7 @@ class OperatorsFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The result of a check: a snapshot and its warnings, or None and every error.
-
-    `common` and `node` are those of `Loaded`.
-    """
+    """The result of a check: a snapshot with its warnings, or None and all errors; else as in `Loaded`."""
 
     snapshot: Snapshot | None
     errors: tuple[AnswerProblem, ...]

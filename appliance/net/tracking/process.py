@@ -30,7 +30,7 @@ class ProcessTrack(TrackCheck):
         """Return whether one runs; raises TrackUnknown."""
         found = [pid for pid in self._exits.living() if _matches(pid, self._name)]
         try:
-            self._exits.watch(found or _search(self._name))
+            self._exits.watch(found or [pid for pid in _pids() if _matches(pid, self._name)])
         except OSError as error:
             raise TrackUnknown(f"no process can be held: {error.strerror}") from error
         living = self._exits.living()
@@ -45,10 +45,6 @@ class ProcessTrack(TrackCheck):
     def close(self) -> None:
         """Stop watching processes."""
         self._exits.close()
-
-
-def _search(name: str) -> list[int]:
-    return [pid for pid in _pids() if _matches(pid, name)]
 
 
 def _pids() -> Iterator[int]:

@@ -103,7 +103,7 @@ class AnsweringTrack(TrackCheck):
             raise_if_stalled(started, self._timeout)
             return LookResult(up=False, detail=f"no answer within {self._timeout:g} s")
         if not answer.ok:
-            return LookResult(up=False, detail="; ".join(each.message for each in answer.errors))
+            return LookResult(up=False, detail=answer.reason)
         if trouble := answer.values.get("trouble"):  # of `forward`: why the rules are not as they should be
             return LookResult(up=False, detail=str(trouble))
         return self._judged(answer.values)

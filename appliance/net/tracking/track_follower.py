@@ -1,14 +1,20 @@
-"""Follows one track: checks at intervals, applies rise and fall, and reports changes."""
+"""Follows tracks: checks at intervals, applies rise and fall, and reports changes."""
 
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import gevent
+from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.rise_and_fall import RiseAndFall
+from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import Track
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.tracking.check_of_kind import check_of
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 
 _BREATH: Final = 0.01
@@ -88,3 +94,36 @@ class TrackFollower:
         rise = self._rise
         wanted, what = (rise.rise, "good") if seen.up else (rise.fall, "bad")
         return f"{rise.streak} of {wanted} {what}: {seen.detail}"
+
+
+class FollowedTracks:
+    """The tracks that a program follows, each with a greenlet; equal ones share one check."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        *,
+        on_change: Callable[[TrackFollower], None],
+        scripts: Path | None = None,
+    ) -> None:
+        self.log = log
+        self.followers: dict[Track, TrackFollower] = {}
+        self._paths, self._on_change, self._scripts = paths, on_change, scripts
+        self._contexts = TlsContexts(self._authority_trouble)
+
+    def follow(self, wanted: AbstractSet[Track]) -> None:
+        """Follow exactly these; kill running checks of others."""
+        for track in self.followers.keys() - wanted:
+            self.followers.pop(track).close()
+        for track in wanted - self.followers.keys():
+            check = check_of(track, paths=self._paths, contexts=self._contexts, scripts=self._scripts)
+            self.followers[track] = TrackFollower(
+                track, check, on_change=self._on_change, on_bug=self._log_bug
+            )
+
+    def _log_bug(self, track: Track, error: Exception) -> None:
+        self.log.error("track-error", track=track.name, kind=track.kind.value, exc_info=error)
+
+    def _authority_trouble(self, file: str, reason: str) -> None:
+        self.log.warning("authority-file", file=file, reason=reason or "usable again")

@@ -88,7 +88,7 @@ def _granted(connection: socket.socket, pid: int) -> Incumbent:
 def _read(line: bytes, connection: socket.socket, rights: "array.array[int]", pid: int) -> Incumbent:
     answer = decode_answer(line)
     if not answer.ok:
-        raise IncumbentRefused("; ".join(each.message for each in answer.errors))
+        raise IncumbentRefused(answer.reason)
     theirs = party(answer.values)
     if not rights:
         raise IncumbentRefused("it has sent no lock")

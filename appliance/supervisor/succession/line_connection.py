@@ -15,10 +15,7 @@ SocketMap = MutableMapping[int, object]
 
 
 class LineConnection:
-    """Calls `on_line` with each line, and `on_end` once, when the other side is gone or breaks the rules.
-
-    Nothing is called after `close`.
-    """
+    """Calls `on_line` with each line, and `on_end` when the other side is gone or breaks the rules."""
 
     def __init__(self, connection: socket.socket, socket_map: SocketMap) -> None:
         connection.settimeout(0)

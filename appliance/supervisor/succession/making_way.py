@@ -64,7 +64,7 @@ class MakingWay:
         state.other_pid, state.other = pid, theirs
         self._telling.standing_by()
         self._supervised.stand_by()
-        self._dialogue.begin(connection, said=self._said, gone=self._gone)
+        self._dialogue.begin(connection, said=self._said, gone=lambda _: self._resume("it has ended"))
         lock = self._lock.descriptor
         answer = encode_answer(good(**values_of(ourselves())))
         self._dialogue.say(answer, [] if lock is None else [lock])
@@ -107,9 +107,6 @@ class MakingWay:
         state = self._state
         state.phase, state.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
         self._telling.relieved()
-
-    def _gone(self, _: float) -> None:
-        self._resume("it has ended")
 
     def _resume(self, reason: str) -> None:
         self._dialogue.hang_up()

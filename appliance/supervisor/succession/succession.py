@@ -54,7 +54,7 @@ class Succession:
             supervised=supervised,
             dialogue=dialogue,
             relieved=self._relieved,
-            resumed=self._resumed,
+            resumed=lambda reason: self._upgrade.resumed(self._state.other_pid, reason),
         )
         self._taking_over = TakingOver(
             self._state,
@@ -137,17 +137,15 @@ class Succession:
         self._upgrade.relieved(self._state.other_pid)
         self.close()
 
-    def _resumed(self, reason: str) -> None:
-        self._upgrade.resumed(self._state.other_pid, reason)
-
     def _listen(self) -> None:
         try:
-            self._listener = SuccessionListener(self._paths.succession_socket, self._map, self._asked)
+            self._listener = SuccessionListener(
+                self._paths.succession_socket,
+                self._map,
+                lambda connection, line: self._due.add(lambda now: self._answer(connection, line, now)),
+            )
         except OSError as error:
             self._telling.cannot_listen(error.strerror or str(error))
-
-    def _asked(self, connection: LineConnection, line: bytes) -> None:
-        self._due.add(lambda now: self._answer(connection, line, now))
 
     def _answer(self, connection: LineConnection, line: bytes, now: float) -> None:
         """Answer a request; a client that has gone already wants nothing."""

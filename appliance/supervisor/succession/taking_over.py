@@ -1,17 +1,81 @@
 """Our part in a take-over as the new appliance: our programs come up, and we report that, or give back."""
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from appliance.model.paths import Paths
+from appliance.model.program_names import PROXIES
 from appliance.net.files.lock_files import KeptLock
+from appliance.net.files.program_failures import ProgramFailure
+from appliance.net.privileges.peer_credentials import listening_process
 from appliance.supervisor.succession.dialogue import Dialogue
 from appliance.supervisor.succession.line_connection import LineConnection
-from appliance.supervisor.succession.readiness import NotReady, not_ready
 from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState
 from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, decode_answer, encode_question
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
+
+_PATIENCE: Final = 0.5  # seconds for an answer; a program without one is asked again
+_CHUNK: Final = 65536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotReady:
+    """Why a program does not serve yet; `failed` if it has tried, and reports why it could not."""
+
+    program: str
+    reason: str
+    failed: bool = False
+
+
+def not_ready(paths: Paths, programs: Mapping[str, int]) -> Iterator[NotReady]:
+    """Yield each of those programs, with these process ids, that does not serve yet."""
+    for program, pid in programs.items():
+        if listening_process(paths.control(program)) != pid:
+            yield NotReady(program=program, reason="it does not answer yet")
+        elif program in PROXIES:  # one that cannot start workers continues with those that it found
+            yield from _of_proxy(paths, program)
+
+
+def _of_proxy(paths: Paths, program: str) -> Iterator[NotReady]:
+    try:
+        answer = _status(paths, program)
+    except (OSError, ControlError) as error:
+        yield NotReady(program=program, reason=str(error))
+        return
+    yield from _missing(program, answer)
+
+
+def _missing(program: str, answer: Answer) -> Iterator[NotReady]:
+    if failure := answer.values.get("failure"):
+        yield NotReady(program=program, reason=_words(failure), failed=True)
+    elif answer.values.get("snapshot") is None:
+        yield NotReady(program=program, reason="its workers are not ready")
+
+
+def _words(failure: object) -> str:
+    try:
+        return msgspec.convert(failure, ProgramFailure).reason
+    except msgspec.ValidationError:
+        return str(failure)
+
+
+def _status(paths: Paths, program: str) -> Answer:
+    lines = LineBuffer()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_PATIENCE)
+        connection.connect(str(paths.control(program)))
+        connection.sendall(encode_question(Question(command="status")))
+        while chunk := connection.recv(_CHUNK):
+            for line in lines.feed(chunk):
+                return decode_answer(line)
+    raise ControlError("no answer")
+
 
 _READY_WITHIN: Final = 45.0  # seconds for our programs to serve
 _FAILS_FOR: Final = 5.0  # seconds in which a failed program may still come up
@@ -42,7 +106,7 @@ class TakingOver:
         state.phase, state.deadline = Phase.TAKING_OVER, now + _READY_WITHIN
         state.other_pid = found.pid
         state.other = Party(version=found.version, instance=found.instance)
-        self._dialogue.begin(connection, said=self._said, gone=self._gone)
+        self._dialogue.begin(connection, said=self._said, gone=lambda _: self._begin_alone())
 
     def look(self, now: float) -> None:
         """Report that we serve when all programs do; give back if one of them does not in time."""
@@ -73,13 +137,9 @@ class TakingOver:
         except ControlError as error:
             answer = bad(str(error))
         if not answer.ok:
-            self._give_way(f"withdrawn: {_words(answer)}", now)
+            self._give_way(f"withdrawn: {answer.reason}", now)
         elif self._said_done:
             self._begin_alone()
-
-    def _gone(self, _: float) -> None:
-        """Continue alone: it makes no difference whether the former one was relieved or killed."""
-        self._begin_alone()
 
     def _begin_alone(self) -> None:
         self._dialogue.hang_up()
@@ -98,7 +158,3 @@ class TakingOver:
         self._lock.leave()
         self._state.phase, self._state.failed = Phase.RELIEVED, True
         self._state.deadline = now + _GIVEN_BACK_WITHIN
-
-
-def _words(answer: Answer) -> str:
-    return "; ".join(each.message for each in answer.errors)

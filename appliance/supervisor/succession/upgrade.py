@@ -127,7 +127,9 @@ class Upgrade:
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         try:
-            pid = self._starter.start(command, refusals=writing, ended=self._ended)
+            pid = self._starter.start(
+                command, refusals=writing, ended=lambda how: self._due.add(lambda _: self._forget(how))
+            )
         except OSError as error:
             os.close(reading)
             return f"{command[0]}: {error.strerror}"
@@ -138,9 +140,6 @@ class Upgrade:
         )
         self._telling.upgrading(command, pid)
         return ""
-
-    def _ended(self, how: str) -> None:
-        self._due.add(lambda _: self._forget(how))
 
     def _forget(self, how: str) -> None:
         """Report why it exited if it has not asked; otherwise that was reported already."""

@@ -220,18 +220,6 @@ def _repeated(reading: _Reading, kind: str, name: Word, given: Directive) -> Non
     reading.ledger.leave_out(given.places, f"belongs to the second {kind} of this name", head=given.place)
 
 
-def _virtual_server(reading: _Reading, given: Directive) -> None:
-    reading.virtual_servers.take(given)
-
-
-def _virtual_server_group(reading: _Reading, given: Directive) -> None:
-    reading.virtual_servers.take_group(given)
-
-
-def _globals(reading: _Reading, given: Directive) -> None:
-    global_defs(reading.globals, given)
-
-
 _ORDER: Final = {"interface": 0, "virtual_ipaddress_excluded": 2}
 
 _BY_DEFAULT: Final[Table[Instance]] = {name: INSTANCE[own] for name, own in DEFAULTS.items()}
@@ -243,7 +231,7 @@ _HOST: Final = refused(
 _TOP: Final[Table[_Reading]] = {
     **MISPLACED,
     **TOP,
-    "global_defs": Understood(act=_globals, block=True),
+    "global_defs": Understood(act=lambda reading, given: global_defs(reading.globals, given), block=True),
     "vrrp_script": Understood(act=_check, block=True),
     "vrrp_track_process": Understood(act=_check, block=True),
     "track_file": Understood(act=_check, block=True),
@@ -262,7 +250,9 @@ _TOP: Final[Table[_Reading]] = {
     "static_routes": _HOST,
     "static_rules": _HOST,
     "track_group": _HOST,
-    "virtual_server": Understood(act=_virtual_server, block=True),
-    "virtual_server_group": Understood(act=_virtual_server_group, block=True),
+    "virtual_server": Understood(act=lambda reading, given: reading.virtual_servers.take(given), block=True),
+    "virtual_server_group": Understood(
+        act=lambda reading, given: reading.virtual_servers.take_group(given), block=True
+    ),
     "SSL": refused("checks send no certificate: leave it out; keepalived verifies none with it either"),
 }

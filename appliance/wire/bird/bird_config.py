@@ -138,14 +138,13 @@ def _channel(family: Literal[4, 6], shared: Iterable[SharedIp], *, extended: boo
     yield f"  ipv{family} {{ table serve{family}; import none; {next_hop} export filter {{"
     for each, nets in groups:
         if nets:
-            added = "".join(f"bgp_community.add(({high}, {low})); " for high, low in _communities(each))
+            added = "".join(
+                f"bgp_community.add(({high}, {low})); "
+                for high, low in [each.split(":") for each in each.communities]
+            )
             yield f"    if net ~ [ {', '.join(nets)} ] then {{ {added}accept; }}"
     yield "    reject; }; };"
 
 
 def _of(shared: SharedIp, family: Literal[4, 6]) -> list[str]:
     return sorted(each for each in shared.addresses if (":" in each) == (family == 6))
-
-
-def _communities(shared: SharedIp) -> list[list[str]]:
-    return [each.split(":") for each in shared.communities]

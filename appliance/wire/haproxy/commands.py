@@ -176,10 +176,6 @@ def _show_stat(words: list[str]) -> Command:
     )
 
 
-def _show_servers_state(words: list[str]) -> Command:
-    return ShowServersState(pool=words[0] if words else None)
-
-
 def _server(words: list[str]) -> tuple[str, str] | None:
     """Return pool and server of the first word, None if it names none."""
     pool, slash, server = words[0].partition("/") if words else ("", "", "")
@@ -251,7 +247,7 @@ def _shutdown(words: list[str]) -> Command:
 _PARSERS: Final[Mapping[str, Callable[[list[str]], Command]]] = {
     **{each.value: _simple(each) for each in Simple},
     "show stat": _show_stat,
-    "show servers state": _show_servers_state,
+    "show servers state": lambda words: ShowServersState(pool=words[0] if words else None),
     "get weight": _get_weight,
     "set server": _set_server,
     "set weight": _set_weight,

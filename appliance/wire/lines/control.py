@@ -82,6 +82,11 @@ class Answer:
     errors: tuple[AnswerProblem, ...] = ()
     values: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def reason(self) -> str:
+        """Return the messages of all errors in one line."""
+        return "; ".join(each.message for each in self.errors)
+
 
 def good(**values: object) -> Answer:
     """Return the answer to a command that has succeeded."""

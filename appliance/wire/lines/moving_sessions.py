@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 
 from appliance.model.snapshot.pools import Server
-from appliance.wire.lines.control import ControlError
+from appliance.wire.lines.control import Answer, ControlError
 
 OPEN_ONLY: Final = 1
 """The version of an offer of sessions that all relay: the first release that moves sessions reads it."""
@@ -140,9 +140,14 @@ def offer(given: Mapping[str, object]) -> Offer:
     return _converted(given, Offer)
 
 
-def offered(given: Mapping[str, object]) -> Offered:
-    """Return the answer to an offer; raises ControlError."""
-    return _converted(given, Offered)
+def refusals(answer: Answer, sessions: int) -> tuple[str, ...]:
+    """Return the answer to an offer of so many sessions; raises ControlError."""
+    if not answer.ok:
+        raise ControlError(answer.reason)
+    refused = _converted(answer.values, Offered).refused
+    if len(refused) != sessions:
+        raise ControlError(f"an answer for {len(refused)} of {sessions} sessions")
+    return refused
 
 
 def taken(given: Mapping[str, object]) -> Taken:

@@ -20,10 +20,7 @@ class KnownTrack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRouter:
-    """One virtual router.
-
-    `active`: it has the addresses and does not hand them over. `yielded`: an operator has moved it away.
-    """
+    """A virtual router; `active`: it keeps the addresses, `yielded`: an operator has moved it away."""
 
     name: str
     router_id: int

@@ -50,10 +50,7 @@ class Backend:
         self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:
-        """Use a new configuration from the next connection and the next timeout on.
-
-        Return the members that are now found down or in maintenance.
-        """
+        """Use a new configuration from now on; return members that are now found down or in maintenance."""
         lost = self.pool.apply(config)
         self._copy(config)
         return lost

@@ -10,7 +10,15 @@ from support.values.moving_sessions import OPEN, QUEUED
 from support.values.snapshots import server
 
 from appliance.wire.lines import moving_sessions
-from appliance.wire.lines.control import ControlError, Question, decode_question, encode_question
+from appliance.wire.lines.control import (
+    Answer,
+    ControlError,
+    Question,
+    bad,
+    decode_question,
+    encode_question,
+    good,
+)
 from appliance.wire.lines.moving_sessions import (
     OPEN_ONLY,
     WITH_WAITING,
@@ -91,8 +99,18 @@ def test_what_is_offered_is_read(sessions: list[MovingSession]):
 def test_answers_are_read():
     """So do the reasons against some, and the word that others are taken."""
     offered, taken = Offered(refused=("", "no pool masters")), Taken(places=(0,))
-    assert moving_sessions.offered(moving_sessions.values(offered)) == offered
+    assert moving_sessions.refusals(good(**moving_sessions.values(offered)), 2) == offered.refused
     assert moving_sessions.taken(moving_sessions.values(taken)) == taken
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(bad("no room", "no memory"), "no room; no memory"), (good(refused=("",)), "an answer for 1 of 2")],
+)
+def test_an_answer_without_a_word_for_each_session_is_refused(answer: Answer, why: str):
+    """Nothing may be taken then."""
+    with pytest.raises(ControlError, match=why):
+        moving_sessions.refusals(answer, 2)
 
 
 def test_another_version_is_refused():

@@ -2,7 +2,7 @@
 
 from appliance.core.rollout.effects import Effect, GenerationFailed, Kill
 from appliance.core.rollout.events import Abort, Exited, Expired
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generations
 
 
 def abort(generations: Generations) -> list[Effect]:
@@ -19,21 +19,17 @@ def abort_by_command(generations: Generations, _event: Abort, _now: float) -> li
     return abort(generations)
 
 
-def exited_before_ready(
-    generations: Generations, generation: Generation, worker: TrackedWorker, event: Exited, _now: float
-) -> list[Effect]:
+def exited_before_ready(at: Concerned, event: Exited) -> list[Effect]:
     """Give the generation up: a worker that cannot start would fail at a second try too."""
-    del generation.workers[worker.id.index]  # it has no process any more that could be killed
-    return _fail(generations, generation, f"worker {worker.id.index} {event.detail}")
+    del at.generation.workers[at.worker.id.index]  # it has no process any more that could be killed
+    return _fail(at, f"worker {at.worker.id.index} {event.detail}")
 
 
-def late_before_ready(
-    generations: Generations, generation: Generation, worker: TrackedWorker, _event: Expired, _now: float
-) -> list[Effect]:
+def late_before_ready(at: Concerned, _: Expired) -> list[Effect]:
     """Give the generation up: a worker hangs during its start."""
-    reason = f"worker {worker.id.index} was not ready within {generations.timing.startup:g} s"
-    return _fail(generations, generation, reason)
+    reason = f"worker {at.worker.id.index} was not ready within {at.generations.timing.startup:g} s"
+    return _fail(at, reason)
 
 
-def _fail(generations: Generations, generation: Generation, reason: str) -> list[Effect]:
-    return [*abort(generations), GenerationFailed(generation.number, reason)]
+def _fail(at: Concerned, reason: str) -> list[Effect]:
+    return [*abort(at.generations), GenerationFailed(at.generation.number, reason)]

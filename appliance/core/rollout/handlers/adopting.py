@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from appliance.core.rollout.effects import Effect
 from appliance.core.rollout.events import Adopt, Orphan, OrphanAnswered, Resume
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generation, Generations, TrackedWorker
 from appliance.core.rollout.handlers import draining, worker_steps
 from appliance.core.rollout.states import GenerationMove, GenerationState, WorkerId, WorkerState
 from appliance.core.rollout.timing import Timing
@@ -51,19 +51,17 @@ def _tracked(generation: int, orphan: Orphan, timing: Timing, now: float) -> Tra
     return worker
 
 
-def answered(
-    generations: Generations, generation: Generation, known: TrackedWorker, event: OrphanAnswered, now: float
-) -> list[Effect]:
+def answered(at: Concerned, event: OrphanAnswered) -> list[Effect]:
     """Use a silent orphan's report of itself; orders sent to it meanwhile are waiting in its queue."""
-    orphan, timing = event.orphan, generations.timing
-    if known.state is WorkerState.DRAINING and orphan.state is not WorkerState.DRAINING:
+    orphan, timing = event.orphan, at.generations.timing
+    if at.worker.state is WorkerState.DRAINING and orphan.state is not WorkerState.DRAINING:
         # It has not read the order to drain yet.
-        worker = _tracked(generation.number, replace(orphan, state=WorkerState.DRAINING), timing, now)
-        worker.deadline = known.deadline
+        worker = _tracked(at.generation.number, replace(orphan, state=WorkerState.DRAINING), timing, at.now)
+        worker.deadline = at.worker.deadline
     else:
-        worker = _tracked(generation.number, orphan, timing, now)
-    generation.workers[orphan.index] = worker
-    return _go_on(generations, generation, worker, now)
+        worker = _tracked(at.generation.number, orphan, timing, at.now)
+    at.generation.workers[orphan.index] = worker
+    return _go_on(replace(at, worker=worker))
 
 
 def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
@@ -74,7 +72,7 @@ def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
     generations.drain_settings, generation.snapshot = event.drain_settings, event.snapshot
     effects: list[Effect] = []
     for worker in tuple(generation.workers.values()):
-        effects += _go_on(generations, generation, worker, now)
+        effects += _go_on(Concerned(generations, generation, worker, now))
     for place in generation.empty_places():
         index = generation.free_index(place)
         effects += worker_steps.spawn_at(generation, index, generations.timing, now)
@@ -85,12 +83,10 @@ def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
     return effects
 
 
-def _go_on(
-    generations: Generations, generation: Generation, worker: TrackedWorker, now: float
-) -> list[Effect]:
+def _go_on(at: Concerned) -> list[Effect]:
     """Complete what the dead master began: a commit that it died in, a snapshot half applied."""
-    if worker.state is WorkerState.READY:
-        return worker_steps.tell_to_accept(generation, worker, generations.timing, now)
-    if worker.state is WorkerState.ACCEPTING and worker.applied != generation.snapshot:
-        return worker_steps.tell_to_apply(worker, generation.snapshot)
+    if at.worker.state is WorkerState.READY:
+        return worker_steps.tell_to_accept(at.generation, at.worker, at.generations.timing, at.now)
+    if at.worker.state is WorkerState.ACCEPTING and at.worker.applied != at.generation.snapshot:
+        return worker_steps.tell_to_apply(at.worker, at.generation.snapshot)
     return []

@@ -6,7 +6,7 @@ while sessions last for hours would fill the machine, so the oldest is cut when 
 
 from appliance.core.rollout.effects import Effect, GenerationCut, GenerationDraining, GenerationGone
 from appliance.core.rollout.events import Exited, Retire
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generation, Generations
 from appliance.core.rollout.handlers import aborting, worker_steps
 from appliance.core.rollout.states import COMMITTED, GenerationMove, GenerationState
 
@@ -40,12 +40,10 @@ def cut_surplus(generations: Generations, now: float) -> list[Effect]:
     return [effect for generation in surplus for effect in _cut(generations, generation, now)]
 
 
-def exited_while_draining(
-    generations: Generations, generation: Generation, worker: TrackedWorker, _event: Exited, _now: float
-) -> list[Effect]:
+def exited_while_draining(at: Concerned, _: Exited) -> list[Effect]:
     """Forget a worker that has drained: no other takes its place."""
-    del generation.workers[worker.id.index]
-    return forget_if_empty(generations, generation)
+    del at.generation.workers[at.worker.id.index]
+    return forget_if_empty(at.generations, at.generation)
 
 
 def forget_if_empty(generations: Generations, generation: Generation) -> list[Effect]:

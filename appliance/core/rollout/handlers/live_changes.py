@@ -8,7 +8,7 @@ from typing import Final
 
 from appliance.core.rollout.effects import Effect, WorkerRefused
 from appliance.core.rollout.events import ApplyLive, SnapshotApplied, SnapshotRefused
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generations, TrackedWorker
 from appliance.core.rollout.handlers import draining, worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerState
 
@@ -29,61 +29,41 @@ def apply_live(generations: Generations, event: ApplyLive, now: float) -> list[E
     return effects + draining.cut_surplus(generations, now)
 
 
-def applied(
-    _generations: Generations,
-    _generation: Generation,
-    worker: TrackedWorker,
-    event: SnapshotApplied,
-    _now: float,
-) -> list[Effect]:
+def applied(at: Concerned, event: SnapshotApplied) -> list[Effect]:
     """Store which snapshot a worker uses."""
-    worker.applied, worker.refusal = event.snapshot, ""
+    at.worker.applied, at.worker.refusal = event.snapshot, ""
     return []
 
 
-def refused_before_accepting(
-    _generations: Generations,
-    _generation: Generation,
-    worker: TrackedWorker,
-    event: SnapshotRefused,
-    _now: float,
-) -> list[Effect]:
+def refused_before_accepting(at: Concerned, event: SnapshotRefused) -> list[Effect]:
     """Kill a worker that accepts nothing yet: no connection is lost, and its replacement starts with it."""
-    if worker.snapshot != event.snapshot:
+    if at.worker.snapshot != event.snapshot:
         return []  # it has a newer order
-    _note_refusal(worker, event)
-    refused = WorkerRefused(worker=worker.id, reason=event.reason, delay=None)
-    return [refused, *worker_steps.kill(worker)]
+    _note_refusal(at.worker, event)
+    refused = WorkerRefused(worker=at.worker.id, reason=event.reason, delay=None)
+    return [refused, *worker_steps.kill(at.worker)]
 
 
-def refused(
-    generations: Generations,
-    generation: Generation,
-    worker: TrackedWorker,
-    event: SnapshotRefused,
-    now: float,
-) -> list[Effect]:
+def refused(at: Concerned, event: SnapshotRefused) -> list[Effect]:
     """Order a worker again after a pause; after several refusals start another one alongside."""
-    if worker.snapshot != event.snapshot:
+    if at.worker.snapshot != event.snapshot:
         return []  # it has a newer order
-    _note_refusal(worker, event)
-    if worker.refusals < _MOST_REFUSALS:
-        delay = generations.timing.backoff(worker.refusals)
-        worker.retry_at = now + delay
-        return [WorkerRefused(worker=worker.id, reason=event.reason, delay=delay)]
-    refusal = WorkerRefused(worker=worker.id, reason=event.reason, delay=None)
-    return [refusal, *_start_successor(generations, generation, worker, now)]
+    _note_refusal(at.worker, event)
+    if at.worker.refusals < _MOST_REFUSALS:
+        delay = at.generations.timing.backoff(at.worker.refusals)
+        at.worker.retry_at = at.now + delay
+        return [WorkerRefused(worker=at.worker.id, reason=event.reason, delay=delay)]
+    refusal = WorkerRefused(worker=at.worker.id, reason=event.reason, delay=None)
+    return [refusal, *_start_successor(at)]
 
 
 def _note_refusal(worker: TrackedWorker, event: SnapshotRefused) -> None:
     worker.refusals, worker.refusal = worker.refusals + 1, event.reason
 
 
-def _start_successor(
-    generations: Generations, generation: Generation, worker: TrackedWorker, now: float
-) -> list[Effect]:
+def _start_successor(at: Concerned) -> list[Effect]:
     """Start another worker; the old one holds sessions and serves until the new one accepts."""
-    if worker.successor is not None:
+    if at.worker.successor is not None:
         return []
-    worker.successor = generation.free_index(worker.id.index)
-    return worker_steps.spawn_at(generation, worker.successor, generations.timing, now)
+    at.worker.successor = at.generation.free_index(at.worker.id.index)
+    return worker_steps.spawn_at(at.generation, at.worker.successor, at.generations.timing, at.now)

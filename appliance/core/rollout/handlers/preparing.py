@@ -7,7 +7,7 @@ so a worker that then dies is replaced, and the older generations serve until th
 
 from appliance.core.rollout.effects import Effect, GenerationAccepting, GenerationReady
 from appliance.core.rollout.events import Accepted, Commit, Prepare, Ready
-from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.generations import Concerned, Generation, Generations
 from appliance.core.rollout.handlers import aborting, draining, worker_steps
 from appliance.core.rollout.states import GenerationMove, GenerationState, WorkerMove, WorkerState
 
@@ -27,22 +27,18 @@ def prepare(generations: Generations, event: Prepare, now: float) -> list[Effect
     return effects
 
 
-def ready(
-    _generations: Generations, generation: Generation, worker: TrackedWorker, _event: Ready, _now: float
-) -> list[Effect]:
+def ready(at: Concerned, _: Ready) -> list[Effect]:
     """Have a worker wait for the commit; the generation is ready with its last worker."""
-    worker.move(WorkerMove.READY)
-    if not generation.all_in(WorkerState.READY):
+    at.worker.move(WorkerMove.READY)
+    if not at.generation.all_in(WorkerState.READY):
         return []
-    generation.move(GenerationMove.ALL_READY)
-    return [GenerationReady(generation.number)]
+    at.generation.move(GenerationMove.ALL_READY)
+    return [GenerationReady(at.generation.number)]
 
 
-def replacement_ready(
-    _generations: Generations, _generation: Generation, worker: TrackedWorker, _event: Ready, _now: float
-) -> list[Effect]:
+def replacement_ready(at: Concerned, _: Ready) -> list[Effect]:
     """Have the replacement of a worker that died before the commit wait like the others."""
-    worker.move(WorkerMove.READY)
+    at.worker.move(WorkerMove.READY)
     return []
 
 
@@ -61,36 +57,30 @@ def commit(generations: Generations, event: Commit, now: float) -> list[Effect]:
     return told + draining.cut_surplus(generations, now)
 
 
-def ready_after_commit(
-    generations: Generations, generation: Generation, worker: TrackedWorker, _event: Ready, now: float
-) -> list[Effect]:
+def ready_after_commit(at: Concerned, _: Ready) -> list[Effect]:
     """Have the replacement of a worker that died accept at once."""
-    worker.move(WorkerMove.READY)
-    return worker_steps.tell_to_accept(generation, worker, generations.timing, now)
+    at.worker.move(WorkerMove.READY)
+    return worker_steps.tell_to_accept(at.generation, at.worker, at.generations.timing, at.now)
 
 
-def accepted(
-    generations: Generations, generation: Generation, worker: TrackedWorker, _: Accepted, now: float
-) -> list[Effect]:
+def accepted(at: Concerned, _: Accepted) -> list[Effect]:
     """Let a worker serve; the older generations drain when every worker of this one accepts."""
-    worker.move(WorkerMove.ACCEPTED)
-    worker.accepting_since = now
-    effects = _drain_predecessors(generations, generation, worker, now)
-    if generation.state is GenerationState.ACCEPTING or not generation.all_in(WorkerState.ACCEPTING):
+    at.worker.move(WorkerMove.ACCEPTED)
+    at.worker.accepting_since = at.now
+    effects = _drain_predecessors(at)
+    if at.generation.state is GenerationState.ACCEPTING or not at.generation.all_in(WorkerState.ACCEPTING):
         return effects
-    generation.move(GenerationMove.ALL_ACCEPT)
-    accepting = GenerationAccepting(generation.number)
-    return [*effects, accepting, *draining.drain_older(generations, generation, now)]
+    at.generation.move(GenerationMove.ALL_ACCEPT)
+    accepting = GenerationAccepting(at.generation.number)
+    return [*effects, accepting, *draining.drain_older(at.generations, at.generation, at.now)]
 
 
-def _drain_predecessors(
-    generations: Generations, generation: Generation, worker: TrackedWorker, now: float
-) -> list[Effect]:
+def _drain_predecessors(at: Concerned) -> list[Effect]:
     """Drain the workers that refused a snapshot, and that this one replaces."""
-    replaced = [each for each in generation.workers.values() if each.successor == worker.id.index]
-    within = generations.drain_settings.drain
+    replaced = [each for each in at.generation.workers.values() if each.successor == at.worker.id.index]
+    within = at.generations.drain_settings.drain
     return [
         effect
         for each in replaced
-        for effect in worker_steps.drain(generation, each, within, generations.timing, now)
+        for effect in worker_steps.drain(at.generation, each, within, at.generations.timing, at.now)
     ]

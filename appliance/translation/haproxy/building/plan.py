@@ -155,10 +155,7 @@ class _Planner:
         """Return whether a section's servers can be served; statistics have none."""
         if self._mode(section) == "http":
             return False
-        return bool(section.servers) or section.kind is Kind.BACKEND or not self._elsewhere(section)
-
-    def _elsewhere(self, section: Section) -> bool:
-        return section.settings.backend is not None
+        return bool(section.servers) or section.kind is Kind.BACKEND or section.settings.backend is None
 
     def _mode(self, section: Section) -> str:
         said = section.settings.texts.get("mode")

@@ -17,7 +17,7 @@ def balance(statement: Statement) -> None:
     plain, _, inside = name.partition("(")
     known = _ALGORITHMS.get(plain)
     if not statement.arguments:
-        _same("roundrobin")(statement, "")  # as HAProxy accepts it
+        _named("roundrobin")(statement, "")  # as HAProxy accepts it
     elif plain in _BY_CONTENT:
         statement.refuse(
             (
@@ -50,32 +50,20 @@ def stick(statement: Statement) -> None:
         statement.refuse("no table keeps clients on a server here: write `balance source`")
 
 
-def _same(name: str) -> Callable[[Statement, str], None]:
+def _named(name: str, change: str = "") -> Callable[[Statement, str], None]:
+    """Return what takes our algorithm of this name, and reports what is different."""
+
     def take(statement: Statement, _: str) -> None:
         statement.section.settings.texts["balance"] = statement.said(name)
+        if change:
+            statement.change(change, 0)
 
     return take
 
 
-def _source(statement: Statement, _: str) -> None:
-    statement.section.settings.texts["balance"] = statement.said("source")
-    statement.change("a client stays on one server, possibly a different one than HAProxy's hash chose", 0)
-
-
-def _static(statement: Statement, _: str) -> None:
-    statement.section.settings.texts["balance"] = statement.said("roundrobin")
-    statement.change("`roundrobin`: the same rotation, with weights that can change at any time", 0)
-
-
-def _first(statement: Statement, _: str) -> None:
-    statement.section.settings.texts["balance"] = statement.said("first")
-    statement.change(
-        (
-            "each worker fills its own share of `maxconn`: with several workers the next server is used "
-            "slightly earlier"
-        ),
-        0,
-    )
+_source: Final = _named(
+    "source", "a client stays on one server, possibly a different one than HAProxy's hash chose"
+)
 
 
 def _random(statement: Statement, draws: str) -> None:
@@ -98,11 +86,17 @@ def _hash(statement: Statement, _: str) -> None:
 
 
 _ALGORITHMS: Final[Mapping[str, Callable[[Statement, str], None]]] = {
-    "roundrobin": _same("roundrobin"),
-    "static-rr": _static,
-    "leastconn": _same("leastconn"),
+    "roundrobin": _named("roundrobin"),
+    "static-rr": _named(
+        "roundrobin", "`roundrobin`: the same rotation, with weights that can change at any time"
+    ),
+    "leastconn": _named("leastconn"),
     "source": _source,
     "random": _random,
-    "first": _first,
+    "first": _named(
+        "first",
+        "each worker fills its own share of `maxconn`: with several workers the next server is used slightly "
+        "earlier",
+    ),
     "hash": _hash,
 }

@@ -6,6 +6,7 @@ after a line break (configuration.txt, option httpchk).
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from appliance.model.config.pools import MOST_FURTHER_CHECKS
@@ -13,7 +14,7 @@ from appliance.model.config.values import http
 from appliance.model.config.values.addresses import dns_name, server_host
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, Said
+from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings
 from appliance.translation.haproxy.directives.statement import Handler, Statement
 from appliance.translation.haproxy.directives.talking_checks import own_rules
 from appliance.translation.haproxy.values.quantities import within
@@ -36,6 +37,9 @@ _BEFORE_MATCH: Final = frozenset(
 )
 _ALL: Final = range(100, 600)
 
+_Take = Callable[[Statement, CheckSettings, int], int]
+"""Takes a word of `connect` at a position; returns how many words it has used."""
+
 
 def kind(found: CheckKind) -> Handler:
     """Return the handler of an option that selects the kind of check; the last one of a section counts."""
@@ -43,17 +47,6 @@ def kind(found: CheckKind) -> Handler:
     def handle(statement: Statement) -> None:
         off = statement.negated
         statement.section.settings.check.kind = statement.said(CheckKind.PLAIN if off else found)
-
-    return handle
-
-
-def text(name: str) -> Handler:
-    """Return the handler of a text of `external-check`."""
-
-    def handle(statement: Statement) -> None:
-        said = statement.read(str)
-        if said:
-            statement.section.settings.texts[name] = said
 
     return handle
 
@@ -158,31 +151,20 @@ def _read_connection(statement: Statement, check: CheckSettings) -> None:
     check.connect = statement.said(value=True)
 
 
-def _value(
-    put: Callable[[CheckSettings, Statement, int], None],
-) -> "Callable[[Statement, CheckSettings, int], int]":
+def _value(name: str, convert: Callable[[str], object]) -> _Take:
     def take(statement: Statement, check: CheckSettings, at: int) -> int:
-        put(check, statement, at + 1)
+        setattr(check, name, statement.read(convert, at + 1))
         return 2
 
     return take
 
 
-def _put_port(check: CheckSettings, statement: Statement, at: int) -> None:
-    check.port = statement.read(within(1, 65535), at)
+def _flag(name: str) -> _Take:
+    def take(statement: Statement, check: CheckSettings, at: int) -> int:
+        setattr(check, name, statement.said(value=True, index=at))
+        return 1
 
-
-def _put_address(check: CheckSettings, statement: Statement, at: int) -> None:
-    check.address = statement.read(server_host, at)
-
-
-def _put_sni(check: CheckSettings, statement: Statement, at: int) -> None:
-    check.sni = statement.read(dns_name, at)
-
-
-def _tls(statement: Statement, check: CheckSettings, at: int) -> int:
-    check.tls = statement.said(value=True, index=at)
-    return 1
+    return take
 
 
 def _default(_: Statement, check: CheckSettings, __: int) -> int:
@@ -190,21 +172,16 @@ def _default(_: Statement, check: CheckSettings, __: int) -> int:
     return 1
 
 
-def _proxy(statement: Statement, check: CheckSettings, at: int) -> int:
-    check.send_proxy = statement.said(value=True, index=at)
-    return 1
-
-
-def _nothing(count: int) -> "Callable[[Statement, CheckSettings, int], int]":
+def _nothing(count: int) -> _Take:
     return lambda *_: count
 
 
-_CONNECT: Final[Mapping[str, Callable[[Statement, CheckSettings, int], int]]] = {
-    "port": _value(_put_port),
-    "addr": _value(_put_address),
-    "sni": _value(_put_sni),
-    "ssl": _tls,
-    "send-proxy": _proxy,
+_CONNECT: Final[Mapping[str, _Take]] = {
+    "port": _value("port", within(1, 65535)),
+    "addr": _value("address", server_host),
+    "sni": _value("sni", dns_name),
+    "ssl": _flag("tls"),
+    "send-proxy": _flag("send_proxy"),
     "default": _default,
     "linger": _nothing(1),
     "comment": _nothing(2),
@@ -230,18 +207,6 @@ def http_expect(statement: Statement) -> None:
         statement.refuse(f"{shown(what)} is not supported: `status`, `! status` and `string` are", at)
         return
     known(statement, at + 1)
-
-
-def _status(statement: Statement, at: int) -> None:
-    _put_statuses(statement, statement.read(_listed, at))
-
-
-def _no_status(statement: Statement, at: int) -> None:
-    _put_statuses(statement, statement.read(_others, at))
-
-
-def _status_regex(statement: Statement, at: int) -> None:
-    _put_statuses(statement, statement.read(_matching, at))
 
 
 def _listed(text: str) -> Statuses:
@@ -278,8 +243,8 @@ def _ranges(statuses: list[int]) -> Statuses:
     return tuple(found)
 
 
-def _put_statuses(statement: Statement, said: Said[Statuses] | None) -> None:
-    check = statement.section.settings.check
+def _put_statuses(convert: Callable[[str], Statuses], statement: Statement, at: int) -> None:
+    check, said = statement.section.settings.check, statement.read(convert, at)
     if said and check.statuses:
         line = statement.report.line_name(check.statuses.place.line)
         statement.refuse(f"{line} already sets the good statuses: remove one of the lines")
@@ -312,9 +277,9 @@ def _string_regex(statement: Statement, at: int) -> None:
 
 
 _EXPECT: Final[Mapping[tuple[str, bool], Callable[[Statement, int], None]]] = {
-    ("status", False): _status,
-    ("status", True): _no_status,
-    ("rstatus", False): _status_regex,
+    ("status", False): partial(_put_statuses, _listed),
+    ("status", True): partial(_put_statuses, _others),
+    ("rstatus", False): partial(_put_statuses, _matching),
     ("string", False): _string,
     ("rstring", False): _string_regex,
 }

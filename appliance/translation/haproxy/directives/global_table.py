@@ -93,14 +93,6 @@ def _set_variable(statement: GlobalStatement) -> None:
     statement.variables.set(name, value)
 
 
-def _unset_variables(statement: GlobalStatement) -> None:
-    statement.variables.unset(statement.line.texts[1:])
-
-
-def _keep_variables(statement: GlobalStatement) -> None:
-    statement.variables.keep_only(statement.line.texts[1:])
-
-
 _PROCESS: Final = "whoever starts the appliance sets its processes, users and privileges"
 _TUNED: Final = "it tunes HAProxy's internals"
 _TLS: Final = "TLS is not terminated here"
@@ -140,8 +132,8 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
     "stats maxconn": _ignored("the number of its connections is limited anyway"),
     "setenv": _set_variable,
     "presetenv": _set_variable,
-    "unsetenv": _unset_variables,
-    "resetenv": _keep_variables,
+    "unsetenv": lambda statement: statement.variables.unset(statement.line.texts[1:]),
+    "resetenv": lambda statement: statement.variables.keep_only(statement.line.texts[1:]),
     **_each("log log-send-hostname log-tag", _ignored(_LOG)),
     **_each(
         "chroot daemon gid group uid user pidfile ulimit-n fd-hard-limit strict-limits set-dumpable"

@@ -88,10 +88,10 @@ PROXY: Final[Mapping[str, Directive]] = {
     **_directives(
         AllowedIn.ALL,
         {
-            "mode": settings.mode,
+            "mode": settings.text("mode", settings.mode),
             "disabled": settings.disabled,
             "enabled": settings.enabled,
-            "default_backend": settings.default_backend,
+            "default_backend": settings.text("default_backend"),
             "description": ignored("it is informational only"),
             "id": ignored("sections have names here, not numbers"),
             "bind-process": ignored("each worker serves all frontends of its group"),
@@ -165,7 +165,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         {
             "maxconn": settings.connections,
             "backlog": _BUFFERS,
-            "monitor-uri": rules.monitor_uri,
+            "monitor-uri": settings.text("monitor-uri"),
             "timeout client": settings.time("client"),
             "timeout client-fin": settings.time("client-fin"),
             "timeout client-hs": ignored("it is for TLS, which is not terminated here"),
@@ -251,8 +251,8 @@ PROXY: Final[Mapping[str, Directive]] = {
             "option redis-check": talking_checks.redis,
             "option smtpchk": talking_checks.smtp,
             "option spop-check": _NO_CHECK,
-            "external-check command": checks.text("external-check command"),
-            "external-check path": checks.text("external-check path"),
+            "external-check command": settings.text("external-check command"),
+            "external-check path": settings.text("external-check path"),
             "cookie": _HTTP,
             "dynamic-cookie-key": _HTTP,
             "fullconn": ignored("server limits do not grow with the load"),

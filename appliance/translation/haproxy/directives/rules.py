@@ -94,10 +94,3 @@ def monitor_fail(statement: Statement) -> None:
     statement.section.failures.append(
         Rule(line=statement.line, verb=statement.argument(0), condition=statement.arguments[1:])
     )
-
-
-def monitor_uri(statement: Statement) -> None:
-    """`monitor-uri PATH`."""
-    said = statement.read(str)
-    if said:
-        statement.section.settings.texts["monitor-uri"] = said

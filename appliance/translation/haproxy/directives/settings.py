@@ -1,5 +1,7 @@
 """Directives that set one value of their section: times, limits, switches, the mode and the backend."""
 
+from collections.abc import Callable
+
 from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_PROBES
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Rule
@@ -34,6 +36,17 @@ def number(name: str, *, least: int = 0, most: int = _MOST) -> Handler:
     return handle
 
 
+def text(name: str, convert: Callable[[str], str] = str) -> Handler:
+    """Return the handler of a text."""
+
+    def handle(statement: Statement) -> None:
+        said = statement.read(convert)
+        if said:
+            statement.section.settings.texts[name] = said
+
+    return handle
+
+
 def flag(name: str) -> Handler:
     """Return the handler of a switch, which `no` turns off."""
 
@@ -58,24 +71,11 @@ def seconds(name: str, *, most: int) -> Handler:
     return handle
 
 
-def mode(statement: Statement) -> None:
-    """`mode tcp`, `mode http`; whether http is possible is decided once the whole section is read."""
-    said = statement.read(_mode)
-    if said:
-        statement.section.settings.texts["mode"] = said
-
-
-def _mode(text: str) -> str:
+def mode(text: str) -> str:
+    """Return a mode; whether http is possible is decided once the whole section is read."""
     if text in {"tcp", "http"}:
         return text
     raise ValueError(f"the mode {shown(text)} is not supported: write `mode tcp`")
-
-
-def default_backend(statement: Statement) -> None:
-    """`default_backend NAME`."""
-    said = statement.read(str)
-    if said:
-        statement.section.settings.texts["default_backend"] = said
 
 
 def use_backend(statement: Statement) -> None:

@@ -233,14 +233,9 @@ def _take_script(check: _Check, given: Directive) -> None:
         raise DirectiveError(reason, further[0].place)
 
 
-def _take_interval(check: _Check, given: Directive) -> None:
+def _take_time(check: _Check, given: Directive) -> None:
     word = only(given)
-    check.interval = (Decimal(whole(word, least=1, most=_LONGEST)), word.place)
-
-
-def _take_timeout(check: _Check, given: Directive) -> None:
-    word = only(given)
-    check.timeout = (Decimal(whole(word, least=1, most=_LONGEST)), word.place)
+    setattr(check, given.keyword, (Decimal(whole(word, least=1, most=_LONGEST)), word.place))
 
 
 def _take_count(check: _Check, given: Directive) -> None:
@@ -292,8 +287,8 @@ def _take_file(check: _Check, given: Directive) -> None:
 
 _SCRIPT: Final[Table[_Check]] = {
     "script": Understood(act=_take_script),
-    "interval": Understood(act=_take_interval, slip="uses 1 s"),
-    "timeout": Understood(act=_take_timeout, slip="uses none"),
+    "interval": Understood(act=_take_time, slip="uses 1 s"),
+    "timeout": Understood(act=_take_time, slip="uses none"),
     "rise": Understood(act=_take_count, slip="uses 1"),
     "fall": Understood(act=_take_count, slip="uses 1"),
     "weight": Understood(act=_take_weight, slip="uses 0"),

@@ -107,10 +107,6 @@ def _track(kind: str) -> Callable[[Group, Directive], None]:
     return take
 
 
-def _notify(group: Group, given: Directive) -> None:
-    group.commands.append(given)
-
-
 def _weights_count(group: Group, given: Directive) -> None:
     del given
     group.weights_count = True
@@ -123,7 +119,7 @@ _GROUP: Final[Table[Group]] = {
     "track_process": Understood(act=_track("vrrp_track_process"), block=True),
     "track_file": Understood(act=_track("track_file"), block=True),
     "track_bfd": refused("BFD is not supported: `track` an interface, a URL or a script instead"),
-    **{keyword: Understood(act=_notify) for keyword in KEYS},
+    **{keyword: Understood(act=lambda group, given: group.commands.append(given)) for keyword in KEYS},
     "sync_group_tracking_weight": Understood(act=_weights_count),
     "global_tracking": Understood(act=_weights_count),
     "notify_deleted": ignored("a virtual IP that a reload removes runs `notify_stop`"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from appliance.model.messages.quoting import shown
@@ -131,20 +132,17 @@ def _priority(instance: Instance, given: Directive) -> None:
     instance.put("priority", value=instance.priority, place=word.place)
 
 
-def _advert(instance: Instance, given: Directive) -> None:
-    word = only(given)
-    instance.advert = (seconds(word), word.place)
+def _placed(field: str, value: Callable[[Word], object]) -> Callable[[Instance, Directive], None]:
+    """Return what sets a field of the instance to its value and place."""
+
+    def take(instance: Instance, given: Directive) -> None:
+        word = only(given)
+        setattr(instance, field, (value(word), word.place))
+
+    return take
 
 
-def _version(instance: Instance, given: Directive) -> None:
-    word = only(given)
-    instance.version = (whole(word, least=2, most=3), word.place)
-
-
-def _default_version(instance: Instance, given: Directive) -> None:
-    """Take the global `vrrp_version`, which does not apply to IPv6 instances."""
-    word = only(given)
-    instance.default_version = (whole(word, least=2, most=3), word.place)
+_version: Final = partial(whole, least=2, most=3)
 
 
 def _strict(instance: Instance, given: Directive) -> None:
@@ -157,18 +155,8 @@ def _strict(instance: Instance, given: Directive) -> None:
         instance.ledger.change(given.place, reason)
 
 
-def _startup_delay(instance: Instance, given: Directive) -> None:
-    word = only(given)
-    instance.startup_delay = (seconds(word), word.place)
-
-
 def _nopreempt(instance: Instance, given: Directive) -> None:
     instance.nopreempt = given
-
-
-def _preempt_delay(instance: Instance, given: Directive) -> None:
-    word = only(given)
-    instance.preempt_delay = (seconds(word), word.place)
 
 
 def _adverts_that_may_be_missing(instance: Instance, given: Directive) -> None:
@@ -230,8 +218,8 @@ INSTANCE: Final[Table[Instance]] = {
     "state": Understood(act=_state, slip="starts as backup"),
     "virtual_router_id": Understood(act=_router_id),
     "priority": Understood(act=_priority, slip="uses 100"),
-    "advert_int": Understood(act=_advert, slip="uses 1 s"),
-    "version": Understood(act=_version),
+    "advert_int": Understood(act=_placed("advert", seconds), slip="uses 1 s"),
+    "version": Understood(act=_placed("version", _version)),
     "strict_mode": Understood(act=_strict),
     "authentication": Understood(act=authentication, block=True),
     "mcast_src_ip": Understood(act=source),
@@ -243,7 +231,7 @@ INSTANCE: Final[Table[Instance]] = {
     "virtual_ipaddress_excluded": Understood(act=excluded_addresses, block=True),
     "nopreempt": Understood(act=_nopreempt),
     "preempt": ignored("the router preempts unless `nopreempt` is set"),
-    "preempt_delay": Understood(act=_preempt_delay, slip="does not wait"),
+    "preempt_delay": Understood(act=_placed("preempt_delay", seconds), slip="does not wait"),
     "down_timer_adverts": Understood(act=_adverts_that_may_be_missing),
     "track_interface": Understood(act=track("interface"), block=True),
     "track_script": Understood(act=track("vrrp_script"), block=True),
@@ -295,7 +283,7 @@ INSTANCE: Final[Table[Instance]] = {
     "rx_buf_size": ignored("the socket buffers hold all that a virtual router receives"),
     **{keyword: Understood(act=notify(key)) for keyword, key in KEYS.items()},
     # Those valid only in global_defs, under names that no instance has.
-    "vrrp_version": Understood(act=_default_version),
-    "vrrp_startup_delay": Understood(act=_startup_delay),
+    "vrrp_version": Understood(act=_placed("default_version", _version)),  # not of IPv6 instances
+    "vrrp_startup_delay": Understood(act=_placed("startup_delay", seconds)),
     "vrrp_min_garp": Understood(act=_min_garp),
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Final, TypeVar
 
 from appliance.model.config.values.addresses import Endpoint, dns_name
@@ -108,14 +109,14 @@ def _checked(convert: Callable[[object], _Value], word: Word) -> _Value:
         raise DirectiveError(str(error), word.place) from None
 
 
-def _connect_ip(found: Checker, given: Directive) -> None:
-    word = only(given)
-    found.put("address", str(address(word)), word.place)
+def _key(key: str, value: Callable[[Word], Plain]) -> Callable[[Checker | Url, Directive], None]:
+    """Return what sets a key of our check to the value of the only word."""
 
+    def take(found: Checker | Url, given: Directive) -> None:
+        word = only(given)
+        found.keys[key] = (value(word), word.place)
 
-def _connect_port(found: Checker, given: Directive) -> None:
-    word = only(given)
-    found.put("port", whole(word, least=1, most=65535), word.place)
+    return take
 
 
 def _retries(found: Checker, given: Directive) -> None:
@@ -132,11 +133,6 @@ def _url(found: Checker, given: Directive) -> None:
         raise DirectiveError("has no `path`", given.place)
 
 
-def _path(url: Url, given: Directive) -> None:
-    word = only(given)
-    url.keys["path"] = (_checked(http_path, word), word.place)
-
-
 def _status(url: Url, given: Directive) -> None:
     if not given.values:
         raise DirectiveError("`status_code` needs a status", given.place)
@@ -146,22 +142,12 @@ def _status(url: Url, given: Directive) -> None:
     url.keys["expect"] = (texts if len(texts) > 1 else texts[0], given.values[0].place)
 
 
-def _digest(url: Url, given: Directive) -> None:
-    word = only(given)
-    url.keys["expect_digest"] = (_checked(body_digest, word), word.place)
-
-
 def _host_of_url(url: Url, given: Directive) -> None:
     url.virtualhost = only(given)
 
 
 def _sni(found: Checker, given: Directive) -> None:
     found.sends_sni = given.place
-
-
-def _sni_name(found: Checker, given: Directive) -> None:
-    word = only(given)
-    found.put("sni", _checked(dns_name, word), word.place)
 
 
 def _helo_name(found: Checker, given: Directive) -> None:
@@ -242,8 +228,8 @@ _TIMES: Final[Table[Checker]] = {
 }
 _CONNECTION: Final[Table[Checker]] = {
     **_TIMES,
-    "connect_ip": Understood(act=_connect_ip),
-    "connect_port": Understood(act=_connect_port, slip="ignores it"),
+    "connect_ip": Understood(act=_key("address", lambda word: str(address(word)))),
+    "connect_port": Understood(act=_key("port", partial(whole, least=1, most=65535)), slip="ignores it"),
     "bindto": _FROM,
     "bind_port": _FROM,
     "bind_if": _FROM,
@@ -258,13 +244,13 @@ _WEB: Final[Table[Checker]] = {
     "fast_recovery": ignored("one good check brings a server up, and it requests each `url`"),
     "tls_compliant": ignored("how a TLS connection ends does not matter to a check"),
     "enable_sni": Understood(act=_sni),
-    "sni_name": Understood(act=_sni_name),
+    "sni_name": Understood(act=_key("sni", partial(_checked, dns_name))),
 }
 _URL: Final[Table[Url]] = {
-    "path": Understood(act=_path),
+    "path": Understood(act=_key("path", partial(_checked, http_path))),
     "status_code": Understood(act=_status),
     "virtualhost": Understood(act=_host_of_url),
-    "digest": Understood(act=_digest),
+    "digest": Understood(act=_key("expect_digest", partial(_checked, body_digest))),
     "regex": refused(_TEXT),
     "regex_no_match": refused(_TEXT),
     **dict.fromkeys(

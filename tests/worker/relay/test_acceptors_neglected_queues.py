@@ -10,7 +10,7 @@ from support.values.snapshots import frontend
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
 from appliance.worker.relay.acceptor import Acceptor
-from appliance.worker.relay.neglected_queues import NeglectedQueues
+from appliance.worker.relay.acceptors import NeglectedQueues
 from appliance.worker.relay.traffic import Traffic
 
 pytestmark = pytest.mark.sockets
