@@ -231,7 +231,8 @@ class ReloadTransaction:
     def _judged(self, files: ReadFiles, number: int) -> "Judged":
         """Validate a file in a thread: a long one takes seconds, and this program must answer meanwhile.
 
-        What was judged last is not judged again if each file is as it was, and the node has kept its name.
+        What was accepted last is not judged again if each file is as it was, and the node has kept its name.
+        What was refused is: the reason may be the machine's, such as a group that it did not have.
         """
         if self._judgement is None or self._judgement[0] != _moment(files):
             judge = partial(self._validator(), self._paths, files, number=number)
@@ -239,6 +240,7 @@ class ReloadTransaction:
             self._judgement = _moment(files), found
         judged = self._judgement[1]
         if judged.snapshot is None:
+            self._judgement = None
             return judged
         return replace(judged, snapshot=self._found(replace(judged.snapshot, number=number)))
 
