@@ -34,6 +34,7 @@ MESSAGES: Final = (
 """All of the protocol, in their order; `ask` comes only after a connection has broken with a commit."""
 
 _SECONDS: Final = 60.0
+_LOOK: Final = 0.02  # seconds until the other side is looked at
 _NAMES: Final = {Offer: "offer", Prepared: "prepared", Commit: "commit", Settled: "settled", Ask: "ask"}
 _RULES: Final = """
 add table inet relay
@@ -144,12 +145,15 @@ class MessageRelay:
 
 def _received(source: ssl.SSLSocket, other: ssl.SSLSocket) -> Message:
     """Return the next message of one side, unless the other one has ended the connection."""
-    ready = [source] if source.pending() else select.select((source, other), (), (), _SECONDS)[0]
-    while source not in ready:  # tickets of TLS
-        if not ready or not other.recv(1):
+    while not source.pending() and not _readable(source, _LOOK):
+        # What is there may be its next message, or tickets of TLS: it is only looked at.
+        if _readable(other, 0.0) and not socket.socket.recv(other, 1, socket.MSG_PEEK):
             raise _Broken
-        ready = select.select((source, other), (), (), _SECONDS)[0]
     return decode(_read(source, length(_read(source, PREFIX))))
+
+
+def _readable(side: socket.socket, seconds: float) -> bool:
+    return bool(select.select((side,), (), (), seconds)[0])
 
 
 def _read(source: ssl.SSLSocket, size: int) -> bytes:
