@@ -8,6 +8,7 @@ import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.end_reasons import EndReason
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
 from appliance.net.control.control_server import Call
@@ -24,6 +25,9 @@ from appliance.worker.session_transfer import SessionTransfer
 
 MOST: Final = 100
 """Most sessions of one batch: it waits while the other node makes its sockets."""
+
+_SETTLED: Final = 10.0
+"""Seconds for `migrate` to learn what became of a batch: longer than its own time-outs together."""
 
 _LONGEST: Final = 20.0
 """Seconds after which the rest is left for the next call."""
@@ -42,9 +46,10 @@ class EmigratingSessions:
         ids: SessionIds,
         batches: SessionBatches,
         *,
+        tell: Tell,
         log: FilteringBoundLogger,
     ) -> None:
-        self._paths, self._program, self._log = paths, arguments.program, log
+        self._paths, self._program, self._tell, self._log = paths, arguments.program, tell, log
         self._traffic, self._ids, self._batches = traffic, ids, batches
 
     def emigrate(self, call: Call) -> Answer:
@@ -64,8 +69,10 @@ class EmigratingSessions:
             self._paths.control(MIGRATE),
             self._ids,
             on_left=count,
+            on_lost=lambda number, reason: self._report_lost(address, number, reason),
             log=self._log,
             more={"program": self._program, "address": address},
+            settled_within=_SETTLED,
         )
         left, until = wanted[:], time.monotonic() + _LONGEST
         try:
@@ -85,6 +92,14 @@ class EmigratingSessions:
         staying = set(wanted).intersection(self._at(address))
         stay = Counter(_why(each, refused) for each in staying)
         return good(moved=moved, stay=dict(stay), trouble=trouble)
+
+    def _report_lost(self, address: str, number: int, reason: str) -> None:
+        """Report sessions that `migrate` had when it died; of others it reports itself what became."""
+        self._tell(
+            OperatorEvent(
+                when=time.time(), kind=EventKind.SESSIONS_LOST, subject=address, detail=f"{number}: {reason}"
+            )
+        )
 
     def _end_stuck(self, batch: list[Session]) -> None:
         """End sessions that `migrate` was reading when it died: a worker may not end the mode of a socket."""

@@ -26,7 +26,11 @@ _PATIENCE: Final = 5.0
 
 
 class SessionTransfer:
-    """The way to the control socket at `path`; `on_left` counts who left, `more` goes with each offer."""
+    """The way to the process whose control socket is at `path`; `on_left` is called with how many left.
+
+    `on_lost` is called with how many of them were lost there, and why. `more` accompanies each offer, and
+    `settled_within` is seconds for the answer to `take`.
+    """
 
     def __init__(
         self,
@@ -35,9 +39,12 @@ class SessionTransfer:
         *,
         on_left: Callable[[int], None],
         log: FilteringBoundLogger,
+        on_lost: Callable[[int, str], None] = lambda _number, _reason: None,
         more: Mapping[str, object] = MappingProxyType({}),
+        settled_within: float = _PATIENCE,
     ) -> None:
         self._path, self._ids, self._on_left, self._log, self._more = path, ids, on_left, log, more
+        self._on_lost, self._settled_within = on_lost, settled_within
         self._client: ControlClient | None = None
 
     def close(self) -> None:
@@ -96,12 +103,16 @@ class SessionTransfer:
             self._on_left(len(going))
 
         try:
-            answer = client.ask(question, timeout=_PATIENCE, on_sent=leave)
+            answer = client.ask(question, timeout=self._settled_within, on_sent=leave)
         except ControlUnavailable as error:
             if not left:
                 raise
             self.close()
-            self._log.error("sessions-lost", sessions=len(places), reason=str(error))
+            self._lost(len(going), str(error))
             return
         if not answer.ok:
-            self._log.error("sessions-lost", sessions=len(places), reason=answer.reason)
+            self._lost(len(going), answer.reason)
+
+    def _lost(self, number: int, reason: str) -> None:
+        self._log.error("sessions-lost", sessions=number, reason=reason)
+        self._on_lost(number, reason)

@@ -67,7 +67,11 @@ class Worker:
         self.departing = DepartingSessions(
             paths, arguments, self.traffic, self.ids, batches, on_empty=self._end_when_drained, log=logger
         )
-        self.emigrating = EmigratingSessions(paths, arguments, self.traffic, self.ids, batches, log=logger)
+        names = arguments.program, arguments.generation, arguments.index
+        self._tell = EventBoard(paths.worker_events(*names), arguments.program)
+        self.emigrating = EmigratingSessions(
+            paths, arguments, self.traffic, self.ids, batches, tell=self._tell, log=logger
+        )
         backends = self.settings.backends
         self.acceptors = Acceptors(
             self.traffic,
@@ -83,10 +87,8 @@ class Worker:
         self._source_failed_at = float("-inf")
         self._source_failures = 0
         self._full: frozenset[str] = frozenset()
-        names = arguments.program, arguments.generation, arguments.index
         self._board = BoardWriter(paths.worker_board(*names))
         self._board_trouble = ""
-        self._tell = EventBoard(paths.worker_events(*names), arguments.program)
         self._heartbeat = Heartbeat(paths.worker_heartbeat(*names))
         if self._heartbeat.trouble:
             self.log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)

@@ -104,7 +104,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "a generation received an event that its table of states does not have", REPORT
     ),
     "sessions-lost": LogEvent(
-        "a new worker took sessions and then failed: their connections were cut",
+        "a new worker, another node or `migrate` had sessions and then failed: their connections were cut",
         f"clients reconnect; {SEE_SUPPORT}",
     ),
     "sessions-not-moved": LogEvent(

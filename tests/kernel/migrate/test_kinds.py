@@ -1,18 +1,22 @@
 """Sessions of every kind move there and back, and nobody notices while new ones begin."""
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+import trustme
+from support.discovery.kube_api import NODES, TOKEN, KubeApi, KubeCluster, node
 from support.linger.linger_field import PORT, VIP
 from support.migrate import sized_server
-from support.migrate.migrate_field import MigratingNode, leave, migrating_nodes, settle, take_back
+from support.migrate.migrate_field import MigratingNode, fill, leave, migrating_nodes, settle, take_back
+from support.network.checked_streams import CheckedStreams
 from support.network.greeted_clients import GreetedClients
 from support.network.namespaces import Node
 from support.network.ports import accepts
@@ -23,7 +27,7 @@ from support.values.certificates import issue
 
 pytestmark = [
     pytest.mark.kernel,
-    pytest.mark.needs("ip", "nft", "openssl", "nginx", "curl", root=True),
+    pytest.mark.needs("ip", "nft", "openssl", "nginx", "curl", "kubectl", root=True),
     pytest.mark.slow("moves of whole appliances"),
 ]
 
@@ -31,12 +35,14 @@ _SIZED: Final = 7002
 _PROXIED: Final = 7003
 _HTTP2: Final = 7004
 _ENDED: Final = 7005
+_WATCHED: Final = 7006
 _LARGE: Final = 64 << 20
 """More bytes than all buffers on the way hold: the server is still sending when the session moves."""
 
 _SMALL: Final = 6 << 20
 """So few that the server has sent its FIN by then."""
 
+_STREAMS: Final = 50  # of each family
 _SECONDS: Final = 60.0
 _PART: Final = 100_000
 
@@ -55,12 +61,13 @@ def _there_and_back(one: MigratingNode, two: MigratingNode, check: Iterator[None
 
 
 @contextlib.contextmanager
-def _servers(server: Node, directory: Path) -> Iterator[None]:
+def _servers(server: Node, directory: Path, cluster: KubeCluster) -> Iterator[None]:
     """Start the servers of the kinds."""
     for port, size, *more in ((_SIZED, _LARGE), (_ENDED, _SMALL), (_PROXIED, _LARGE, "--proxied")):
         server.start([sys.executable, sized_server.__file__, str(port), str(size), *map(str, more)])
     with contextlib.ExitStack() as stack:
         with server.inside():
+            stack.enter_context(KubeApi(cluster, trustme.CA(), host=server.address, port=_WATCHED))
             web = stack.enter_context(nginx(port=_HTTP2, certificates=issue(directory, VIP)))
             wait_until(lambda: all(map(accepts, (_SIZED, _ENDED, _PROXIED))), what="the servers accept")
         (web.www / "large").write_bytes(sized_server.content(_LARGE))
@@ -87,7 +94,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 @pytest.mark.promise("docs/taking-a-node-away.md", "sessions of every kind move")
 def test_every_kind_of_session(tmp_path: Path):
     """Each moves twice, and each byte is checked; one is not read meanwhile, one is half-closed."""
-    content, received = sized_server.content(_LARGE), dict[str, bytes]()
+    content, received, cluster = sized_server.content(_LARGE), dict[str, bytes](), KubeCluster()
     with (
         migrating_nodes(
             2,
@@ -98,8 +105,9 @@ def test_every_kind_of_session(tmp_path: Path):
                 _ENDED: {},
                 _PROXIED: {"send_proxy": "v2", "check": {"type": "none"}},
                 _HTTP2: {},
+                _WATCHED: {},
             },
-            serve=lambda server: _servers(server, tmp_path),
+            serve=lambda server: _servers(server, tmp_path, cluster),
         ) as (client, (one, two)),
         contextlib.ExitStack() as stack,
     ):
@@ -117,6 +125,9 @@ def test_every_kind_of_session(tmp_path: Path):
         curl, body = _curl(client, tmp_path)
         stack.callback(curl.kill)
         head = os.read(body, _PART)
+        seen = _kubectl(client, tmp_path / "events")
+        cluster.put(NODES, node("first", "192.0.2.1"))
+        wait_until(lambda: len(seen()) == 1, what="kubectl shows an event")
 
         def check() -> Iterator[None]:
             for number in range(2):
@@ -125,9 +136,12 @@ def test_every_kind_of_session(tmp_path: Path):
                 for name, each in sized.items():
                     if not name.startswith("blocked"):
                         received[name] += _read(each, _PART)
+                cluster.put(NODES, node(f"after move {number}", "192.0.2.1"))
+                wait_until(lambda: len(seen()) >= number + 2, what="kubectl shows an event")  # noqa: B023  # called at once
                 yield
 
         _there_and_back(one, two, check())
+        assert seen() == ["first", "after move 0", "after move 1"]
         for name, each in sized.items():
             received[name] += _read(each, len(content))
         assert received.pop("blocked at the end") == sized_server.content(_SMALL)
@@ -138,7 +152,7 @@ def test_every_kind_of_session(tmp_path: Path):
         assert curl.stdout is not None
         assert curl.stdout.read() == b"2"
         assert one.migrated()["lost"] == two.migrated()["lost"] == 0
-        assert one.migrated()["given"] == two.migrated()["given"] == 6
+        assert one.migrated()["given"] == two.migrated()["given"] == 7
 
 
 def _curl(client: Node, directory: Path) -> tuple[subprocess.Popen[bytes], int]:
@@ -156,12 +170,28 @@ def _curl(client: Node, directory: Path) -> tuple[subprocess.Popen[bytes], int]:
     return process, os.open(fifo, os.O_RDONLY)
 
 
+def _kubectl(client: Node, shown: Path) -> Callable[[], list[str]]:
+    """Start kubectl with one request that watches nodes; return what lists the events that it has shown."""
+    wanted = f"{NODES}?watch=1&resourceVersion=1000&timeoutSeconds=600"
+    options = ("--server", f"https://{VIP}:{_WATCHED}", "--insecure-skip-tls-verify", "--token", TOKEN)
+    with shown.open("wb") as output:
+        client.start(["kubectl", *options, "get", "--raw", wanted], output=output)
+
+    def seen() -> list[str]:
+        lines = shown.read_text().splitlines(keepends=True)
+        return [json.loads(each)["object"]["metadata"]["name"] for each in lines if each.endswith("\n")]
+
+    return seen
+
+
 def test_no_new_connection_is_refused(tmp_path: Path):
-    """300 connections a second go on through two moves, after each of which the former node is cut off."""
+    """300 a second go on, and so do streams: a node that was left is cut off, at last it is destroyed."""
     with (
         migrating_nodes(2, tmp_path) as (client, (one, two)),
+        CheckedStreams(client, port=PORT, period=0.1) as streams,
         GreetedClients(client, VIP, PORT, rate=300) as clients,
     ):
+        fill(streams, _STREAMS)
 
         def check() -> Iterator[None]:
             for _ in range(2):
@@ -170,4 +200,11 @@ def test_no_new_connection_is_refused(tmp_path: Path):
 
         clients.wait_for_more(300)
         _there_and_back(one, two, check())
+        settle(one, [one, two])
+        one.appliance.command("leave", "--within", "60s")
+        one.node.close()
+        one.appliance.remove_sockets()
+        streams.go_on()
+        clients.wait_for_more(300)
         assert clients.stop().errors == {}
+        assert streams.report().ended == {}

@@ -38,6 +38,7 @@ PACKAGES: Final = {
     "tc": "iproute2",
     "iptables-nft": "iptables",
     "keepalived": "keepalived",
+    "kubectl": "kubernetes-client",
     "man": "man-db",
     "mandoc": "mandoc",
     "mariadbd": "mariadb-server-core",
