@@ -26,8 +26,9 @@ $(RUN)/.tools: requirements-demo.lock requirements-build.lock
 	$(@D)/bin/pip install --quiet --no-deps --require-hashes -r requirements-build.lock -r requirements-demo.lock
 	@touch $@
 
+# Plain Python: compiling takes minutes, and neither the demo nor an administrator's command needs it.
 $(RUN)/.ready: $(RUN)/.tools $(PACKAGED)
-	$(@D)/bin/pip install --quiet --no-deps --no-build-isolation --force-reinstall .
+	LB_COMPILED=no $(@D)/bin/pip install --quiet --no-deps --no-build-isolation --force-reinstall .
 	@touch $@
 
 demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
@@ -125,7 +126,7 @@ fuzz: venv  ## feed every decoder and every file of state with damaged inputs; a
 	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
 
 # Of one Python and one kind of processor: those that it is made on, or with dist-other the other processor.
-dist: $(RUN)/.tools  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
+dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
 	rm -rf $(BUNDLE)
 	$(RUN)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUNDLE) .
 	$(BUNDLED)

@@ -42,6 +42,8 @@ def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
         return _whole(path, limit)
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise FileUnusable(f"{error.strerror} for user {os.geteuid()}") from error
     except OSError as error:
         raise FileUnusable(error.strerror or str(error)) from error
 

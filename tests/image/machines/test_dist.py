@@ -70,6 +70,30 @@ def test_it_installs_without_a_registry(folder: Path, tmp_path: Path):
     assert "ExecStart=/usr/local/bin/appliance run" in said
 
 
+def test_the_next_step_is_what_is_still_missing(folder: Path, tmp_path: Path):
+    """Without a configuration, writing one comes before the start; with one, the start is next."""
+    said = on_a_machine(
+        folder,
+        tmp_path,
+        """
+        {folder}/install
+        touch /etc/appliance/appliance.yaml
+        {folder}/install
+        """,
+    )
+    steps = [line.split("Next: ")[1].split(";")[0] for line in said.splitlines()]
+    start = "systemctl enable --now appliance"
+    assert steps == [f"write /etc/appliance/appliance.yaml, then {start}", start]
+
+
+@pytest.mark.promise("docs/getting-started.md", "the archive's maker has the command `appliance`")
+def test_the_command_is_made_beside_the_archive(dist: Path):
+    """`make dist` alone, without the demo before it, leaves the command that pushes to the nodes."""
+    command = [dist.parent / "venv-run/bin/appliance", "fleet", "push", "--help"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert "Usage: appliance fleet push" in done.stdout
+
+
 def test_the_checksum_lies_beside_it(dist: Path):
     """`sha256sum --check` finds the archive as it was made."""
     subprocess.run(["sha256sum", "--check", f"{dist.name}.sha256"], cwd=dist.parent, check=True)

@@ -19,7 +19,7 @@ _NOT_HERE: Final = {
     "make demo": "tests/programs/console/test_demo.py",
     "make dist": "tests/image/machines/test_dist.py",
     "scp dist/": "tests/image/machines/test_dist.py",
-    "PATH=": "tests/programs/console/test_demo.py",
+    "PATH=": "tests/image/machines/test_dist.py",
     "tar xf": "tests/image/machines/test_dist.py",
     "lb-appliance-0.2.0/install": "tests/image/machines/test_dist.py",
 }

@@ -5,7 +5,7 @@ import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import pytest
 from support.fuzzing.damage import SPOILS
@@ -36,6 +36,7 @@ from appliance.proxy.generation_numbers import GenerationNumbers
 
 pytestmark = pytest.mark.sockets
 
+_READER: Final = 9445
 every_damage = pytest.mark.parametrize("damage", SPOILS)
 
 
@@ -304,6 +305,19 @@ def test_a_link_whose_folder_goes_on_the_way_is_followed_again(
 
     monkeypatch.setattr(state_files, "unusual", looked)
     assert state_files.read(path) == b"..second"
+
+
+@pytest.mark.needs(root=True)
+def test_a_file_that_its_reader_may_not_read_is_told_with_the_reader(tmp_path: Path):
+    """A container's user does not see root's file of mode 0600: the reason names the user that has to."""
+    path = tmp_path / "appliance.yaml"
+    path.touch(mode=0o600)
+    os.seteuid(_READER)
+    try:
+        with pytest.raises(FileUnusable, match=f"^Permission denied for user {_READER}$"):
+            state_files.read(path)
+    finally:
+        os.seteuid(0)
 
 
 def test_what_is_set_aside_is_kept_and_bounded(tmp_path: Path):
