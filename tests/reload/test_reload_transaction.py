@@ -585,7 +585,7 @@ def judgements(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_what_was_judged_is_not_judged_again(
     house: House, judgements: list[int], monkeypatch: pytest.MonkeyPatch
 ):
-    """Not if each file is as it was and was accepted; what was refused is, as the machine may have changed."""
+    """Not if each file is as it was and was accepted; a refusal may have been the machine's."""
     house.write(weight=-1)
     first, second = house.transaction.reload(), house.transaction.reload()
     assert not first.ok
