@@ -34,7 +34,7 @@ _RIGHTS: Final = {
     "haproxy": [],
     "keepalived": _RAW,
     "appliance": ["NET_BIND_SERVICE", *_RAW],
-    "kube-vip": ["DAC_READ_SEARCH", "NET_BIND_SERVICE", "NET_ADMIN", "SETUID", "SETGID"],
+    "kube-vip": ["DAC_READ_SEARCH", "NET_BIND_SERVICE", "NET_ADMIN", "NET_RAW", "SETUID", "SETGID"],
 }
 _PLACES: Final = ("haproxy", "keepalived")
 
