@@ -216,6 +216,10 @@ class PoolState:
             self._removed.pop(member.name, None)
         if not self._waiting or member.full or member not in self._eligible:
             return None
+        return self._take_from_queue(member)
+
+    def _take_from_queue(self, member: PoolMember) -> Waiter | None:
+        # Compiled, `release` can have no function in it (its declaration is `cpdef`).
         return self._queue.take_first(lambda wish: self._suits(wish, member))
 
     def depart(self, member: PoolMember) -> None:
