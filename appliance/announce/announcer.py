@@ -60,6 +60,7 @@ class Announcer:
         self.log = log
         self.states: dict[str, Announced] = {}
         self.others: Mapping[str, tuple[str, ...]] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
         self._paths = paths
         self._takes_part = not stopped_virtual_ips.are_stopped(paths)
         self._ends = False
@@ -189,7 +190,7 @@ class Announcer:
     def _look_at_linger(self, snapshot: Snapshot, now: float) -> None:
         """Ask `linger` whether connections of other nodes would be forwarded, and who else has addresses."""
         if snapshot.linger is None:
-            self._unready, self.others = {}, {}
+            self._unready, self.others, self._known = {}, {}, {}
             return
         if now < self._linger_due or self._ends:
             return
@@ -204,9 +205,9 @@ class Announcer:
             others[shared.name] = tuple(
                 sorted({node for each in literal if each in known for node in known[each].nodes})
             )
-        for name, found in others.items():
-            before = self.others.get(name)
-            if before and not found and name not in unready:  # else `linger` has not heard them yet
+        for name in others.keys() - unready.keys():  # of the rest, `linger` has not received all reports yet
+            before, self._known[name] = self._known.get(name), others[name]
+            if before and not others[name]:
                 self.log.warning("last-path", name=name, before=list(before))
                 self._tell(_last_path(name, before))
         self._unready, self.others = unready, others

@@ -53,7 +53,7 @@ GIVEN: Final = 2
 before, and what all deny is reset (longer than `strays.DENIED`)."""
 
 _NOTED_FOR: Final = 2
-_ASKED_FOR: Final = 4  # until a dead node is found, by a node that was held up itself too
+_ASKED_FOR: Final = 10  # until a dead node is found, by a node that was held up itself too
 _MOST_NOBODYS: Final = 1 << 17  # more than `Strays` adds, ten times a second, before the first ones have gone
 _MOST_TOLD: Final = 1 << 18  # the same for what the kernel notes
 
