@@ -193,6 +193,9 @@ class SharedField:
             "ipv4/fib_multipath_hash_policy",
             "ipv6/fib_multipath_hash_policy",
         )
+        # Within one kernel the router does not hash the packet's header, but takes the hash of the client's
+        # socket, and that changes when the client sends again (net.core.txrehash).
+        _set(self.client, "core/txrehash", to="0")
         self.client.batch(
             f"address flush dev {INTERFACE} scope global",
             f"address add {OUTSIDE}.1/24 dev {INTERFACE}",
@@ -224,11 +227,11 @@ class SharedField:
         return f"{network}.{_ROUTER}", f"{network6}:{_ROUTER}"
 
 
-def _set(node: Node, *names: str) -> None:
-    """Set these options of a node's network to 1."""
+def _set(node: Node, *names: str, to: str = "1") -> None:
+    """Set these options of a node's network."""
     with node.inside():
         for each in names:
-            (Path("/proc/sys/net") / each).write_text("1")
+            (Path("/proc/sys/net") / each).write_text(to)
 
 
 class HopsField(SharedField):
