@@ -32,8 +32,8 @@ from appliance.worker.emigrating_sessions import MOST
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "openssl", root=True)]
 
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
-_COUNT: Final = 50  # sessions of each family
-_BYTES: Final = 100_000
+_COUNT: Final = 110  # sessions of each family: more than a batch
+_BYTES: Final = 220_000
 """A move of so many sessions takes about so many bytes each way, or less."""
 
 

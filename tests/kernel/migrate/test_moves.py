@@ -34,6 +34,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "openssl", root
 
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
 _COUNT: Final = 1000 if _FULL else 50  # sessions of each family
+_MANY: Final = max(_COUNT, 110)  # more than a batch
 _ROUNDS: Final = 20 if _FULL else 3
 _MANY: Final = 5000 if _FULL else 200  # sessions of each family
 _SLOW: Final = pytest.mark.slow("many moves of whole appliances")
@@ -154,11 +155,11 @@ def test_a_fault_in_the_middle_costs_one_batch_at_most(tmp_path: Path, fault: st
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
         for _ in range(_ROUNDS if _FULL else 1):
-            fill(streams, _COUNT)
+            fill(streams, _MANY)
             before = sum(streams.report().ended.values())
             given = int(str(one.migrated().get("given", 0)))
             one.appliance.command("leave")
-            share = drawn.randrange(1, _COUNT)
+            share = drawn.randrange(1, _MANY)
             wait_until(
                 lambda: int(str(one.migrated().get("given", 0))) >= given + share or is_empty(one),  # noqa: B023  # called at once
                 what="some have moved",
