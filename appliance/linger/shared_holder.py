@@ -3,6 +3,7 @@
 `announce` puts the addresses on `lo` and takes them away; here it is only looked at.
 """
 
+import contextlib
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -219,10 +220,9 @@ class SharedHolder:
     def _provoke(self, connections: Iterable[Ends]) -> None:
         """Make clients send now: they would do so late, as they double the time between two attempts."""
         for client, client_port, address, port in connections:
-            try:
+            # Without CAP_NET_RAW, or without a route, a client sends again by itself.
+            with contextlib.suppress(OSError):
                 self._acks.provoke((address, port), (client, client_port))
-            except OSError:
-                return  # without CAP_NET_RAW, or without a route: each client sends again by itself
 
     def _has_notes(self, family: int) -> bool:
         """Return whether the kernel has noted something since it was read last."""

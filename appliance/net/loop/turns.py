@@ -77,7 +77,7 @@ class Turns:
 
 
 def wait_while(pending: Callable[[], object], *, within: float) -> None:
-    """Give others their turns while something is pending, for so many seconds at most."""
+    """Wait while something is pending, at most `within` seconds; others have their turns."""
     with gevent.Timeout(within, False):  # noqa: FBT003  # its only form
         while pending():
             gevent.sleep(_LOOK)

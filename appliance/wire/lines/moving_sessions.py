@@ -141,7 +141,7 @@ def offer(given: Mapping[str, object]) -> Offer:
 
 
 def refusals(answer: Answer, sessions: int) -> tuple[str, ...]:
-    """Return the answer to an offer of so many sessions; raises ControlError."""
+    """Return for each of `sessions` offered why it is refused, or ""; raises ControlError."""
     if not answer.ok:
         raise ControlError(answer.reason)
     refused = _converted(answer.values, Offered).refused

@@ -21,22 +21,23 @@ pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy")]
 
 _SERVERS: Final = ("one", "two", "three", "four")
 _PROXIES: Final = ("first", "together", "hashed")
-
-
-def _text(ports: dict[str, int], servers: dict[str, int]) -> str:
-    """Return a haproxy.cfg with a primary server and three backups, used one by one or together."""
-    lines = [f"  server {name} 127.0.0.1:{port} check" for name, port in servers.items()]
-    listed = "\n".join([lines[0], *(f"{each} backup" for each in lines[1:])])
-    return f"""
+_DEFAULTS: Final = """
 global
-  stats socket {{control}}
+  stats socket {control}
 defaults
   mode tcp
   timeout connect 2s
   timeout client 1m
   timeout server 1m
   default-server inter 200ms fastinter 100ms downinter 200ms rise 1 fall 1
-listen first
+"""
+
+
+def _text(ports: dict[str, int], servers: dict[str, int]) -> str:
+    """Return a haproxy.cfg with a primary server and three backups, used one by one or together."""
+    lines = [f"  server {name} 127.0.0.1:{port} check" for name, port in servers.items()]
+    listed = "\n".join([lines[0], *(f"{each} backup" for each in lines[1:])])
+    return f"""{_DEFAULTS}listen first
   bind 127.0.0.1:{ports["first"]}
 {listed}
 listen together
@@ -53,16 +54,7 @@ listen hashed
 def _relieved_text(ports: dict[str, int], servers: dict[str, int]) -> str:
     """Return a haproxy.cfg whose backups lose their sessions when another server is back, or keep them."""
     spare = f"server two 127.0.0.1:{servers['two']} check backup"
-    return f"""
-global
-  stats socket {{control}}
-defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1m
-  timeout server 1m
-  default-server inter 200ms fastinter 100ms downinter 200ms rise 1 fall 1
-listen closed
+    return f"""{_DEFAULTS}listen closed
   bind 127.0.0.1:{ports["closed"]}
   server one 127.0.0.1:{servers["one"]} check on-marked-up shutdown-backup-sessions
   {spare}
