@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import gevent
 import pytest
+from gevent.socket import wait_read
 
 from appliance.core.rollout.events import Orphan
 from appliance.core.rollout.states import WorkerId, WorkerState
@@ -111,6 +112,20 @@ def test_dead_leave_nothing(paths: Paths) -> None:
         assert not board.path.exists()
     assert all(path.exists() for path in others)
     remove_files(paths, PROGRAM, WorkerId(3, 0))
+
+
+def test_worker_that_dies_when_it_is_asked(paths: Paths) -> None:
+    """It took the connection and was killed: as it is gone, it leaves nothing."""
+    path = paths.worker_control(PROGRAM, 3, 0)
+    with socket.socket(socket.AF_UNIX) as listener, closing(_Board(paths, 3)) as board, gevent.Timeout(30):
+        listener.bind(str(path))
+        listener.listen()
+        search = gevent.spawn(adopt_all, paths, PROGRAM)
+        wait_read(listener.fileno())
+        listener.close()
+        assert search.get() == ([], [])
+        assert not board.path.exists()
+        assert not path.exists()
 
 
 @pytest.mark.parametrize("answer", [bad("not today"), good(pid="none")])
