@@ -1,8 +1,8 @@
 """The program `proxy-<group>`: the master of one group's workers, from its start to its end.
 
 At its start it takes over what an earlier master left, so a kill costs nothing. The effect of TERM depends on
-supervisord: if it shuts down, or there is none, the workers drain and the master ends with them; if only the
-master is restarted, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
+supervisord: if it shuts down, or none started the master, the workers drain and the master ends with them; if
+only the master is restarted, or supervisord died, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
 HAProxy: sessions end on their own, or a later TERM gives them the drain time.
 """
 
@@ -127,6 +127,7 @@ class Proxy:
         master = self._master
         self._state.stopping = True
         if everything_ends(self._paths):
+            self._state.closing = True
             self._withdraw_redirects()
             if self._soft:
                 self._drain(None, until=1)

@@ -41,7 +41,8 @@ class GroupState:
     """The state of one group's master.
 
     `current` is the committed snapshot, None before the first. `failure` is why it does not run as it should.
-    `stopping`: the program ends; `retired`: it no longer serves anything; `broken`: a bug ended a part of it.
+    `stopping`: the program ends; `closing`: with the whole appliance, so that no socket is kept for another
+    group; `retired`: it no longer serves anything; `broken`: a bug ended a part of it.
     `changed` is set after every event that a waiter for the end may need. Prepare, commit and take-over need
     the `lock`: each gives way to other greenlets while it waits for workers.
     """
@@ -61,6 +62,7 @@ class GroupState:
         self.pending: PreparedSnapshot | None = None
         self.failure: ProgramFailure | None = None
         self.stopping = False
+        self.closing = False
         self.retired = False
         self.broken = False
         self.changed = Event()

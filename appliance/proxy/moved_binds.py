@@ -38,7 +38,7 @@ class MovedBinds:
         """Return the order to drain; on closing sockets the worker accepts briefly, or until others do."""
         state = self._state
         served = {address for _, address in state.frontends.get(worker.generation, ())}
-        closing = set[Address]() if state.stopping else served - state.addresses_in_use()
+        closing = set[Address]() if state.closing else served - state.addresses_in_use()
         linger = _MOVE_TIMEOUT if closing & set(self._moving()) else _LINGER
         values = {
             "deadline": time.time() + within,
@@ -92,7 +92,7 @@ class MovedBinds:
     def _moving(self) -> list[Address]:
         """Return the sockets that now belong to another group whose program does not accept on them yet."""
         state = self._state
-        if state.current is None or state.stopping or self._taken >= state.current.number:
+        if state.current is None or state.closing or self._taken >= state.current.number:
             return []
         others = (group for group in state.current.proxied if group.name != state.group)
         frontends = [each for group in others for each in group.frontends]

@@ -1,6 +1,7 @@
 """Whether a program ends alone, or with the whole appliance."""
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Final
 
@@ -15,10 +16,14 @@ _PATIENCE: Final = 20.0
 
 _PAUSE: Final = 0.05
 
+_SUPERVISED: Final = "SUPERVISOR_ENABLED"
+"""What supervisord sets in the environment of its programs."""
+
 
 def everything_ends(paths: Paths, *, without_supervisord: bool = True) -> bool:
-    """Return whether supervisord stops everything; `without_supervisord` is the answer without one.
+    """Return whether supervisord stops everything; `without_supervisord` is the answer if none started us.
 
+    One that did and is gone was killed: the TERM is that of the next one, which may have been killed as well.
     During a take-over there are two. Briefly, neither may answer, which is not the end: the standby one
     listens on its other socket.
     """
@@ -29,7 +34,7 @@ def everything_ends(paths: Paths, *, without_supervisord: bool = True) -> bool:
             if not _listens(paths.succession_socket):
                 break
             gevent.sleep(_PAUSE)
-    return without_supervisord
+    return without_supervisord and _SUPERVISED not in os.environ
 
 
 def _listens(path: Path) -> bool:

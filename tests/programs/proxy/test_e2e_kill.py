@@ -155,6 +155,25 @@ def test_after_a_killed_supervisord_the_next_start_takes_over(made: Cluster, loa
     assert left & set(made.appliance.processes()) <= workers
 
 
+@pytest.mark.slow("another start of the whole appliance")
+def test_a_supervisord_that_dies_as_it_ends_leftovers(made: Cluster, load: Load):
+    """It has sent TERM to the programs of the one before, and is killed, too: they leave their workers."""
+    appliance = made.appliance
+    left = {name: appliance.program_pid(name) for name in ("reload", "health", "proxy-api")}
+    serving = {worker.pid for worker in appliance.accepting()}
+    kill(appliance.pid)
+    for pid in filter(None, left.values()):
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda pid=pid: not alive(pid), what="it has ended")
+    _more_connections(load, 100)
+    appliance.start()
+    wait_until(
+        lambda: {worker.pid for worker in appliance.accepting()} == serving, what="the same workers serve"
+    )
+    _beyond_the_drain(load)
+    _assert_nothing_lost(load)
+
+
 @contextmanager
 def _next_generation(appliance: Appliance) -> Iterator[None]:
     """Wait at the end until a later generation accepts than at the beginning, with all its workers."""
