@@ -30,6 +30,7 @@ AGAIN: Final = "again"
 
 _TURN: Final = 1.0  # seconds between two checks for due work
 _CONVERGE: Final = 5.0  # seconds between two checks which snapshot every program has
+_OVERDUE: Final = 10.0  # the same at most, while requests follow each other without a pause of a turn
 _BUG: Final = "internal error, see the log"
 _LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is terminated
 
@@ -74,7 +75,8 @@ class ReloadQueue:
         self._log = log
         self._participation = participation
         self._after = after
-        self._converged_at = self._looked_at = 0.0
+        self._converged_at = time.monotonic() - _CONVERGE  # at the first pause, which is soon
+        self._looked_at = 0.0
         self._queue: Queue[_Request] = Queue()
         self._greenlet = gevent.spawn(self._work)
 
@@ -158,13 +160,15 @@ class ReloadQueue:
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
     def _next(self) -> _Request:
-        """Return the next request; do what is due until there is one."""
+        """Return the next request; do what is due until there is one, and if requests leave no pause."""
         while True:
             try:
                 request: _Request = self._queue.get(timeout=_TURN)
             except Empty:
                 self._do_what_is_due(time.monotonic())
             else:
+                if time.monotonic() - self._converged_at >= _OVERDUE:
+                    self._do_what_is_due(time.monotonic())
                 return request
 
     def _do_what_is_due(self, now: float) -> None:

@@ -76,6 +76,36 @@ def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.M
         queue.close()
 
 
+class Counted(BrokenValidator):
+    """A transaction that counts how often programs are brought to the accepted snapshot."""
+
+    converged = 0
+
+    def converge(self, *, everybody: bool) -> None:
+        """Count it."""
+        self.converged += 1
+
+    def load_validator(self) -> None:
+        """Load it."""
+
+
+def test_requests_without_a_pause_hinder_nothing_that_is_due(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A program that missed a commit gets it, whoever reloads how often."""
+    monkeypatch.setattr(reload_queue, "_CONVERGE", 0.02)
+    monkeypatch.setattr(reload_queue, "_OVERDUE", 0.05)
+    transaction = Counted()
+    queue = reload_queue.ReloadQueue(
+        transaction,  # type: ignore[arg-type]  # all it uses
+        structlog.get_logger(),
+        participation=Participant(),  # type: ignore[arg-type]  # all it uses
+        counts=KeptCounts(tmp_path / "counts.json", names=reload_queue.RESULTS),
+        after=list,
+    )
+    with gevent.Timeout(20):
+        until(lambda: queue.ask("test").ok and transaction.converged > 3)
+        queue.close()
+
+
 class RefusedInPassing(BrokenValidator):
     """A transaction that refuses the first reload, and does it when it is tried again."""
 
