@@ -280,7 +280,8 @@ class Departures:
         if having is Having.BACK and self._back(way, batch, places):
             self._let_go(ends)
         else:
-            self._forget(going, ends, shared=way.target.shared)
+            servers = [one for place in places for one in batch.ends[place][1:]]
+            self._forget(going, ends, servers, shared=way.target.shared)
             if having is Having.GONE:
                 self.given[way.address] += len(going)
                 self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
@@ -325,7 +326,9 @@ class Departures:
             going[place].reset_if_lost(wanted=False)
         return True
 
-    def _forget(self, going: Sequence[Connections], ends: Sequence[Ends], *, shared: bool) -> None:
+    def _forget(
+        self, going: Sequence[Connections], ends: Sequence[Ends], servers: Sequence[Ends], *, shared: bool
+    ) -> None:
         """Leave nothing here of connections that another node has; packets of `shared` ones are forwarded."""
         for each in going:
             each.close_silently()
@@ -333,7 +336,7 @@ class Departures:
             self._held.hold_afterwards(ends)
         except NftablesError as error:
             self.log.error("session-move-failed", reason=str(error))  # noqa: TRY400  # no bug
-        self._owners.left(ends)
+        self._owners.left(ends, servers=servers)
         if shared:
             self._let_go(ends)
 

@@ -132,6 +132,7 @@ class Migrator:
             self._news.wait(_LOOK)
             self._news.clear()
             self._look(time.monotonic())
+            self._owners.given.keep()
 
     def _look(self, now: float) -> None:
         if self._unsupported or self._settings is None:

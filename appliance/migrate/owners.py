@@ -1,4 +1,4 @@
-"""Those who must know which node has a connection: `linger`, and the kernel's table of connections."""
+"""Those who must know which node has a connection: `linger`, and the kernel."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.migration.ruleset import Ends
+from appliance.migrate.given_ports import GivenPorts
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
@@ -18,20 +19,26 @@ _PATIENCE: Final = 1.0
 
 
 class Owners:
-    """Connections to `linger` and to the kernel's table, opened when they are needed."""
+    """Connections to `linger` and to the kernel's table, opened when they are needed, and `given` ports."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self._path = paths.control(LINGER)
         self._log = log
         self._linger: ControlClient | None = None
         self._conntrack: Conntrack | None = None
+        self.given = GivenPorts(paths, log)
 
     def came(self, ends: Sequence[Ends]) -> bool:
         """Make packets of these connections this node's own; return whether that succeeded."""
+        self.given.take_back(ends)
         return self._change(OwnerChange(ours=tuple(ends)))
 
-    def left(self, ends: Sequence[Ends]) -> None:
-        """Forget connections that another node has now: late packets are forwarded to it."""
+    def left(self, ends: Sequence[Ends], *, servers: Sequence[Ends]) -> None:
+        """Forget connections that another node has now: late packets are forwarded to it.
+
+        No connect uses the ports of those to `servers`.
+        """
+        self.given.give(servers)
         self._change(OwnerChange(others=tuple(ends)))
         try:
             if self._conntrack is None:
@@ -42,6 +49,7 @@ class Owners:
 
     def close(self) -> None:
         """Close the connections."""
+        self.given.close()
         if self._linger is not None:
             self._linger.close()
         if self._conntrack is not None:

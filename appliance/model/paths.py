@@ -70,6 +70,8 @@ class Paths:
     """Servers that the operator has put in drain or maint."""
     operator_weights = _File("state", "operator-weights.json")
     """Weights that the operator has given servers."""
+    given_ports = _File("state", "given-ports.json")
+    """Connections to servers that `migrate` has given to other nodes, whose ports are in use."""
     program_starts = _File("runtime", "program-starts.json")
     """How often supervisord has started each program."""
     reload_counts = _File("runtime", "reload-counts.json")

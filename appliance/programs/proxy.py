@@ -2,8 +2,8 @@
 
 At its start it takes over what an earlier master left, so a kill costs nothing. The effect of TERM depends on
 supervisord: if it shuts down, or none started the master, the workers drain and the master ends with them; if
-only the master is restarted, or supervisord died, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
-HAProxy: sessions end on their own, or a later TERM gives them the drain time.
+only the master is restarted, or supervisord died, it leaves them serving for the next master. USR1 is TERM
+without a deadline, as in HAProxy: sessions end on their own, or a later TERM gives them the drain time.
 """
 
 import os

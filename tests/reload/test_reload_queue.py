@@ -83,7 +83,7 @@ class Counted(BrokenValidator):
 
     def converge(self, *, everybody: bool) -> None:
         """Count it."""
-        self.converged += 1
+        self.converged += 0 if everybody else 1
 
     def load_validator(self) -> None:
         """Load it."""

@@ -11,7 +11,7 @@ from appliance.worker.relay.transfer cimport Transfer
 from appliance.worker.relay.virtual_source cimport VirtualSource
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
-cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK, _FAR
+cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK, _FAR, _MOST_PASSED_OVER
 cdef unsigned int WRITABLE
 
 cdef class Session(SessionState):

@@ -18,7 +18,7 @@ from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
 from appliance.worker.relay.poll_events import WRITABLE
 from appliance.worker.relay.raw_sockets import close, connect
-from appliance.worker.relay.session.session_end import CONNECT_REASONS, SERVERS_FAULT
+from appliance.worker.relay.session.session_end import CONNECT_REASONS, PORT_GIVEN, SERVERS_FAULT
 from appliance.worker.relay.session.session_phases import (
     CLOSED,
     CONNECTING,
@@ -35,6 +35,9 @@ from appliance.worker.relay.transfer import AGAIN, CHUNK
 
 _FAR: Final = 64
 """Connects that wait for an event after one that did not finish at once."""
+
+_MOST_PASSED_OVER: Final = 16
+"""Ports of sessions on other nodes that one session meets before that counts as a failed connect."""
 
 
 class Session(SessionState):
@@ -297,6 +300,14 @@ class Session(SessionState):
 
     def connect_failed(self, code: int) -> None:
         """Continue after a connect that failed with this errno."""
+        server, member = self.server, self.member
+        known = code in PORT_GIVEN and self.backend.source is not None
+        if known and server is not None and member is not None and self.passed_over < _MOST_PASSED_OVER:
+            self.passed_over += 1
+            self.server = None
+            close(server.release())
+            self.connect(member)
+            return
         self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
 
     def retry(self, reason: EndReason) -> None:

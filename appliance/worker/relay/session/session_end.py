@@ -1,6 +1,16 @@
 """The end of a session: the meaning of a failed connect, and the end that each of the two peers sees."""
 
-from errno import EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EMFILE, ENFILE, EPIPE, ETIMEDOUT
+from errno import (
+    EACCES,
+    EADDRNOTAVAIL,
+    ECONNREFUSED,
+    ECONNRESET,
+    EMFILE,
+    ENFILE,
+    ENOPROTOOPT,
+    EPIPE,
+    ETIMEDOUT,
+)
 from typing import Final
 
 from appliance.model.end_reasons import EndReason
@@ -19,6 +29,9 @@ CONNECT_REASONS: Final = {
     ENFILE: EndReason.NO_DESCRIPTORS,
 }
 """The meaning of a connect's errno; any other one is CONNECT_FAILED."""
+
+PORT_GIVEN: Final = frozenset({ENOPROTOOPT, EACCES})
+"""The errno of a connect whose port is that of a connection given to another node: another port will do."""
 
 SERVERS_FAULT: Final = frozenset(
     {EndReason.CONNECT_REFUSED, EndReason.CONNECT_TIMEOUT, EndReason.CONNECT_FAILED, EndReason.SERVER_ABORT}

@@ -28,6 +28,7 @@ cdef class SessionState:
     cdef public bint keepalive_set
     cdef public int phase
     cdef public int attempts
+    cdef public int passed_over
     cdef public long long counted_in
     cdef public long long counted_out
     cdef public double deadline

@@ -33,7 +33,8 @@ class SessionState:
     the client sent before there was a server. `counted_in` and `counted_out` are the bytes that are in the
     counters already. Times are monotonic seconds, 0.0 if not reached: `deadline` ends a phase before `open`,
     `max_age_at` the session; `connect_at` is the first connect, `ready_at` the last one's end, `dialled_at`
-    the last one's beginning, by the clock itself, not by the tick.
+    the last one's beginning, by the clock itself, not by the tick. `passed_over` counts ports that were not
+    to be used.
     """
 
     # Slots save a dictionary for each of many thousand sessions, and are fields of a C struct when compiled.
@@ -54,6 +55,7 @@ class SessionState:
         "max_age_at",
         "member",
         "number",
+        "passed_over",
         "phase",
         "ready_at",
         "server",
@@ -78,7 +80,7 @@ class SessionState:
         self.key = b""
         self.keepalive_set = False
         self.phase = CONNECTING
-        self.attempts = 0
+        self.attempts = self.passed_over = 0
         self.counted_in = 0
         self.counted_out = 0
         self.deadline = 0.0

@@ -1,5 +1,6 @@
 """Sessions in this process: what a whole worker's tests cannot bring about at will."""
 
+import errno
 import os
 import socket
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from appliance.worker.relay import raw_sockets
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
 from appliance.worker.relay.transfer import AGAIN, CHUNK, Transfer
+from appliance.worker.relay.virtual_source import VirtualSource
 
 pytestmark = pytest.mark.sockets
 
@@ -174,6 +176,23 @@ def test_connect_that_has_not_ended_is_waited_for(setup: LoneSessions):
         _, another = setup.session(b"hello")
         assert (another.phase, another.early, setup.backend.far) == (CONNECTING, None, far - 1)
         setup.traffic.end_all(EndReason.KILLED)
+
+
+def test_port_of_a_session_on_another_node_is_passed_over(setup: LoneSessions):
+    """The session connects from another one, and only after many of them that is a failed connect."""
+    setup.backend.source = VirtualSource(
+        ["127.0.0.1"], (20000, 29999), (), on_failure=lambda *_: pytest.fail("no port")
+    )
+    setup.backend.far = 100
+    _, session = setup.session(b"hello")
+    for count in range(1, 17):
+        former = session.server
+        session.connect_failed(errno.EACCES if count % 2 else errno.ENOPROTOOPT)
+        assert (session.phase, session.passed_over, setup.member.current) == (CONNECTING, count, 1)
+        assert session.server is not former
+    assert setup.member.failed == 0
+    session.connect_failed(errno.EACCES)
+    assert setup.member.failed == 1
 
 
 def test_connect_that_ends_later_is_followed_by_what_was_kept(setup: LoneSessions):
