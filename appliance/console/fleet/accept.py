@@ -29,7 +29,7 @@ from appliance.net.files import config_file, snapshots, state_files
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.standard_input import PATIENCE
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.sources.judging import OperatorsFiles, collect, load
+from appliance.net.sources.judging import OperatorsFiles, as_answer, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
@@ -176,8 +176,8 @@ class _Said:
 
     ok: bool
     step: Step
-    errors: Sequence[Problem | AnswerProblem]
-    warnings: Sequence[Problem | AnswerProblem] = ()
+    errors: Sequence[AnswerProblem]
+    warnings: Sequence[AnswerProblem] = ()
     runs: bool = True
 
 
@@ -221,8 +221,8 @@ class _Node:
         return _Said(
             ok=not errors,
             step=Step.CHECKED,
-            errors=errors,
-            warnings=loaded.warnings,
+            errors=as_answer(errors, self._paths.config),
+            warnings=as_answer(loaded.warnings, self._paths.config),
             runs=_runs(self._paths),
         )
 

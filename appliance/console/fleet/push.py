@@ -2,8 +2,9 @@
 
 import hashlib
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from appliance.console.output.printing import print_json
 from appliance.core.fleet.push import Fate, Order, Outcome, Push, Step
 from appliance.model.messages.quoting import printable
 from appliance.wire.lines import node_answers
+from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.node_answers import NodeAnswerError, NodeVerdict
 
 _MARGIN: Final = 5.0
@@ -57,6 +59,16 @@ class Talk:
             if verdict:
                 self.heard[verdict.step] = verdict
         return step in self.heard
+
+    @property
+    def errors(self) -> list[AnswerProblem]:
+        """The errors of all steps."""
+        return _distinct(each.errors for each in self.heard.values())
+
+    @property
+    def warnings(self) -> list[AnswerProblem]:
+        """The warnings of all steps: those of the check are repeated when the file is applied."""
+        return _distinct(each.warnings for each in self.heard.values())
 
     def outcome(self, step: Step) -> Outcome:
         """Return the outcome of a step on the node that is no longer awaited."""
@@ -179,8 +191,8 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _verdicts(talk: Talk) -> list[NodeVerdict]:
-    return list(talk.heard.values())
+def _distinct(found: Iterable[Iterable[AnswerProblem]]) -> list[AnswerProblem]:
+    return list(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _values(
@@ -191,8 +203,8 @@ def _values(
             "name": name,
             "outcome": push.fates[name],
             "trouble": missed.get(name),
-            "errors": [each for verdict in _verdicts(talk) for each in verdict.errors],
-            "warnings": [each for verdict in _verdicts(talk) for each in verdict.warnings],
+            "errors": talk.errors,
+            "warnings": talk.warnings,
         }
         for name, talk in talks.items()
     ]
@@ -202,11 +214,10 @@ def _values(
 
 def _print(push: Push, talks: Mapping[str, Talk], missed: Mapping[str, str], fleet: Fleet) -> None:
     for name, talk in talks.items():
-        for verdict in _verdicts(talk):
-            for each in verdict.errors:
-                click.echo(printable(f"{name}: {located(each, fleet.file)}"), err=True)
-            for each in verdict.warnings:
-                click.echo(printable(f"{name}: warning: {located(each, fleet.file)}"), err=True)
+        for each in talk.errors:
+            click.echo(printable(f"{name}: {located(each, fleet.file)}"), err=True)
+        for each in talk.warnings:
+            click.echo(printable(f"{name}: warning: {located(each, fleet.file)}"), err=True)
         stopped = Step.KEPT in talk.heard and not talk.heard[Step.CHECKED].runs
         note = f" ({missed[name]})" if name in missed else " (no appliance runs there)" if stopped else ""
         click.echo(f"{name}: {push.fates[name]}{note}")

@@ -103,8 +103,8 @@ def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judge
     loaded = load(collect(paths, files or ReadFiles()), number=number)
     return Judged(
         snapshot=loaded.snapshot,
-        errors=_as_answer(loaded.errors, paths.config),
-        warnings=_as_answer(loaded.warnings, paths.config),
+        errors=as_answer(loaded.errors, paths.config),
+        warnings=as_answer(loaded.warnings, paths.config),
         common=loaded.common,
         node=loaded.node,
     )
@@ -169,7 +169,7 @@ def _path(value: Plain) -> Path | None:
     return Path(value) if isinstance(value, str) and value.startswith("/") and "\0" not in value else None
 
 
-def _as_answer(found: Iterable[Problem], config: Path) -> tuple[AnswerProblem, ...]:
+def as_answer(found: Iterable[Problem], config: Path) -> tuple[AnswerProblem, ...]:
     """Return problems as answers; those of our YAML do not name it, as their reader knows it."""
     return tuple(_answer_problem(each, str(config)) for each in found)
 

@@ -65,6 +65,20 @@ def test_both_accept_it(pair: Fleet):
     assert numbers == [each.accepted() for each in pair.nodes.values()]
 
 
+@pytest.mark.slow("the same way as above")
+def test_a_warning_is_printed_once_a_node(pair: Fleet):
+    """Check and apply both find it; its place is that of the pushed file."""
+    pools = yaml.safe_load(pair.file.read_text())["pools"]
+    file = pair.write(pools={**pools, "spare": {"servers": {"a": {"address": "127.0.0.1:9"}}}})
+    done = pair.command("push", str(file))
+    warnings = [line for line in done.stderr.splitlines() if "warning: " in line]
+    [line] = [number for number, text in enumerate(file.read_text().splitlines(), 1) if text == "  spare:"]
+    said = f"warning: {file}:{line}:3: pools.spare: no frontend uses this pool"
+    assert warnings == [f"{name}: {said}" for name in pair.nodes]
+    nodes = pair.answer("push", str(file))["nodes"]
+    assert [len(each["warnings"]) for each in nodes] == [1, 1]  # type: ignore[attr-defined]  # JSON
+
+
 @pytest.mark.promise("docs/fleet.md", "what one node cannot apply, none has")
 def test_what_one_cannot_apply_none_has(pair: Fleet):
     """A port of lb-1 is another program's: lb-0, which had applied it, has its file and frontends again."""
@@ -89,8 +103,7 @@ def test_what_one_refuses_is_written_nowhere(pair: Fleet):
     file = pair.write(defaults={"drain": "soon"})
     done = pair.command("push", str(file), check=False)
     assert done.returncode == 1
-    config = pair.nodes["lb-1"].paths.config
-    assert f"lb-1: {config}:" in done.stderr
+    assert f"lb-1: {file}:" in done.stderr
     assert "defaults.drain" in done.stderr
     assert pair.texts() == before
     assert stamps == [each.paths.config.stat() for each in pair.nodes.values()]
