@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from appliance.core.balancing.sni_routes import SniRoutes
@@ -30,6 +30,7 @@ def _fits(route: SniRoute, name: str) -> bool:
     return any(name.endswith(each[1:]) if each.startswith("*.") else name == each for each in route.names)
 
 
+@example([{"names": ("api",)}, {"regex": "^a"}], ["api"])  # a name before an expression
 @given(st.lists(ROUTES, max_size=6), st.lists(NAMES, max_size=5))
 def test_the_first_one_that_fits(given_routes: list[dict[str, object]], names: list[str]):
     """Look-ups find what going through the routes one by one finds, for one name after another."""
