@@ -96,7 +96,7 @@ def _first(lines: list[str], event: str, generation: int) -> int:
 
 
 def test_one_that_does_not_end_is_not_waited_for_for_ever():
-    """The master waits for two seconds, and then goes on with three generations."""
+    """The master waits for two seconds, and then goes on beside it; the one between may be gone by then."""
     port = free_port()
     with Backend("master-0") as backend, LoneProxy(_snapshot(1, port, backend)) as proxy:
         proxy.run()
@@ -104,6 +104,6 @@ def test_one_that_does_not_end_is_not_waited_for_for_ever():
             with _stopped(proxy, 1):
                 proxy.reload(_snapshot(2, port, backend))
                 proxy.reload(_snapshot(3, port, backend))
-                assert sorted(proxy.generations()) == [1, 2, 3]
+                assert {1, 3} <= set(proxy.generations())
             wait_until(lambda: list(proxy.generations()) == [3], what="one generation is left", timeout=60.0)
             assert _all_answer(clients)
