@@ -99,7 +99,7 @@ def test_a_start_goes_on_with_every_file_damaged(site: Site, damage: str):
         spoil(each, damage)
     appliance.start()
     wait_until(lambda: accepts(port), what="clients are served")
-    assert "Traceback" not in appliance.log(), appliance.log()[appliance.log().find("Traceback"):][:6000]
+    assert "Traceback" not in appliance.log(), appliance.log()[appliance.log().find("Traceback") :][:6000]
     if damage != "dangling":  # which is no file
         said = str(appliance.events("state-damaged"))
         assert "last-good.json" in said
