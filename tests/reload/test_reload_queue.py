@@ -59,17 +59,21 @@ class Participant:
         return []
 
 
+def _queue(transaction: BrokenValidator, directory: Path) -> reload_queue.ReloadQueue:
+    return reload_queue.ReloadQueue(
+        transaction,  # type: ignore[arg-type]  # all it uses
+        structlog.get_logger(),
+        participation=Participant(),  # type: ignore[arg-type]  # all it uses
+        counts=KeptCounts(directory / "counts.json", names=reload_queue.RESULTS),
+        after=list,
+    )
+
+
 def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload_queue, "_CONVERGE", 0.01)
     transaction = BrokenValidator()
-    queue = reload_queue.ReloadQueue(
-        transaction,  # type: ignore[arg-type]  # all it uses
-        structlog.get_logger(),
-        participation=Participant(),  # type: ignore[arg-type]  # all it uses
-        counts=KeptCounts(tmp_path / "counts.json", names=reload_queue.RESULTS),
-        after=list,
-    )
+    queue = _queue(transaction, tmp_path)
     until(lambda: transaction.tried > 1)
     with gevent.Timeout(20):
         assert queue.ask("test").ok
@@ -94,13 +98,7 @@ def test_requests_without_a_pause_hinder_nothing_that_is_due(monkeypatch: pytest
     monkeypatch.setattr(reload_queue, "_CONVERGE", 0.02)
     monkeypatch.setattr(reload_queue, "_OVERDUE", 0.05)
     transaction = Counted()
-    queue = reload_queue.ReloadQueue(
-        transaction,  # type: ignore[arg-type]  # all it uses
-        structlog.get_logger(),
-        participation=Participant(),  # type: ignore[arg-type]  # all it uses
-        counts=KeptCounts(tmp_path / "counts.json", names=reload_queue.RESULTS),
-        after=list,
-    )
+    queue = _queue(transaction, tmp_path)
     with gevent.Timeout(20):
         until(lambda: queue.ask("test").ok and transaction.converged > 3)
         queue.close()
@@ -132,13 +130,7 @@ class RefusedInPassing(BrokenValidator):
 def test_what_was_refused_in_passing_is_tried_again(tmp_path: Path):
     """Nobody has to ask twice: a second later it is done, and nothing is refused any more."""
     transaction = RefusedInPassing()
-    queue = reload_queue.ReloadQueue(
-        transaction,  # type: ignore[arg-type]  # all it uses
-        structlog.get_logger(),
-        participation=Participant(),  # type: ignore[arg-type]  # all it uses
-        counts=KeptCounts(tmp_path / "counts.json", names=reload_queue.RESULTS),
-        after=list,
-    )
+    queue = _queue(transaction, tmp_path)
     with gevent.Timeout(20):
         assert queue.ask("test").values == {"again_in": 0.1}
         assert queue.refused

@@ -89,7 +89,7 @@ def make_given(family: Family) -> str:
 
 
 def give(family: Family, connections: Mapping[Ends, float]) -> str:
-    """Return the script that refuses connects like these, each for so many seconds; none is refused yet."""
+    """Return the script that adds connections, each for so many seconds; none may be in the set yet."""
     listed = ", ".join(
         f"{each} timeout {math.ceil(seconds)}s"
         for each, seconds in zip(_listed(connections), connections.values(), strict=True)
@@ -98,7 +98,7 @@ def give(family: Family, connections: Mapping[Ends, float]) -> str:
 
 
 def take_back(family: Family, connections: Iterable[Ends]) -> str:
-    """Return the script that refuses them no more; what has expired meanwhile is no error."""
+    """Return the script that removes connections; what has expired meanwhile is no error."""
     element = f"element {family.value} {TABLE_OF_GIVEN} given {{ {', '.join(_listed(connections))} }}"
     return f"add {element}\ndelete {element}"
 
