@@ -6,7 +6,7 @@ The file outlives a start of the machine: nodes give their sessions away to be s
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -50,7 +50,7 @@ class GivenPorts(NftablesUser):
         """Refuse them no more: they are ours again."""
         back = [each for each in connections if self._until.pop(each, 0.0) > time.time()]
         self._changed |= bool(back)
-        for family, some in _by_family(back):
+        for family, some in _parts(back):
             self._run(ruleset.take_back(family, some))
 
     def keep(self) -> None:
@@ -72,7 +72,7 @@ class GivenPorts(NftablesUser):
 
     def _refuse(self, connections: Collection[Ends]) -> None:
         now = time.time()
-        for family, some in _by_family(connections):
+        for family, some in _parts(connections):
             if family not in self._made:
                 self._made.add(family)
                 self._run(ruleset.make_given(family))
@@ -92,8 +92,7 @@ def _read(path: Path) -> dict[Ends, float]:
     return still_given(kept or (), now=time.time())
 
 
-def _by_family(connections: Collection[Ends]) -> Iterable[tuple[Family, list[Ends]]]:
-    for family in Family.IPV4, Family.IPV6:
-        found = [each for each in connections if (":" in each[0]) == (family is Family.IPV6)]
-        for first in range(0, len(found), _AT_ONCE):
-            yield family, found[first : first + _AT_ONCE]
+def _parts(connections: Iterable[Ends]) -> Iterator[tuple[Family, list[Ends]]]:
+    for family, some in ruleset.by_family(connections).items():
+        for first in range(0, len(some), _AT_ONCE):
+            yield family, some[first : first + _AT_ONCE]

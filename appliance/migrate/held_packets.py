@@ -31,14 +31,14 @@ class HeldPackets(NftablesUser):
     def hold(self, connections: Collection[Ends], *, seconds: int = UNDER_WAY) -> None:
         """Hold back their packets."""
         self._note(connections, seconds)
-        for family, some in _by_family(connections).items():
+        for family, some in ruleset.by_family(connections).items():
             self._make(family)
             self._run(ruleset.hold(family, some, seconds=seconds))
 
     def hold_afterwards(self, connections: Collection[Ends]) -> None:
         """Hold back what comes late for connections that are another node's now, without a gap."""
         self._note(connections, AFTERWARDS)
-        for family, some in _by_family(connections).items():
+        for family, some in ruleset.by_family(connections).items():
             self._make(family)
             self._run(f"{ruleset.let_go(family, some)}\n{ruleset.hold(family, some, seconds=AFTERWARDS)}")
 
@@ -46,7 +46,7 @@ class HeldPackets(NftablesUser):
         """Let their packets through; what is not held costs nothing."""
         now = time.monotonic()
         held = [each for each in connections if self._until.pop(each, 0.0) > now]
-        for family, some in _by_family(held).items():
+        for family, some in ruleset.by_family(held).items():
             if family in self._made:
                 self._run(ruleset.let_go(family, some))
 
@@ -75,10 +75,3 @@ class HeldPackets(NftablesUser):
             with contextlib.suppress(NftablesError):
                 self.close()  # the next hold begins with new tables
             raise
-
-
-def _by_family(connections: Collection[Ends]) -> dict[Family, list[Ends]]:
-    found: dict[Family, list[Ends]] = {}
-    for each in dict.fromkeys(connections):
-        found.setdefault(Family.IPV6 if ":" in each[0] else Family.IPV4, []).append(each)
-    return found

@@ -95,8 +95,10 @@ def adopt_all(
         living |= _adopt_answering(paths, program, {*known, *living}, deadline - time.monotonic())
         silent = [each for each in _running(paths, program) if each.worker not in {*known, *living}]
         others = boards - living.keys() - {each.worker for each in silent}
-        dead = {worker for worker in others if not _listens(paths, program, worker)}
-        # A killed process has lost its command line, by which it is found, before its sockets are closed.
+        dead = {
+            each for each in others if not paths.worker_control(program, each.generation, each.index).exists()
+        }
+        # A process that dies may not refuse connections yet: the next try removes its socket.
         if (not silent and dead == others) or time.monotonic() >= deadline:
             break
         gevent.sleep(_LOOK_AGAIN)
@@ -164,15 +166,6 @@ def _try(worker: WorkerId, path: Path, timeout: float) -> LivingWorker | None:
         return LivingWorker(worker=worker, client=client, status=adopt(client, timeout=timeout))
     client.close()
     return None
-
-
-def _listens(paths: Paths, program: str, worker: WorkerId) -> bool:
-    """Return whether a process has the control socket of a worker, as far as can be seen."""
-    try:
-        ControlClient(paths.worker_control(program, worker.generation, worker.index)).close()
-    except ControlUnavailable as error:
-        return not isinstance(error.__cause__, ConnectionRefusedError | FileNotFoundError)
-    return True
 
 
 def _places(paths: Paths, program: str, kind: str) -> Iterator[tuple[WorkerId, Path]]:

@@ -28,7 +28,7 @@ MOST_GIVEN: Final = 1 << 17
 """More of them are not remembered over a restart."""
 
 _REFUSED: Final = {Family.IPV4: "icmp type prot-unreachable", Family.IPV6: "icmpv6 type admin-prohibited"}
-"""For the program ENOPROTOOPT and EACCES, which a server that refuses causes in neither family."""
+"""The connect fails with ENOPROTOOPT or EACCES: a server that refuses it causes neither."""
 
 _PORTS: Final = range(1, 1 << 16)
 _FIRST: Final = -310
@@ -66,9 +66,7 @@ def hold(family: Family, connections: Iterable[Ends], *, seconds: int) -> str:
 
 def let_go(family: Family, connections: Iterable[Ends]) -> str:
     """Return the script that lets their packets through; what has expired meanwhile is no error."""
-    listed = ", ".join(_listed(connections))
-    element = f"element {family.value} {TABLE} held {{ {listed} }}"
-    return f"add {element}\ndelete {element}"
+    return _remove(f"{family.value} {TABLE} held", connections)
 
 
 def make_given(family: Family) -> str:
@@ -89,7 +87,7 @@ def make_given(family: Family) -> str:
 
 
 def give(family: Family, connections: Mapping[Ends, float]) -> str:
-    """Return the script that adds connections, each for so many seconds; none may be in the set yet."""
+    """Return the script that refuses connects like each of these for its seconds; no connection twice."""
     listed = ", ".join(
         f"{each} timeout {math.ceil(seconds)}s"
         for each, seconds in zip(_listed(connections), connections.values(), strict=True)
@@ -99,8 +97,7 @@ def give(family: Family, connections: Mapping[Ends, float]) -> str:
 
 def take_back(family: Family, connections: Iterable[Ends]) -> str:
     """Return the script that removes connections; what has expired meanwhile is no error."""
-    element = f"element {family.value} {TABLE_OF_GIVEN} given {{ {', '.join(_listed(connections))} }}"
-    return f"add {element}\ndelete {element}"
+    return _remove(f"{family.value} {TABLE_OF_GIVEN} given", connections)
 
 
 def still_given(kept: Iterable[tuple[Ends, float]], *, now: float) -> dict[Ends, float]:
@@ -110,6 +107,20 @@ def still_given(kept: Iterable[tuple[Ends, float]], *, now: float) -> dict[Ends,
         if len(found) < MOST_GIVEN and now < until <= now + GIVEN_FOR and _are_ends(ends):
             found[ends] = until
     return found
+
+
+def by_family(connections: Iterable[Ends]) -> dict[Family, list[Ends]]:
+    """Return the connections of each family, none twice."""
+    found: dict[Family, list[Ends]] = {}
+    for each in dict.fromkeys(connections):
+        found.setdefault(Family.IPV6 if ":" in each[0] else Family.IPV4, []).append(each)
+    return found
+
+
+def _remove(of: str, connections: Iterable[Ends]) -> str:
+    """Return the script; each is added before it is deleted, as it may have expired meanwhile."""
+    element = f"element {of} {{ {', '.join(_listed(connections))} }}"
+    return f"add {element}\ndelete {element}"
 
 
 def _are_ends(ends: Ends) -> bool:

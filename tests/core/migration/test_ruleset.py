@@ -88,3 +88,10 @@ def test_what_a_file_has_is_given(monkeypatch: pytest.MonkeyPatch):
     assert ruleset.still_given([(_ENDS, 2.0), (other, 1.0)], now=1.0) == {_ENDS: 2.0}
     monkeypatch.setattr(ruleset, "MOST_GIVEN", 1)
     assert ruleset.still_given([(_ENDS, 2.0), (other, 2.0)], now=1.0) == {_ENDS: 2.0}
+
+
+def test_each_family_has_its_own_connections():
+    """In their order, none twice; a family without any has no entry."""
+    six = ("fd00::9", 1, "fd00::100", 2)
+    assert ruleset.by_family([_ENDS, six, _ENDS]) == {Family.IPV4: [_ENDS], Family.IPV6: [six]}
+    assert ruleset.by_family([six]) == {Family.IPV6: [six]}
