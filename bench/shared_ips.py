@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final, Self
 
 from support.announce.routers import BirdRouter, FrrRouter, Router
-from support.announce.shared_node import ADDRESS, NODES_ASN, SharedNode, config
+from support.announce.shared_node import ADDRESS, NODES_ASN, SharedNode, config, neighbors
 from support.linger.linger_field import PORT
 from support.linger.shared_field import SHARED, shared_field
 from support.network.namespaces import Node, Segment
@@ -142,9 +142,8 @@ def _site(kind: Callable[..., Router]) -> Iterator[tuple[Router, SharedNode, Sha
         segment = stack.enter_context(Segment())
         machine, *places = (segment.node(name) for name in ("router", "lb-0", "lb-1"))
         router = stack.enter_context(kind(machine, [each.address for each in places], asn=NODES_ASN))
-        one, other = (
-            stack.enter_context(SharedNode(each, each.name, config([machine.address]))) for each in places
-        )
+        given = config([], bgp={"neighbors": neighbors([machine.address], interval="100ms")})
+        one, other = (stack.enter_context(SharedNode(each, each.name, given)) for each in places)
         router.wait_for(ADDRESS, one.node, other.node)
         yield router, one, other
 

@@ -40,8 +40,7 @@ class GivenPorts(NftablesUser):
     def give(self, connections: Iterable[Ends]) -> None:
         """Refuse connects like these from now on."""
         now = time.time()
-        self._until = {each: until for each, until in self._until.items() if until > now}
-        fresh = [each for each in dict.fromkeys(connections) if each not in self._until]
+        fresh = [each for each in dict.fromkeys(connections) if self._until.get(each, 0.0) <= now]
         self._until.update(dict.fromkeys(fresh, now + GIVEN_FOR))
         self._changed |= bool(fresh)
         self._refuse(fresh)
@@ -58,6 +57,8 @@ class GivenPorts(NftablesUser):
         if not self._changed:
             return
         self._changed = False
+        now = time.time()
+        self._until = {each: until for each, until in self._until.items() if until > now}
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             state_files.clear_way(self._path)

@@ -33,7 +33,7 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.states import SupervisorStates
 
 from appliance.model.paths import Paths
-from appliance.net.events.event_board import EventBoard, Mapped
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files.lock_files import KeptLock
 from appliance.net.privileges import capabilities
 from appliance.net.process import subreaper
@@ -101,7 +101,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
     first, wakeup = True, Wakeup()
     forks = ProgramForks()
     forks.load()
-    tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
+    tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=False)
     lock = KeptLock(paths.lock, _held_lock())
     predecessor = _predecessor(accepted)
     while True:

@@ -61,6 +61,12 @@ def aligned(size: int) -> int:
     return (size + 7) & ~7
 
 
+def half_header(sequence: int, changes: int, payload: bytes | bytearray) -> bytes:
+    """Return what a half has before its payload."""
+    numbers = NUMBERS.pack(sequence, changes, len(payload))
+    return numbers + struct.pack("=Q", checksum_of(numbers, payload))
+
+
 def checksum_of(numbers: bytes, payload: bytes | bytearray) -> int:
     """Return the checksum of a half: over its packed NUMBERS, then its payload."""
     return zlib.crc32(payload, zlib.crc32(numbers))

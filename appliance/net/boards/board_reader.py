@@ -4,6 +4,7 @@ import contextlib
 import mmap
 import os
 import sys
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -21,15 +22,22 @@ from appliance.net.boards.board_layout import (
 from appliance.net.closable import Closable
 from appliance.net.files import state_files
 
+_MOST: Final = 1 << 20
+"""Bytes of a board that are copied."""
+
 _TRIES: Final = 100
 """Reads of a half with the same pointer before it counts as damaged. A store is visible at once."""
 
 
 class BoardReader(Closable):
-    """A reader of a board; reopens the path when the writer has replaced the board by a larger file."""
+    """A reader of a board; reopens the path when the writer has replaced the board by a larger file.
 
-    def __init__(self, path: Path) -> None:
+    Without `mapped` it has a copy of the file as it was when it was opened.
+    """
+
+    def __init__(self, path: Path, *, mapped: bool = True) -> None:
         self.path = path
+        self._mapped = mapped
         self._map: mmap.mmap | None = None
         self._open()
 
@@ -112,9 +120,9 @@ class BoardReader(Closable):
         try:
             if unusual := state_files.unusual(self.path):
                 raise BoardError(f"{self.path}: is {unusual}, not a file")
-            with self.path.open("rb") as file:
+            with self.path.open("rb", buffering=0) as file:
                 found = _identity(os.fstat(file.fileno()))
-                mapping = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+                mapping = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) if self._mapped else _copy(file)
         except (OSError, ValueError) as error:
             raise BoardError(f"{self.path}: {error}") from error
         stride = (len(mapping) - HEADER) // 2
@@ -125,6 +133,12 @@ class BoardReader(Closable):
         self._map, self._file, self._stride = mapping, found, stride
         self._words = memoryview(mapping)[: HEADER + 2 * stride].cast("Q")
         self._changes_at = (HEADER + 8) // 8, (HEADER + stride + 8) // 8
+
+
+def _copy(file: FileIO) -> mmap.mmap:
+    copied = mmap.mmap(-1, min(os.fstat(file.fileno()).st_size, _MOST))
+    file.readinto(copied)
+    return copied
 
 
 def _identity(found: os.stat_result) -> tuple[int, int]:

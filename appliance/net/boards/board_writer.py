@@ -5,6 +5,7 @@ import mmap
 import os
 import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,15 +13,15 @@ from appliance.net.boards.board_layout import (
     HALF,
     HEADER,
     MAGIC,
-    NUMBERS,
     RETIRED,
     SEQUENCE,
     BoardError,
     aligned,
-    checksum_of,
+    half_header,
 )
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.files import readers, state_files
+from appliance.net.files.atomic_write import write_whole
 
 _LOOK_AGAIN: Final = 1.0  # seconds between two checks that the file still exists
 
@@ -112,9 +113,8 @@ class BoardWriter:
     def _write(self, payload: bytes | bytearray) -> None:
         sequence = self._sequence + 1
         at = HEADER + (sequence & 1) * (HALF.size + self._capacity)
-        numbers = NUMBERS.pack(sequence, self._changes, len(payload))
         self._map[at + HALF.size : at + HALF.size + len(payload)] = bytes(payload)
-        self._map[at : at + HALF.size] = numbers + struct.pack("=Q", checksum_of(numbers, payload))
+        self._map[at : at + HALF.size] = half_header(sequence, self._changes, payload)
         # Last, and in one store of an aligned word: from here on readers use the half just filled.
         self._words[SEQUENCE] = self._sequence = sequence
 
@@ -146,8 +146,56 @@ class BoardWriter:
         self._words = memoryview(self._map)[:HEADER].cast("Q")
         self._words[0] = MAGIC
         self._write(payload)
-        with contextlib.ExitStack() as stack:
-            with contextlib.suppress(FileNotFoundError):
-                old = stack.enter_context(self.path.open("r+b", buffering=0))
-                stack.callback(os.pwrite, old.fileno(), struct.pack("Q", 1), RETIRED * 8)
+        with _retiring(self.path):
             scratch.replace(self.path)
+
+
+class UnmappedBoardWriter:
+    """The one writer of a board that maps no file: a truncated one kills who has it mapped (SIGBUS).
+
+    It costs some system calls per publish, and is for supervisord, whose exit ends everything.
+    """
+
+    def __init__(self, path: Path, *, capacity: int) -> None:
+        self.path = path
+        self._capacity = capacity
+
+    def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
+        """Publish `payload` as `BoardWriter` does: in the file that is there, or else in a new one.
+
+        Raises OSError if a new file cannot be created.
+        """
+        with contextlib.suppress(BoardError), BoardReader(self.path, mapped=False) as last:
+            if len(payload) <= last.capacity:
+                self._write(last, payload, last.published().changes + changed)
+                return
+        state_files.clear_way(self.path)
+        self._capacity = aligned(max(self._capacity, len(payload) * 2))
+        stride = HALF.size + self._capacity
+        content = struct.pack("=QQ", MAGIC, 1).ljust(HEADER + stride, b"\0")
+        content += half_header(1, time.time_ns(), payload) + payload
+        with _retiring(self.path):
+            mode = readers.file_mode(self.path.parent)
+            write_whole(self.path, content.ljust(HEADER + 2 * stride, b"\0"), mode=mode)
+
+    def close(self, *, unlink: bool = False) -> None:
+        """Remove the file's name, with `unlink`."""
+        if unlink:
+            self.path.unlink(missing_ok=True)
+
+    def _write(self, last: BoardReader, payload: bytes | bytearray, changes: int) -> None:
+        sequence = last.sequence + 1
+        at = HEADER + (sequence & 1) * (HALF.size + last.capacity)
+        with self.path.open("r+b", buffering=0) as file:
+            os.pwrite(file.fileno(), half_header(sequence, changes, payload) + payload, at)
+            os.pwrite(file.fileno(), struct.pack("=Q", sequence), SEQUENCE * 8)
+
+
+@contextlib.contextmanager
+def _retiring(path: Path) -> Iterator[None]:
+    """Mark the file that has this name once another one has it."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(FileNotFoundError):
+            old = stack.enter_context(path.open("r+b", buffering=0))
+            stack.callback(os.pwrite, old.fileno(), struct.pack("=Q", 1), RETIRED * 8)
+        yield

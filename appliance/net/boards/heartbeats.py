@@ -14,6 +14,7 @@ import mmap
 import os
 import struct
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -107,9 +108,8 @@ class Heartbeat:
 def prepare(path: Path) -> None:
     """Create or empty the file for a process that is about to start; raises OSError."""
     state_files.clear_way(path)
-    made = _mapped(path)
-    with made:
-        made[: _WORDS.size] = _WORDS.pack(_MAGIC, 0, 0, 0)
+    with _reserved(path) as file:
+        file.write(_WORDS.pack(_MAGIC, 0, 0, 0))
 
 
 def expect(path: Path, pid: int) -> None:
@@ -118,14 +118,13 @@ def expect(path: Path, pid: int) -> None:
     Raises OSError. The child writes the same words itself when it begins.
     """
     prepare(path)
-    made = _mapped(path)
-    with made:
-        made[: _WORDS.size] = _WORDS.pack(_MAGIC, pid, started(pid), 0)
+    with _reserved(path) as file:
+        file.write(_WORDS.pack(_MAGIC, pid, started(pid), 0))
 
 
 def make_room(path: Path) -> None:
     """Create the file if there is none; the words of a running process stay. Raises OSError."""
-    _mapped(path).close()
+    _reserved(path).close()
 
 
 def read(path: Path) -> ProcessHeartbeat | None:
@@ -149,11 +148,20 @@ def started(pid: int) -> int:
 
 
 def _mapped(path: Path) -> mmap.mmap:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with _reserved(path) as file:
+        return mmap.mmap(file.fileno(), _WORDS.size)
+
+
+def _reserved(path: Path) -> FileIO:
+    """Return the file with room for the words.
+
+    supervisord writes to it and never maps it: a truncated file kills who has it mapped (SIGBUS).
+    """
+    file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "r+")
     try:
-        # Reserved at once: on a full file system a store into a sparse file is SIGBUS, which kills the
-        # writer.
-        os.posix_fallocate(descriptor, 0, _WORDS.size)
-        return mmap.mmap(descriptor, _WORDS.size)
-    finally:
-        os.close(descriptor)
+        # Reserved at once: on a full file system a store into a sparse file is SIGBUS, too.
+        os.posix_fallocate(file.fileno(), 0, _WORDS.size)
+    except OSError:
+        file.close()
+        raise
+    return file

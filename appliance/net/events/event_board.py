@@ -10,14 +10,13 @@ import os
 import time
 from collections import deque
 from dataclasses import replace
-from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
 from appliance.model.operator_events import OperatorEvent
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
-from appliance.net.boards.board_writer import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter, UnmappedBoardWriter
 from appliance.wire.lines import event_lines
 
 SUFFIX: Final = ".events"
@@ -28,25 +27,17 @@ _SIZE: Final = 96 << 10  # bytes of their lines
 _FIRST_SIZE: Final = 4 << 10  # most programs never need more
 
 
-class Mapped(Enum):
-    """When a process has the board mapped.
+class EventBoard:
+    """One program's events, on a board made with the first one; the content of an existing one is kept.
 
-    A truncated file kills the process that has it mapped (SIGBUS). supervisord, whose exit ends everything,
-    maps it WHILE_TELLING only, at the price of a new file per event.
+    Without `mapped` no file is mapped (UnmappedBoardWriter).
     """
 
-    ALWAYS = auto()
-    WHILE_TELLING = auto()
-
-
-class EventBoard:
-    """One program's events, on a board made with the first one; the content of an existing one is kept."""
-
-    def __init__(self, path: Path, program: str, *, mapped: Mapped = Mapped.ALWAYS) -> None:
+    def __init__(self, path: Path, program: str, *, mapped: bool = True) -> None:
         self._mapped = mapped
         self._path = path
         self._program = program
-        self._board: BoardWriter | None = None
+        self._board: BoardWriter | UnmappedBoardWriter | None = None
         self._lines: deque[bytes] = deque(maxlen=_MOST)
         self._last = 0
 
@@ -62,8 +53,6 @@ class EventBoard:
             board.publish(event_lines.newest(self._lines, _SIZE), changed=True)
         except OSError:
             return  # no room, or no directory: the event is in the log nevertheless
-        if self._mapped is Mapped.WHILE_TELLING:
-            self.close()
 
     def close(self, *, unlink: bool = False) -> None:
         """Unmap the board, and remove it if nothing will need it."""
@@ -71,10 +60,10 @@ class EventBoard:
             self._board.close(unlink=unlink)
             self._board = None
 
-    def _opened(self) -> BoardWriter:
-        with contextlib.suppress(BoardError), BoardReader(self._path) as last:
+    def _opened(self) -> BoardWriter | UnmappedBoardWriter:
+        with contextlib.suppress(BoardError), BoardReader(self._path, mapped=self._mapped) as last:
             there, ours = last.read().splitlines(keepends=True), frozenset(self._lines)
             # A last line without a line end is damaged, and would damage the next one.
             older = [each for each in there if each.endswith(b"\n") and each not in ours]
             self._lines = deque((*older, *self._lines), maxlen=_MOST)
-        return BoardWriter(self._path, capacity=_FIRST_SIZE)
+        return (BoardWriter if self._mapped else UnmappedBoardWriter)(self._path, capacity=_FIRST_SIZE)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from appliance.model.operator_events import EventKind, OperatorEvent
-from appliance.net.events.event_board import EventBoard, Mapped
+from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_follower import EventFollower, told
 
 pytestmark = pytest.mark.sockets
@@ -108,10 +108,10 @@ def test_event_that_has_an_id_keeps_it(tmp_path: Path):
     assert subjects(told(tmp_path)) == ["configuration", "configuration"]
 
 
-def test_a_board_may_be_mapped_for_a_moment_only(tmp_path: Path):
-    """Who must not die of a file that somebody cuts short has it mapped only while it tells."""
+def test_a_board_need_not_be_mapped(tmp_path: Path):
+    """Who must not die of a file that somebody cuts short never maps it; what is there is kept."""
     path = tmp_path / "supervisor.events"
-    board = EventBoard(path, "supervisor", mapped=Mapped.WHILE_TELLING)
+    board = EventBoard(path, "supervisor", mapped=False)
     follower = EventFollower(tmp_path)
     board(event("a"))
     assert subjects(follower.new(0.0)) == ["a"]
@@ -121,3 +121,13 @@ def test_a_board_may_be_mapped_for_a_moment_only(tmp_path: Path):
     board(event("c"))
     assert subjects(told(tmp_path)) == ["a", "b", "c"]
     follower.close()
+    long = "x" * 100
+    for _ in range(200):  # more than fits into its first file
+        board(event(long))
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    board.close()
+    again = EventBoard(path, "supervisor", mapped=False)
+    again(event("d"))
+    assert subjects(told(tmp_path)) == ["a", "b", "c", *[long] * 200, "d"]
+    again.close(unlink=True)
+    assert not path.exists()

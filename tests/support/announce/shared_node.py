@@ -52,9 +52,12 @@ def config(
     return found
 
 
-def neighbors(routers: Sequence[str]) -> dict[str, object]:
-    """Return the neighbours with these addresses, with BFD."""
-    bfd = {"interval": "100ms", "multiplier": 3}
+def neighbors(routers: Sequence[str], *, interval: str = "500ms") -> dict[str, object]:
+    """Return the neighbours with these addresses, with BFD.
+
+    The default is slow: with 100 ms, a node without processor time for 300 ms is dead to its router.
+    """
+    bfd = {"interval": interval, "multiplier": 3}
     return {f"tor-{number}": {"address": each, "asn": ASN, "bfd": bfd} for number, each in enumerate(routers)}
 
 

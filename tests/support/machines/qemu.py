@@ -30,7 +30,7 @@ _FIRMWARE: Final = Path("/usr/share/OVMF")
 _END: Final = 15.0
 _SSH: Final = (
     *("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
-    *("-o", "LogLevel=ERROR", "-o", "ConnectTimeout=20"),
+    *("-o", "LogLevel=ERROR", "-o", "ConnectTimeout=90"),  # to the banner: emulated, beside others
 )
 
 
