@@ -11,6 +11,7 @@ down reads the accepted snapshot when it starts, and is skipped with a warning. 
 asked makes the reload fail: it would continue with the old configuration unnoticed.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -307,7 +308,8 @@ class ReloadTransaction:
     def _withdraw(self, steps: ProgramChanges, number: int) -> None:
         """Order every program to forget what it has prepared."""
         self._clients.abort(steps.prepare, number)
-        snapshots.prune(self._paths, self.accepted.number)
+        with contextlib.suppress(OSError):  # the next one removes them
+            snapshots.prune(self._paths, self.accepted.number)
 
     def _result(self, changed: Iterable[str], warnings: Iterable[AnswerProblem]) -> dict[str, object]:
         values: dict[str, object] = {

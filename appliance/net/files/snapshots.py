@@ -163,11 +163,16 @@ def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
 
 
 def prune(paths: Paths, accepted: int) -> None:
-    """Remove the files of old snapshots, and of refused ones except the last: its number stays used."""
+    """Remove the files of old snapshots, and of refused ones except the last: its number stays used.
+
+    Raises OSError.
+    """
     numbers = _numbers(paths)
     for number in numbers:
         if not accepted - _KEPT <= number <= accepted and number != max(numbers):
-            paths.snapshot(number).unlink(missing_ok=True)
+            path = paths.snapshot(number)
+            state_files.clear_way(path)
+            path.unlink(missing_ok=True)
 
 
 def _numbers(paths: Paths) -> list[int]:

@@ -100,9 +100,12 @@ def test_pruning_keeps_what_may_be_read(paths: Paths):
     """The accepted snapshot and the few before it stay, and of those after it the last."""
     for number in range(1, 30):
         snapshots.propose(paths, snapshot(number=number))
+    paths.snapshot(3).unlink()
+    (paths.snapshot(3) / "something").mkdir(parents=True)
     snapshots.prune(paths, 20)
-    left = sorted(int(each.stem) for each in paths.snapshot(0).parent.iterdir())
+    left = sorted(int(each.stem) for each in paths.snapshot(0).parent.glob("*.json"))
     assert left == [*range(12, 21), 29]
+    assert paths.snapshot(3).with_name("3.json.damaged").is_dir()
 
 
 def test_the_note_of_a_degraded_start(paths: Paths):
