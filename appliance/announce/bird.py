@@ -4,6 +4,7 @@ BIRD outlives this program, and the next run of it continues with it: a restart 
 If no program tends it, supervisord's watchdog kills it by the heartbeat that we beat for it, so a
 machine whose programs are all dead does not attract clients for ever. After a killed
 one, BIRD starts with -R: routers that support graceful restart keep the routes until it has sent them again.
+It starts when their BFD has noticed the end: what BFD notices later ends the new session, and the routes.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from appliance.model.paths import Paths
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_whole
 from appliance.net.supervision.tended_process import PATHS, TendedProcess
-from appliance.wire.bird.bird_answers import BgpSession, bfd_sessions, sessions
+from appliance.wire.bird.bird_answers import BfdSession, BgpSession, bfd_sessions, sessions
 from appliance.wire.lines.announce_status import ESTABLISHED
 
 HEARTBEAT: Final = "bird"
@@ -31,6 +32,8 @@ _CONFIRMED_WITHIN: Final = 30
 """Seconds in which sessions must be back after a change; else BIRD returns to the configuration before."""
 
 _TESTED: Final = 10.0  # seconds for the test of a configuration
+
+_BFD_MARGIN: Final = 0.5  # seconds in which a router acts on what BFD has noticed
 
 
 MISSING: Final = "BIRD is not installed: `apt install bird2`, or `engine: table`"
@@ -66,25 +69,29 @@ def objection(text: str, paths: Paths) -> str:
 class Bird:
     """One BIRD. `trouble` is why it does not run as configured, "" if it does.
 
-    `sessions` are BGP's by the names of their protocols, `bfd` BFD's states by neighbour, both as last asked.
+    `sessions` are BGP's by the names of their protocols, `bfd` BFD's by neighbour, both as last asked.
     """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.log = log
         self.trouble = ""
         self.sessions: Mapping[str, BgpSession] = {}
-        self.bfd: Mapping[str, str] = {}
+        self.bfd: Mapping[str, BfdSession] = {}
         self._paths = paths
         self._process = TendedProcess(heartbeat=paths.heartbeat(HEARTBEAT), control=paths.bird_control)
         self._refused = ""  # a configuration that BIRD has refused, or returned from
         self._before = self._why = ""
         self._unconfirmed: frozenset[str] = frozenset()
         self._confirm_until = 0.0
+        self._gone_since: float | None = None
 
-    def tend(self, wanted: str) -> None:
-        """Have BIRD run with this configuration, and ask for its sessions; called once a second."""
+    def tend(self, wanted: str, *, detection: float) -> None:
+        """Have BIRD run with this configuration, and ask for its sessions; called once a second.
+
+        `detection` is after how many seconds the neighbours' BFD notices that BIRD was killed.
+        """
         try:
-            self._run(wanted)
+            self._run(wanted, detection)
             self._ask()
         except (BirdUnavailable, BirdRefused) as error:
             self.trouble = str(error)
@@ -101,8 +108,9 @@ class Bird:
         """Leave BIRD as it is, to the next run."""
         self._process.leave()
 
-    def _run(self, wanted: str) -> None:
+    def _run(self, wanted: str, detection: float) -> None:
         if not self._process.found():
+            self._wait_for_bfd(detection)
             self._start(wanted)
             return
         if wanted not in (self._present(), self._refused):
@@ -122,6 +130,14 @@ class Bird:
         except OSError as error:
             raise BirdRefused(f"{self._paths.bird_config}: {error.strerror}") from error
 
+    def _wait_for_bfd(self, detection: float) -> None:
+        """Raise BirdRefused while neighbours take a killed BIRD for one that lives."""
+        now = time.monotonic()
+        self._gone_since = self._gone_since or now
+        was_killed = self._paths.bird_control.exists()  # else it would have removed its socket
+        if detection and was_killed and now < self._gone_since + detection + _BFD_MARGIN:
+            raise BirdRefused("BIRD was killed: it starts again when its neighbours' BFD has noticed")
+
     def _start(self, wanted: str) -> None:
         program = executable()
         if program is None:
@@ -132,11 +148,12 @@ class Bird:
         words = [program, "-f", "-c", str(self._paths.bird_config), "-s", str(control)]
         with contextlib.suppress(FileNotFoundError):
             control.unlink()
-            words.append("-R")  # an earlier one was killed, else it would have removed its socket
+            words.append("-R")  # an earlier one was killed
         try:
             started = self._process.start(words, {Capability.CAP_NET_BIND_SERVICE, Capability.CAP_NET_ADMIN})
         except OSError as error:
             raise BirdRefused(f"BIRD cannot be started: {error.strerror}") from error
+        self._gone_since = None
         self.log.info("bird-started", pid=started)
 
     def _change(self, wanted: str) -> None:

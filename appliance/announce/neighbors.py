@@ -15,6 +15,7 @@ from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import hmac_keys
 from appliance.net.netlink.route_lookup import own_address
+from appliance.wire.bird.bird_answers import BfdSession
 from appliance.wire.bird.bird_config import (
     BirdConfigError,
     BirdSettings,
@@ -25,6 +26,8 @@ from appliance.wire.bird.bird_config import (
 from appliance.wire.lines.announce_status import ESTABLISHED, NeighborStatus
 
 _BFD_COMES_UP: Final = 10.0  # seconds that BFD may take after the session
+_SLOW_BFD: Final = 1.0  # seconds taken for an interval that is not known (RFC 5880 section 6.8.3)
+_NO_BFD: Final = BfdSession(state="Down")
 _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route to it is looked up
 
 
@@ -38,6 +41,7 @@ class Neighbors:
         self._bird = Bird(paths, log)
         self._statuses: dict[str, NeighborStatus] = {}
         self._without_bfd: set[str] = set()
+        self._intervals: dict[str, float] = {}
         self._trouble = ""
 
     @property
@@ -77,7 +81,7 @@ class Neighbors:
             self._trouble = str(error)
             return
         self._trouble = ""
-        self._bird.tend(text)
+        self._bird.tend(text, detection=self._detection(snapshot.bgp))
         self._follow(snapshot.bgp)
 
     def close(self, *, ends: bool) -> None:
@@ -117,16 +121,28 @@ class Neighbors:
             self.log.error("bfd-down", neighbor=status.name, address=status.address)
             self._tell(_session_event(EventKind.BFD_DOWN, status, f"{status.address}: {status.bfd}"))
 
+    def _detection(self, bgp: Bgp) -> float:
+        """Return the longest detection time of the neighbours' BFD, seconds (RFC 5880 section 6.8.4)."""
+        times = (
+            each.bfd.multiplier * max(each.bfd.interval, self._intervals.get(each.name, _SLOW_BFD))
+            for each in bgp.neighbors
+            if each.bfd
+        )
+        return max(times, default=0.0)
+
     def _status(self, neighbor: Neighbor, before: NeighborStatus) -> NeighborStatus:
         session = self._bird.sessions.get(protocol(neighbor.name))
         state = session.state if session else ""
+        bfd = self._bird.bfd.get(neighbor.address.partition("%")[0], _NO_BFD)
+        if bfd.state == BFD_UP:
+            self._intervals[neighbor.name] = bfd.interval
         return NeighborStatus(
             name=neighbor.name,
             address=neighbor.address,
             asn=neighbor.asn,
             state=state,
             since=before.since if state == before.state else time.time(),
-            bfd=self._bird.bfd.get(neighbor.address.partition("%")[0], "Down") if neighbor.bfd else "",
+            bfd=bfd.state if neighbor.bfd else "",
             exported=session.exported if session else 0,
             error=(session.error or session.info) if session and state != ESTABLISHED else "",
         )

@@ -142,7 +142,7 @@ class SharedHolder:
         found = self._company.get(family)
         if found is None:
             return None
-        macs = frozenset(each.mac for each in self._nodes.sharing(family, time.monotonic()))
+        macs = self._nodes.forwarders(family, time.monotonic())
         return SharedElements(others=found.others, alone=found.alone, macs=macs)
 
     def put(self, family: int, *, there: bool) -> None:

@@ -222,6 +222,18 @@ class Nodes:
             if (":" in node) == (family == 6)
         )
 
+    def forwarders(self, family: int, now: float) -> frozenset[bytes]:
+        """Return the MACs of the nodes that may forward packets here, of one version of IP.
+
+        They include nodes not accepted yet, which after a restart of this program forward as before.
+        """
+        greeted = (
+            each.mac
+            for (node, _), each in self._greetings.items()
+            if now - each.at < SILENT and (":" in node) == (family == 6)
+        )
+        return frozenset((*greeted, *(each.mac for each in self.sharing(family, now))))
+
     def _living(self, now: float) -> list[tuple[str, int, _Heard]]:
         return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
 

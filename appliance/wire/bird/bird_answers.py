@@ -16,6 +16,7 @@ _LINE: Final = re.compile(r"(?P<code>[0-9]{4})(?P<more>[- ])(?P<text>.*)", re.DO
 _FIRST_ERROR: Final = 8000
 _PROTOCOL: Final = "1002"
 _NUMBER: Final = re.compile(r"[0-9]{1,10}")
+_SECONDS: Final = re.compile(r"[0-9]{1,4}\.[0-9]{1,6}")
 _ERROR: Final = "Last error:"
 _STATE: Final = "BGP state:"
 _ADDRESS: Final = "Neighbor address:"
@@ -49,6 +50,14 @@ class BgpSession:
     info: str = ""
     error: str = ""
     exported: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BfdSession:
+    """BFD with one neighbour: its state (RFC 5880 section 6.8.1), and the seconds from packet to packet."""
+
+    state: str
+    interval: float = 0.0
 
 
 @dataclass(slots=True)
@@ -123,11 +132,12 @@ def _counted(text: str, what: str) -> Iterator[int]:
         yield int(words[0])
 
 
-def bfd_sessions(answer: BirdAnswer) -> dict[str, str]:
-    """Return the states of BFD by the neighbour's address, from the answer to `show bfd sessions`."""
+def bfd_sessions(answer: BirdAnswer) -> dict[str, BfdSession]:
+    """Return the sessions of BFD by the neighbour's address, from the answer to `show bfd sessions`."""
     found = {}
     for _, text in answer.lines:
         words = text.split()
-        if len(words) >= 3 and words[2] in {"Up", "Down", "Init", "AdminDown"}:
-            found[words[0]] = words[2]
+        if len(words) >= 5 and words[2] in {"Up", "Down", "Init", "AdminDown"}:
+            interval = float(words[4]) if _SECONDS.fullmatch(words[4]) else 0.0
+            found[words[0]] = BfdSession(state=words[2], interval=interval)
     return found

@@ -62,6 +62,8 @@ def test_a_new_session_has_to_answer():
     assert known.hear(A, report(1, answers=99), interface=ETH, now=0.0) is ReportDrop.UNPROVED
     assert not known.is_new(A, session(1), interface=ETH)
     assert known.macs(0.0) == frozenset()
+    assert known.forwarders(4, 0.0) == {bytes(5) + b"\1"}
+    assert known.forwarders(6, 0.0) == known.forwarders(4, SILENT) == frozenset()
     (answer,) = known.answered(ETH, family=4, now=0.0)
     assert answer == AnsweredNode(mac=bytes(5) + b"\1", challenge=(101).to_bytes(4), believed=False)
     assert known.hear(A, report(2), interface=ETH, now=0.1) is None

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.linger.shared_model import Fate, Kind, Tables
 from support.run import tiers
@@ -79,7 +79,7 @@ class Machine:
         known = self.nodes.sharing(4, now)
         self.company = company(known, (ADDRESS,), exchange, seen=seen, now=now)
         if now - self.started >= 2.0 or self.fresh:  # elements of an earlier run are left alone
-            macs = frozenset(each.mac for each in known)
+            macs = self.nodes.forwarders(4, now)
             elements = SharedElements(others=self.company.others, alone=self.company.alone, macs=macs)
             self.tables.refresh(elements, now)
         changes = self.strays.changes(self.company.others, settled=self.company.settled, now=now)
@@ -203,6 +203,7 @@ _STEPS: Final = st.lists(
 
 @settings(deadline=None, max_examples=tiers.examples(1000))
 @given(size=st.integers(2, 4), steps=_STEPS)
+@example(size=3, steps=[("restart", 1, False), ("turns", 21, True), (Kind.ANSWER, 2, 0)])
 def test_no_interleaving_resets_a_connection_whose_node_lives(
     size: int, steps: list[tuple[str, int, int | bool]]
 ):

@@ -35,7 +35,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[Router, SharedNode, S
             "tor-0": {
                 "address": machine.address,
                 "asn": ASN,
-                "bfd": {"interval": "100ms", "multiplier": 3},
+                "bfd": {"interval": "500ms", "multiplier": 3},
                 "password": PASSWORD,
             }
         }
@@ -68,6 +68,8 @@ def test_the_example_makes_the_host_s_daemon_announce(site: tuple[Router, Shared
     shown = host.appliance.command("bgp", "status").stdout
     assert "table 198" in shown
     assert "the other daemon's to show" in shown
+    # The session is established before BFD is up, without which the exit status is 1.
+    wait_until(lambda: plain.appliance.command("bgp", "status", check=False).returncode == 0, what="BFD is up")
     assert "tor-0" in plain.appliance.command("bgp", "status").stdout
     host.server.kill()
     router.wait_for(ADDRESS, plain.node)

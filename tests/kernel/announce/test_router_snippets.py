@@ -43,7 +43,7 @@ def site(request: pytest.FixtureRequest) -> Iterator[tuple[Router, SharedNode, S
             "address": machine.address,
             "asn": ASN,
             "password": "s3cret",
-            "bfd": {"interval": "100ms", "multiplier": 3},
+            "bfd": {"interval": "500ms", "multiplier": 3},
         }
         bgp = {"neighbors": {"tor-a": tor}}
         yield (

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from appliance.wire.bird.bird_answers import (
     LONGEST,
     AnswerBuffer,
+    BfdSession,
     BgpSession,
     BirdAnswer,
     BirdAnswerError,
@@ -71,8 +72,11 @@ def test_sessions():
 
 
 def test_bfd():
-    """The states by address."""
-    assert bfd_sessions(whole(BFD)) == {"127.0.0.2": "Up", "127.0.0.3": "Down"}
+    """The states by address; an interval that is no number counts as none."""
+    assert bfd_sessions(whole(BFD.replace(b"1.000 ", b"?     "))) == {
+        "127.0.0.2": BfdSession(state="Up", interval=0.1),
+        "127.0.0.3": BfdSession(state="Down"),
+    }
 
 
 def test_errors():
