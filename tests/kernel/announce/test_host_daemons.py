@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from support.announce.host_daemons import HostBird, HostFrr
@@ -69,8 +70,9 @@ def test_the_example_makes_the_host_s_daemon_announce(site: tuple[Router, Shared
     assert "table 198" in shown
     assert "the other daemon's to show" in shown
     # The session is established before BFD is up, without which the exit status is 1.
-    wait_until(lambda: plain.appliance.command("bgp", "status", check=False).returncode == 0, what="BFD is up")
-    assert "tor-0" in plain.appliance.command("bgp", "status").stdout
+    status = partial(plain.appliance.command, "bgp", "status", check=False)
+    wait_until(lambda: status().returncode == 0, what="BFD is up")
+    assert "tor-0" in status().stdout
     host.server.kill()
     router.wait_for(ADDRESS, plain.node)
     plain.appliance.command("leave")
