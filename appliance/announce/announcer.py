@@ -17,7 +17,7 @@ from appliance.announce.kernel_addresses import KernelAddresses
 from appliance.announce.neighbors import Neighbors, carries
 from appliance.announce.tracks import Tracks
 from appliance.core.announce.shared_state import Announced, Gate, SharedState, adopted, after, begun, due
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish, publish_nowhere
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, LINGER
 from appliance.model.snapshot.shared_ip import Bgp, SharedIp
@@ -44,7 +44,7 @@ _KINDS: Final[Mapping[SharedState, EventKind]] = {
 class Announcer:
     """The shared addresses of the snapshot applied last.
 
-    `on_fault` is called with a bug that has ended the polling: the program no longer works. `tell` gets
+    `on_fault` is called with a bug that has ended the polling: the program no longer works. `publish` gets
     the events.
     """
 
@@ -54,7 +54,7 @@ class Announcer:
         log: FilteringBoundLogger,
         *,
         on_fault: Callable[[BaseException | None], None],
-        tell: Tell = tell_nobody,
+        publish: Publish = publish_nowhere,
     ) -> None:
         self.snapshot: Snapshot | None = None
         self.log = log
@@ -65,8 +65,8 @@ class Announcer:
         self._takes_part = not stopped_virtual_ips.are_stopped(paths)
         self._ends = False
         self._kernel = KernelAddresses()
-        self._tell = tell
-        self.neighbors = Neighbors(paths, log, tell=tell)
+        self._publish = publish
+        self.neighbors = Neighbors(paths, log, publish=publish)
         self._news = Event()
         self._tracks = Tracks(paths, log, on_change=self._news.set)
         self._unready: Mapping[str, str] = {}
@@ -176,7 +176,7 @@ class Announcer:
             event = self.log.info if state.state is SharedState.SERVING else self.log.warning
             event("shared-ip", name=name, state=state.state.value, reason=state.reason)
             if state.state in _KINDS:
-                self._tell(_changed(name, before[name], state))
+                self._publish(_changed(name, before[name], state))
 
     def _gate(self, shared: SharedIp) -> Gate:
         up, why = self._tracks.verdict(shared.track)
@@ -209,7 +209,7 @@ class Announcer:
             before, self._known[name] = self._known.get(name), others[name]
             if before and not others[name]:
                 self.log.warning("last-path", name=name, before=list(before))
-                self._tell(_last_path(name, before))
+                self._publish(_last_path(name, before))
         self._unready, self.others = unready, others
         self._linger_due = now + (_LINGER_ASKED if unready else _GLANCE)
 

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.announce import bird
 from appliance.announce.bird import Bird
 from appliance.core.status.shared_ips import BFD_UP
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.paths import Paths
 from appliance.model.snapshot.shared_ip import Bgp, Engine, Neighbor, SharedIp
 from appliance.model.snapshot.snapshot import Snapshot
@@ -34,9 +34,9 @@ _SOMEWHERE: Final = "192.0.2.1"  # an address for documentation: only the route 
 class Neighbors:
     """The neighbours, and BIRD. `trouble` is why BIRD does not run as configured, "" if it does."""
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger, *, tell: Tell) -> None:
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, *, publish: Publish) -> None:
         self.log = log
-        self._tell = tell
+        self._publish = publish
         self._paths = paths
         self._bird = Bird(paths, log)
         self._statuses: dict[str, NeighborStatus] = {}
@@ -98,13 +98,13 @@ class Neighbors:
             status = self._statuses[neighbor.name] = self._status(neighbor, before)
             if status.is_up and not before.is_up:
                 self.log.info("bgp-session-up", neighbor=status.name, address=status.address)
-                self._tell(_session_event(EventKind.BGP_SESSION_UP, status, status.address))
+                self._publish(_session_event(EventKind.BGP_SESSION_UP, status, status.address))
             elif before.is_up and not status.is_up:
                 reason = status.error or self.trouble
                 self.log.error(
                     "bgp-session-down", neighbor=status.name, address=status.address, reason=reason
                 )
-                self._tell(_session_event(EventKind.BGP_SESSION_DOWN, status, reason))
+                self._publish(_session_event(EventKind.BGP_SESSION_DOWN, status, reason))
             self._follow_bfd(status)
         self._without_bfd.intersection_update(self._statuses)
 
@@ -114,12 +114,12 @@ class Neighbors:
         if reported and status.bfd == BFD_UP:
             self._without_bfd.discard(status.name)
             self.log.info("bfd-up", neighbor=status.name, address=status.address)
-            self._tell(_session_event(EventKind.BFD_UP, status, status.address))
+            self._publish(_session_event(EventKind.BFD_UP, status, status.address))
         late = status.is_up and time.time() - status.since > _BFD_COMES_UP
         if late and not reported and status.bfd not in ("", BFD_UP):
             self._without_bfd.add(status.name)
             self.log.error("bfd-down", neighbor=status.name, address=status.address)
-            self._tell(_session_event(EventKind.BFD_DOWN, status, f"{status.address}: {status.bfd}"))
+            self._publish(_session_event(EventKind.BFD_DOWN, status, f"{status.address}: {status.bfd}"))
 
     def _detection(self, bgp: Bgp) -> float:
         """Return the longest detection time of the neighbours' BFD, seconds (RFC 5880 section 6.8.4)."""

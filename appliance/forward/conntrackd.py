@@ -71,7 +71,7 @@ class Conntrackd:
         self._process.beat()
         return pid, counted
 
-    def tell(self, asked: ConntrackdQuestion) -> None:
+    def send(self, asked: ConntrackdQuestion) -> None:
         """Tell it to do something, without an answer; raises ConntrackdFailed."""
         self._ask(asked)
 

@@ -138,7 +138,7 @@ class Syncing:
         places = placed_addresses()
         held = self._addresses & _held(places)
         if self._held - held and self._state.was_alone(time.monotonic()):
-            self._conntrackd.tell(ConntrackdQuestion.SEND_ALL)
+            self._conntrackd.send(ConntrackdQuestion.SEND_ALL)
             gevent.sleep(_SENT)
         self._held = held
         text = conntrackd_config(self._settings(snapshot, router, places, held))
@@ -150,7 +150,7 @@ class Syncing:
             pid, self._counted, now, holds=bool(held), expires=float(longest_silence() or _EXPIRES)
         )
         if asked is not None:
-            self._conntrackd.tell(asked)
+            self._conntrackd.send(asked)
         if self._state.phase is not before:
             say = self.log.warning if self._state.phase is SyncPhase.ALONE else self.log.info
             say("sync", state=self._state.phase.value, received=self._counted.created + self._counted.updated)
@@ -164,7 +164,7 @@ class Syncing:
         others = sorted(virtual if exact else virtual - held)
         return ConntrackdSettings(
             channel=_channel(router, places.get(router.interface, ()), virtual),
-            tells=bool(held),
+            reports=bool(held),
             ignored=tuple(dict.fromkeys((*_LOOPBACKS, *own, *others))),
             in_kernel=not exact,
             control=str(paths.conntrackd_control),

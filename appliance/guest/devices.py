@@ -35,7 +35,7 @@ def devices(root: Path, adapters: Sequence[str] = ()) -> tuple[Device, ...]:
     """Return the non-virtual Ethernet devices.
 
     `adapters` are MAC addresses in the order of the machine's adapters, as its hypervisor has them; devices
-    without one follow by their index, as all do where the hypervisor does not tell.
+    without one follow by their index, as all do where the hypervisor reports none.
     """
     found: list[Device] = []
     with contextlib.suppress(OSError):

@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
 from appliance.core.checks.server_health import HealthEvent
 from appliance.core.events.pool_counts import PoolCounts
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish, publish_nowhere
 from appliance.model.program_names import HEALTH
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import Log
@@ -24,8 +24,8 @@ _OPERATOR: Final = "operator"
 class HealthEvents:
     """Publishes events of servers and pools."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, publish: Publish) -> None:
+        self._publish = publish
         self._states: dict[Key, ServerState] = {}
         self._counts = PoolCounts()
 
@@ -37,7 +37,7 @@ class HealthEvents:
         last = health.last
         said = " ".join(filter(None, (str(last.status or ""), last.detail))) if by_checks else ""
         now, state = time.time(), health.state
-        self._tell(
+        self._publish(
             OperatorEvent(
                 when=now,
                 kind=EventKind(event.value),
@@ -54,7 +54,9 @@ class HealthEvents:
         if meaning is not None:
             cause = f"{event.value} {checked.server.name}"
             words = f"{up} of {count} up"
-            self._tell(OperatorEvent(when=now, kind=meaning, subject=checked.pool, cause=cause, detail=words))
+            self._publish(
+                OperatorEvent(when=now, kind=meaning, subject=checked.pool, cause=cause, detail=words)
+            )
 
 
 WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
@@ -67,9 +69,9 @@ class HealthReports:
     `not_kept` are the files that cannot be written now, with the reasons: `status` shows them, too.
     """
 
-    def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
+    def __init__(self, log: FilteringBoundLogger, publish: Publish = publish_nowhere) -> None:
         self.log = log
-        self._events = HealthEvents(tell)
+        self._events = HealthEvents(publish)
         self.not_kept: dict[str, str] = {}
         self._verbose = False
         self._impossible: dict[Key, str] = {}

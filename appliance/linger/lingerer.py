@@ -32,7 +32,7 @@ from appliance.linger.shared_holder import SharedHolder
 from appliance.linger.shared_reports import SharedReports
 from appliance.linger.tunnels import Tunnels
 from appliance.linger.vrrp_view import VrrpView
-from appliance.model.operator_events import Tell
+from appliance.model.operator_events import Publish
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.linger import Linger
@@ -57,7 +57,7 @@ _COUNTING: Final = 0.02  # maximum share of the time for counting: with many con
 class Lingerer:
     """The virtual addresses of the snapshot applied last.
 
-    `trouble` is the present problem, empty for none. `tell` gets events. `on_fault` is called
+    `trouble` is the present problem, empty for none. `publish` gets events. `on_fault` is called
     with a bug that has ended the polling: the program no longer works.
     """
 
@@ -66,7 +66,7 @@ class Lingerer:
         paths: Paths,
         log: FilteringBoundLogger,
         *,
-        tell: Tell,
+        publish: Publish,
         on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self.snapshot: Snapshot | None = None
@@ -84,7 +84,7 @@ class Lingerer:
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
         self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
-        self.shared = SharedHolder(self._sharing, self._led, log, tell=tell)
+        self.shared = SharedHolder(self._sharing, self._led, log, publish=publish)
         self._tunnels = Tunnels()
         self._room = RoomWatch()
         self._settled = Settled()
@@ -101,7 +101,7 @@ class Lingerer:
         self._on_fault = on_fault
         self._notices = TableNotices(TABLE, on_removal=self._see_removal, on_fault=on_fault)
         self.exchange = NodeExchange(
-            paths, log=lambda: self.log, tell=tell, send=self._tell_nodes, on_fault=on_fault
+            paths, log=lambda: self.log, publish=publish, send=self._send_facts, on_fault=on_fault
         )
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: self._on_fault(ended.exception))
@@ -182,7 +182,7 @@ class Lingerer:
                 port=settings.port,
                 secrets=keys,
                 nodes=self._sharing,
-                on_told=self.shared.told,
+                on_strays=self.shared.receive,
                 log=self.log,
             )
         try:
@@ -199,7 +199,7 @@ class Lingerer:
             self._report_trouble = f"no reports on port {settings.port}: {error.strerror or error}"
         else:
             self._report_trouble, self.shared.reports = "", shared
-            self.reports.on_node = self.exchange.hear
+            self.reports.on_node = self.exchange.receive
             self.reports.link_fault(self._on_fault)
 
     def _close_reports(self) -> None:
@@ -239,7 +239,7 @@ class Lingerer:
 
     def _glance(self, now: float) -> bool:
         """Return whether something cannot wait: usually nothing can be seen, and nothing costs time."""
-        with contextlib.suppress(OSError):  # the look meets and tells it
+        with contextlib.suppress(OSError):  # the look meets and reports it
             shared = self.shared.glance(now)
             awaited = self.reports is not None and self.reports.awaited
             kept = any(not each.active for each in self.served.values())
@@ -269,7 +269,7 @@ class Lingerer:
                 now=now,
             )
             self.served = changes.served
-            self._tell(before, now)
+            self._report(before, now)
             for address in changes.cut:
                 self._cut(address)
             for address, reason in changes.given_up.items():
@@ -348,7 +348,7 @@ class Lingerer:
         """Whether the kernel forwards connections here."""
         return self.snapshot is not None and bool(self.snapshot.forwarded)
 
-    def _tell(self, before: Mapping[str, ServedAddress], now: float) -> None:
+    def _report(self, before: Mapping[str, ServedAddress], now: float) -> None:
         if self.reports is None:
             return
         moved = {each.address: each.active for each in before.values()} != {
@@ -363,9 +363,9 @@ class Lingerer:
             self._reported_at = now
             self.reports.send(self._reported, has=self.shared.has)
 
-    def _tell_nodes(self, facts: NodeFacts) -> None:
+    def _send_facts(self, facts: NodeFacts) -> None:
         if self.reports is not None:
-            self.reports.tell(facts)
+            self.reports.send_facts(facts)
 
     def _reported(self, address: str) -> ReportedAddress | None:
         one = self.served.get(address)

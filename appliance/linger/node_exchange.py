@@ -1,6 +1,6 @@
 """Tells the other nodes what this one runs and which servers it finds up, and compares that with theirs.
 
-The reports carry it: `send` sends what this node reports, and `hear` receives what others report.
+The reports carry it: `send` sends what this node reports, and `receive` takes what others report.
 """
 
 import time
@@ -19,7 +19,7 @@ from appliance.core.linger.judged_servers import (
 )
 from appliance.core.linger.other_nodes import Difference, DifferenceChange, JudgedHere, OtherNodes, ThisNode
 from appliance.core.linger.this_node import configuration, page_of
-from appliance.model.operator_events import OperatorEvent, Tell
+from appliance.model.operator_events import OperatorEvent, Publish
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_content import BoardFollower
@@ -29,7 +29,7 @@ from appliance.wire.lines.linger_status import OtherNode
 from appliance.wire.lines.status_answer import ReloadStatus
 from appliance.wire.linger_node import Condition, NodeFacts, marks
 
-_PAUSE: Final = 2.0  # seconds from one telling to the next
+_PAUSE: Final = 2.0  # seconds from one report to the next
 _COST: Final = 0.02
 """Largest share of the time for reading verdicts: those of very many servers are read more rarely."""
 
@@ -47,14 +47,14 @@ class NodeExchange:
         paths: Paths,
         *,
         log: Callable[[], FilteringBoundLogger],
-        tell: Tell,
+        publish: Publish,
         send: Callable[[NodeFacts], None],
         on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self._others = OtherNodes()
         self._reload = paths.control("reload")
         self._log = log
-        self._tell = tell
+        self._publish = publish
         self._send = send
         self._board = BoardFollower(paths.health_board, health_board.decode)
         self._snapshot: Snapshot | None = None
@@ -72,9 +72,9 @@ class NodeExchange:
         self._watched = watched_servers(snapshot.pools) if snapshot.linger else {}
         self._board.forget()
 
-    def hear(self, node: str, facts: NodeFacts) -> None:
+    def receive(self, node: str, facts: NodeFacts) -> None:
         """Store the report of the node at an address about itself."""
-        self._others.hear(node, facts, now=time.monotonic())
+        self._others.receive(node, facts, now=time.monotonic())
 
     def report(self, condition: Condition) -> None:
         """Take in which condition this node is."""
@@ -85,7 +85,7 @@ class NodeExchange:
         return self._others.nodes(now=time.monotonic(), wall=time.time()) if self._snapshot else ()
 
     def close(self) -> None:
-        """Stop telling."""
+        """Stop reporting."""
         self._loop.kill()
         self._board.close()
 
@@ -135,7 +135,7 @@ class NodeExchange:
     def _compare(self, here: ThisNode) -> None:
         for change in self._others.look(here, now=time.monotonic()):
             self._log_change(change)
-            self._tell(
+            self._publish(
                 OperatorEvent(when=time.time(), kind=change.event, subject=change.node, detail=change.detail)
             )
 

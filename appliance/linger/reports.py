@@ -20,7 +20,7 @@ from appliance.linger.shared_reports import SharedReports
 from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire import linger_node, linger_strays
-from appliance.wire.linger_node import NodeFacts, ToldNode
+from appliance.wire.linger_node import NodeFacts, ReportedNode
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_ANSWERED,
@@ -115,24 +115,24 @@ class Reports:
                 self._note(place.interface, None, error)
                 continue
             self.macs[index] = mac
-            told = [
+            sent = [
                 self._send(place, index, mac, peer, addresses)
                 for peer in (*place.peers, *([None] if place.multicast else []))
             ]
-            if any(told):
+            if any(sent):
                 self._talking.setdefault((place.interface, place.family), time.monotonic())
             else:
                 self._talking.pop((place.interface, place.family), None)
 
-    def tell(self, facts: NodeFacts) -> None:
+    def send_facts(self, facts: NodeFacts) -> None:
         """Report the facts of this node to the other nodes from which it receives."""
         for place in self._sets:
             with contextlib.suppress(OSError):  # an interface that is gone: `send` logs it
                 index = socket.if_nametoindex(place.interface)
                 for each in self._nodes.neighbours(index, family=place.family, now=time.monotonic()):
-                    self._tell(place, index, each.node, facts)
+                    self._send_facts(place, index, each.node, facts)
         if self._shared is not None:
-            self._shared.tell_nodes(facts)
+            self._shared.send_facts(facts)
 
     def refused(self, now: float) -> dict[str, ReportDrop]:
         """Return why recent reports of other nodes were not accepted, by their source."""
@@ -201,11 +201,11 @@ class Reports:
         self._refused.pop((place.interface, peer), None)
         return True
 
-    def _tell(self, place: AddressSet, index: int, peer: str, facts: NodeFacts) -> None:
+    def _send_facts(self, place: AddressSet, index: int, peer: str, facts: NodeFacts) -> None:
         self._sequence += 1
-        told = ToldNode(session=self._session, sequence=self._sequence, facts=facts)
+        reported = ReportedNode(session=self._session, sequence=self._sequence, facts=facts)
         sender = ReportSender(place.family, self._port, interface=index, peer=peer)
-        sender.send(linger_node.encode(told, source=sender.source, secret=self._secrets[0]))
+        sender.send(linger_node.encode(reported, source=sender.source, secret=self._secrets[0]))
 
     def _follow(self, receiver: ReportReceiver) -> None:
         while True:
@@ -232,7 +232,7 @@ class Reports:
             return
         source, interface = datagram.source, datagram.interface
         self._awaited |= self._nodes.is_new(source, report.session, interface=interface)
-        reason = self._nodes.hear(source, report, interface=interface, now=time.monotonic())
+        reason = self._nodes.receive(source, report, interface=interface, now=time.monotonic())
         if reason is None or self._awaited:
             self._on_news()
         if reason is not None:
@@ -240,15 +240,15 @@ class Reports:
 
     def _take_node(self, datagram: Datagram) -> None:
         """Process a node's report about itself, which is numbered with its reports of either kind."""
-        told = linger_node.decode(datagram.data, source=datagram.source, secrets=self._secrets)
+        reported = linger_node.decode(datagram.data, source=datagram.source, secrets=self._secrets)
         reason = self._nodes.follow(
-            datagram.source, told.session, told.sequence, interface=datagram.interface
+            datagram.source, reported.session, reported.sequence, interface=datagram.interface
         )
         if reason is ReportDrop.UNPROVED and self._shared is not None:
-            reason = self._shared.follow(datagram.source, told.session, told.sequence)
+            reason = self._shared.follow(datagram.source, reported.session, reported.sequence)
         if reason is not None:
             raise LingerReportError(reason)
-        self.on_node(datagram.source, told.facts)
+        self.on_node(datagram.source, reported.facts)
 
     def _take_shared(self, source: str, report: LingerReport) -> None:
         """Process a report of shared addresses; a node that has none of them leaves it alone."""

@@ -23,7 +23,7 @@ from appliance.core.linger.unheard import Listening, unheard
 from appliance.linger.address_sets import SharedSet
 from appliance.linger.led_packets import FAMILIES, LedPackets
 from appliance.linger.shared_reports import ANYWHERE, SharedReports
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.netlink import neighbours
@@ -39,7 +39,7 @@ from appliance.net.packets.challenge_acks import ChallengeAcks
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.linger_status import SharedAddress
 from appliance.wire.linger_report import ReportDrop
-from appliance.wire.linger_strays import Ends, ToldStrays
+from appliance.wire.linger_strays import Ends, ReportedStrays
 from appliance.wire.nftables import stray_keys
 
 _STALLED: Final = 0.5  # seconds between two looks after which this node was held up itself
@@ -53,9 +53,9 @@ _NOBODY: Final = Company(others={}, settled=False, doubtful=())
 class SharedHolder:
     """The sets of the snapshot applied last, with the reports about them, None while there are none."""
 
-    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger, *, tell: Tell) -> None:
+    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger, *, publish: Publish) -> None:
         self.log = log
-        self._tell_event = tell
+        self._publish = publish
         self.sets: tuple[SharedSet, ...] = ()
         self.reports: SharedReports | None = None
         self.counts: dict[str, int] = {}
@@ -174,14 +174,14 @@ class SharedHolder:
 
     # Strays
 
-    def told(self, node: str, told: ToldStrays) -> None:
+    def receive(self, node: str, reported: ReportedStrays) -> None:
         """Take in what a node has found out of packets that were forwarded to it."""
         self._quiet = False
         strays = self._strays.setdefault(6 if ":" in node else 4, Strays())
         now = time.monotonic()
-        for ends in told.found:
+        for ends in reported.found:
             strays.found(ends, node=node)
-        for ends in told.denied:
+        for ends in reported.denied:
             strays.denied(ends, node=node, now=now)
 
     def exchange(self, now: float) -> None:
@@ -191,7 +191,7 @@ class SharedHolder:
             unread = noted is not None and noted != self._read.get(each.family)
             if noted is not None and unread and now >= self._note_due.get(each.family, float("-inf")):
                 begun = time.thread_time()
-                self._tell(each)
+                self._report(each)
                 self._read[each.family] = noted
                 self._note_due[each.family] = now + (time.thread_time() - begun) / _NOTING
             found = self._company.get(each.family, _NOBODY)
@@ -239,7 +239,7 @@ class SharedHolder:
         for each in self._strays.values():
             each.restart()
 
-    def _tell(self, shared: SharedSet) -> None:
+    def _report(self, shared: SharedSet) -> None:
         family = FAMILIES[shared.family]
         noted = {name: self._noted(shared, name) for name in shared_rules.SETS}
         noted = {name: each for name, each in noted.items() if each}
@@ -249,13 +249,13 @@ class SharedHolder:
         for mac, ended in noted.get("closing", {}).items():
             denied.setdefault(mac, []).extend(self._unknown(ended))
         name = f"{family.value} {ruleset.TABLE}"
-        told = [(ends, mac) for mac, each in found.items() for ends in each]
+        noted = [(ends, mac) for mac, each in found.items() for ends in each]
         lines = [f"flush set {name} {each}" for each in noted]
-        self._led.note("\n".join([*lines, shared_rules.told(family, told, table=ruleset.TABLE)]))
+        self._led.note("\n".join([*lines, shared_rules.told(family, noted, table=ruleset.TABLE)]))
         nodes = {each.mac: each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
         for mac in found.keys() | denied.keys():
             if mac in nodes:
-                self.reports.tell(shared, nodes[mac], found.get(mac, []), denied.get(mac, []))
+                self.reports.send_strays(shared, nodes[mac], found.get(mac, []), denied.get(mac, []))
 
     def _unknown(self, closing: Iterable[Ends]) -> list[Ends]:
         """Return the connections that this node does not have."""
@@ -292,7 +292,7 @@ class SharedHolder:
         if limited and now >= self._warn_due:
             self._warn_due = now + _LIMITED
             self.log.warning("strays-limited", packets=limited)
-            self._tell_event(
+            self._publish(
                 OperatorEvent(
                     when=time.time(),
                     kind=EventKind.STRAYS_LIMITED,

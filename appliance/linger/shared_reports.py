@@ -21,7 +21,7 @@ from appliance.net.netlink.route_lookup import Way, way
 from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import Datagram, ReportSender
 from appliance.wire import linger_node, linger_strays
-from appliance.wire.linger_node import NodeFacts, ToldNode
+from appliance.wire.linger_node import NodeFacts, ReportedNode
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_ANSWERED,
@@ -32,7 +32,7 @@ from appliance.wire.linger_report import (
     ReportedAddress,
     encode,
 )
-from appliance.wire.linger_strays import Ends, ToldStrays
+from appliance.wire.linger_strays import Ends, ReportedStrays
 
 ANYWHERE: Final = 0
 """The interface of all these nodes in `Nodes`: their addresses tell them apart."""
@@ -43,7 +43,7 @@ _LOOKED: Final = 1.0  # seconds between two looks at the ways to the peers
 
 
 class SharedReports:
-    """The reports of shared addresses. `on_told` gets what another node has found out of strays.
+    """The reports of shared addresses. `on_strays` gets what another node has found out of strays.
 
     `macs` are this node's own by peer, `routed` are the peers that only a router reaches.
     """
@@ -55,7 +55,7 @@ class SharedReports:
         port: int,
         secrets: Sequence[bytes],
         nodes: Nodes,
-        on_told: Callable[[str, ToldStrays], None],
+        on_strays: Callable[[str, ReportedStrays], None],
         log: FilteringBoundLogger,
     ) -> None:
         self.sets = tuple(sets)
@@ -64,7 +64,7 @@ class SharedReports:
         self._port = port
         self._secrets = secrets
         self._nodes = nodes
-        self._on_told = on_told
+        self._on_strays = on_strays
         self._log = log
         self._session = token_bytes(SESSION)
         self._sequence = 0
@@ -107,8 +107,8 @@ class SharedReports:
                 ReportedAddress(address=each, active=has(each), left=0.0, connections=0)
                 for each in shared.addresses
             )[: MOST_ADDRESSES[shared.family]]
-            told = [self._report(shared, peer, addresses) for peer in self.peers(shared)]
-            if any(told) or not told:
+            sent = [self._report(shared, peer, addresses) for peer in self.peers(shared)]
+            if any(sent) or not sent:
                 self._since.setdefault(shared.family, time.monotonic())
             else:
                 self._since.pop(shared.family, None)
@@ -124,21 +124,23 @@ class SharedReports:
                     self._report(shared, peer, ())
             gevent.sleep(_FAREWELL)
 
-    def tell(self, shared: SharedSet, peer: str, found: Sequence[Ends], denied: Sequence[Ends]) -> None:
-        """Tell a peer which connections of packets that it forwarded here are here, and which are not."""
+    def send_strays(
+        self, shared: SharedSet, peer: str, found: Sequence[Ends], denied: Sequence[Ends]
+    ) -> None:
+        """Report to a peer which connections of packets that it forwarded are here, and which are not."""
         for here, away in linger_strays.shares(found, denied, family=shared.family):
 
             def encoded(source: str, here: Sequence[Ends] = here, away: Sequence[Ends] = away) -> bytes:
-                told = ToldStrays(
+                reported = ReportedStrays(
                     session=self._session, sequence=self._sequence, found=tuple(here), denied=tuple(away)
                 )
                 return linger_strays.encode(
-                    told, family=shared.family, source=source, secret=self._secrets[0]
+                    reported, family=shared.family, source=source, secret=self._secrets[0]
                 )
 
             self._send(shared, peer, encoded)
 
-    def tell_nodes(self, facts: NodeFacts) -> None:
+    def send_facts(self, facts: NodeFacts) -> None:
         """Report the facts of this node to the other nodes from which it receives."""
         for shared in self.sets:
             heard = {each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
@@ -146,8 +148,8 @@ class SharedReports:
                 if peer in heard:
 
                     def encoded(source: str) -> bytes:
-                        told = ToldNode(session=self._session, sequence=self._sequence, facts=facts)
-                        return linger_node.encode(told, source=source, secret=self._secrets[0])
+                        reported = ReportedNode(session=self._session, sequence=self._sequence, facts=facts)
+                        return linger_node.encode(reported, source=source, secret=self._secrets[0])
 
                     self._send(shared, peer, encoded)
 
@@ -163,7 +165,7 @@ class SharedReports:
         if not any(source in each.peers for each in self.sets):
             return False
         self.awaited |= self._nodes.is_new(source, report.session, interface=ANYWHERE)
-        reason = self._nodes.hear(source, report, interface=ANYWHERE, now=time.monotonic())
+        reason = self._nodes.receive(source, report, interface=ANYWHERE, now=time.monotonic())
         if reason is not None:
             raise LingerReportError(reason)
         now, said = time.monotonic(), (report.mac, report.session, report.addresses, report.answered)
@@ -172,11 +174,11 @@ class SharedReports:
 
     def take_strays(self, datagram: Datagram) -> None:
         """Process a node's report of strays; raises LingerReportError if it is not accepted."""
-        told = linger_strays.decode(datagram.data, source=datagram.source, secrets=self._secrets)
-        reason = self.follow(datagram.source, told.session, told.sequence)
+        reported = linger_strays.decode(datagram.data, source=datagram.source, secrets=self._secrets)
+        reason = self.follow(datagram.source, reported.session, reported.sequence)
         if reason is not None:
             raise LingerReportError(reason)
-        self._on_told(datagram.source, told)
+        self._on_strays(datagram.source, reported)
 
     def _report(self, shared: SharedSet, peer: str, addresses: tuple[ReportedAddress, ...]) -> bool:
         def encoded(source: str) -> bytes:

@@ -79,7 +79,7 @@ class Migrator:
         self.arrivals: Arrivals | None = None
         self._left_because: dict[str, frozenset[str]] = {}
         self._paths = paths
-        self._tell = EventBoard(paths.event_board(MIGRATE), MIGRATE)
+        self._publish = EventBoard(paths.event_board(MIGRATE), MIGRATE)
         self._held = HeldPackets()
         self._owners = Owners(paths, log)
         self._targets: dict[str, tuple[Target, ...]] = {}
@@ -332,7 +332,7 @@ class Migrator:
         return reasons, str(answer.values.get("trouble") or answer.reason)
 
     def _report(self, kind: EventKind, address: str, detail: str) -> None:
-        self._tell(OperatorEvent(when=time.time(), kind=kind, subject=address, detail=detail))
+        self._publish(OperatorEvent(when=time.time(), kind=kind, subject=address, detail=detail))
 
     def _count_taken(self, sessions: int) -> None:
         self.taken += sessions

@@ -129,7 +129,7 @@ def release(connection: socket.socket, state: TcpState) -> None:
 
 
 def reset_if_lost(connection: socket.socket, *, wanted: bool) -> None:
-    """Have the end of this process reset the connection: a FIN would tell the peer that it has all data."""
+    """Have the end of this process reset the connection: a FIN would mean that the peer has all data."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", wanted, 0))
 
 

@@ -128,9 +128,9 @@ class OperatorEvent:
     id: str = ""
 
 
-Tell = Callable[[OperatorEvent], None]
+Publish = Callable[[OperatorEvent], None]
 """A sink of events. It never waits, and never raises."""
 
 
-def tell_nobody(_: OperatorEvent) -> None:
-    """Tell nobody."""
+def publish_nowhere(_: OperatorEvent) -> None:
+    """Do nothing with it."""

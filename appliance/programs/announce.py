@@ -25,8 +25,8 @@ def main() -> int:
         return 1
     paths, log = begun.paths, begun.log
     end = begun.ends_after(lambda fault: log.error("announce-crashed", exc_info=fault))
-    tell = EventBoard(paths.event_board(ANNOUNCE), ANNOUNCE)
-    announcer = Announcer(paths, log, on_fault=end, tell=tell)
+    publish = EventBoard(paths.event_board(ANNOUNCE), ANNOUNCE)
+    announcer = Announcer(paths, log, on_fault=end, publish=publish)
     begun.apply_accepted(announcer)
     control = begun.answer(AnnounceCommands(paths, announcer))
     begun.stop.wait()
@@ -36,7 +36,7 @@ def main() -> int:
         announcer.leave()
     control.close()
     announcer.close(ends=ends)
-    tell.close()
+    publish.close()
     status = begun.end()
     if not ends and not begun.faults and not _is_wanted(paths):
         announce_leftovers.remove_all(paths, log)

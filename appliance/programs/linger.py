@@ -24,8 +24,8 @@ def main() -> int:
         return 1
     paths, log = begun.paths, begun.log
     end = begun.ends_after(lambda fault: log.error("linger-crashed", exc_info=fault))
-    tell = EventBoard(paths.event_board(LINGER), LINGER)
-    lingerer = Lingerer(paths, log, tell=tell, on_fault=end)
+    publish = EventBoard(paths.event_board(LINGER), LINGER)
+    lingerer = Lingerer(paths, log, publish=publish, on_fault=end)
     begun.apply_accepted(lingerer)
     control = begun.answer(LingerCommands(paths, lingerer))
     begun.stop.wait()

@@ -57,8 +57,8 @@ class ReloadProgram:
         clients = ProgramClients(paths, timeouts=ProgramTimeouts())
         self._notifier = Notifier(log)
         self._notifier.obey(accepted.notify)
-        tell = EventBoard(paths.event_board("reload"), "reload")
-        self._transaction = ReloadTransaction(paths, accepted, clients, log, tell)
+        publish = EventBoard(paths.event_board("reload"), "reload")
+        self._transaction = ReloadTransaction(paths, accepted, clients, log, publish)
         self._sockets = ReloadSockets(self._respond, log)
         participation = Participation(paths, clients, log)
         self._queue = ReloadQueue(
@@ -72,8 +72,8 @@ class ReloadProgram:
         # While the first configuration is awaited, nothing was refused: `status` shows what is awaited.
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
         if degraded and not accepted.awaited:
-            tell(reload_events.last_good(degraded))
-        self._keeper = EventKeeper(paths, log, self._notifier.tell)
+            publish(reload_events.last_good(degraded))
+        self._keeper = EventKeeper(paths, log, self._notifier.notify)
         self._control = ControlServer(
             paths.control("reload"),
             {

@@ -101,7 +101,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
     first, wakeup = True, Wakeup()
     forks = ProgramForks()
     forks.load()
-    tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=False)
+    publish = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=False)
     lock = KeptLock(paths.lock, _held_lock())
     predecessor = _predecessor(accepted)
     while True:
@@ -110,7 +110,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
         supervisor = Supervisor(
-            options, accepted, paths, manager=manager, tell=tell, lock=lock, predecessor=predecessor
+            options, accepted, paths, manager=manager, publish=publish, lock=lock, predecessor=predecessor
         )
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):

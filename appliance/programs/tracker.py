@@ -88,7 +88,7 @@ class Tracker:
         self._connection = connection
         self._log = log
         self._reports = TrackerReports(connection)
-        self._tracks = FollowedTracks(paths, log, on_change=self._tell)
+        self._tracks = FollowedTracks(paths, log, on_change=self._report)
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.command_ended)
         self._fifos = NotifyFifos(self._reports.command_ended)
@@ -139,9 +139,9 @@ class Tracker:
         self._routers = wanted
         self._tracks.follow(wanted.keys())
         for each in known:
-            self._tell(each)
+            self._report(each)
 
-    def _tell(self, follower: TrackFollower) -> None:
+    def _report(self, follower: TrackFollower) -> None:
         track, state = follower.track, follower.state
         if state is None:
             return

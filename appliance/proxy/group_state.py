@@ -53,7 +53,7 @@ class GroupState:
         self.program = f"proxy-{group}"
         self.log = logger
         self.timing = timing
-        self.tell = EventBoard(paths.event_board(self.program), self.program)
+        self.publish = EventBoard(paths.event_board(self.program), self.program)
         self.rollout = Rollout(drain_settings=DrainSettings(drain=120.0, max_draining=10), timing=timing)
         self.other_groups = OtherGroups(paths, self.program)
         self.listeners = Listeners(self.other_groups.lend)

@@ -115,10 +115,10 @@ class Adoption:
 
 
 def _frontends_of(living: Iterable[LivingWorker], silent: Iterable[SilentWorker]) -> ListeningFrontends:
-    told = {(each.frontend, each.host, each.port) for worker in living for each in worker.status.listeners}
+    bound = {(each.frontend, each.host, each.port) for worker in living for each in worker.status.listeners}
     for worker in silent:
-        told |= {(each.frontend, each.host, each.port) for each in worker.orders.listeners}
-    return tuple((frontend, Address(host, port)) for frontend, host, port in sorted(told))
+        bound |= {(each.frontend, each.host, each.port) for each in worker.orders.listeners}
+    return tuple((frontend, Address(host, port)) for frontend, host, port in sorted(bound))
 
 
 WORKER: Final = ("-m", "appliance.programs.worker")

@@ -175,30 +175,30 @@ def _received(connection: socket.socket) -> tuple[_Order, list[int]] | None:
 
 def _forked(order: _Order, descriptors: list[int]) -> bytes:
     """Fork a worker as a grandchild, and return its number or the errno with the reason."""
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     try:
         between = os.fork()
         if between == 0:
-            _be_parent_of(order, descriptors, tell)
+            _be_parent_of(order, descriptors, writer)
         os.waitpid(between, 0)
-        return os.read(told, _MOST)
+        return os.read(reader, _MOST)
     except OSError as error:
         return f"{error.errno} {error.strerror}".encode()
     finally:
-        for each in (told, tell, *descriptors):
+        for each in (reader, writer, *descriptors):
             os.close(each)
 
 
-def _be_parent_of(order: _Order, descriptors: list[int], tell: int) -> NoReturn:
-    """Fork the worker, tell its number and exit: then it is the master's child."""
+def _be_parent_of(order: _Order, descriptors: list[int], writer: int) -> NoReturn:
+    """Fork the worker, report its process id and exit: then it is the master's child."""
     try:
         shown_command.show(order.words, order.environment)  # before it exists: nobody sees another one of it
         child = os.fork()
         if child == 0:
             _be_worker(order, descriptors)
-        os.write(tell, str(child).encode())
+        os.write(writer, str(child).encode())
     except OSError as error:
-        os.write(tell, f"{error.errno} {error.strerror}".encode())
+        os.write(writer, f"{error.errno} {error.strerror}".encode())
     finally:
         os._exit(0)
 

@@ -127,7 +127,7 @@ class RolloutDriver:
                 log.info("generation-gone", generation=generation)
             case effects.WorkerDied(worker, detail, delay):
                 log.error("worker-died", **_place(worker), reason=detail, again_in=round(delay, 3))
-                self._state.tell(_died(worker, self._state.program, detail))
+                self._state.publish(_died(worker, self._state.program, detail))
             case effects.WorkerStuck(worker, worker_state):
                 log.error("worker-stuck", **_place(worker), phase=worker_state)
             case effects.WorkerRefused(worker=worker, reason=reason, delay=delay):

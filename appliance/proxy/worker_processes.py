@@ -174,7 +174,7 @@ class WorkerProcesses:
             if held := self._held.get(worker):
                 asked[worker] = result = AsyncResult()
                 self.order(worker, question, result.set, result.set)
-                held.greenlets[0].link(lambda _, told=result: told.set(None))
+                held.greenlets[0].link(lambda _, done=result: done.set(None))
         gevent.wait(list(asked.values()), timeout=timeout)
         silent = Answer(ok=False, errors=(AnswerProblem(message="it does not answer"),))
         answers = {worker: result.value if result.ready() else silent for worker, result in asked.items()}

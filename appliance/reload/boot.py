@@ -43,7 +43,7 @@ class BootError(Exception):
         super().__init__("; ".join(each.message for each in problems))
 
     def __reduce__(self) -> tuple[Callable[..., "BootError"], tuple[AnswerProblem, ...]]:
-        """Return how a copy is made, for a child that tells its parent."""
+        """Return how a copy is made, for a child that reports to its parent."""
         return partial(type(self), step=self.step), self.problems
 
 

@@ -44,7 +44,7 @@ class Participation:
             except OSError as error:
                 return bad(str(error))
             self._log.info("virtual-ips-stopped", names=names)
-        problems = self._tell(accepted)
+        problems = self._order(accepted)
         return bad(*problems) if problems else good(stopped=names)
 
     def resume(self, accepted: Snapshot) -> list[AnswerProblem]:
@@ -56,20 +56,20 @@ class Participation:
         except OSError as error:
             return [AnswerProblem(message=str(error))]
         self._log.info("virtual-ips-resumed")
-        return self._tell(accepted)
+        return self._order(accepted)
 
     def converge(self, accepted: Snapshot) -> None:
         """Send a command again that has not been answered."""
         if not self._is_told and self._programs(accepted):
-            self._tell(accepted)
+            self._order(accepted)
 
     def _programs(self, accepted: Snapshot) -> tuple[str, ...]:
         return tuple(each for each in needed(accepted) if each in _TAKING_PART)
 
-    def _tell(self, accepted: Snapshot) -> list[AnswerProblem]:
+    def _order(self, accepted: Snapshot) -> list[AnswerProblem]:
         wanted = not stopped_virtual_ips.are_stopped(self._paths)
         programs = self._programs(accepted)
-        outcomes = {each: self._clients.tell(each, TAKE_PART, wanted=wanted) for each in programs}
+        outcomes = {each: self._clients.order(each, TAKE_PART, wanted=wanted) for each in programs}
         # If one is down it reads the note at its start; it may also have read it just before this change.
         self._is_told = all(isinstance(each, Answer) and each.ok for each in outcomes.values())
         answered = ((name, each) for name, each in outcomes.items() if not isinstance(each, ProgramDown))

@@ -110,7 +110,7 @@ class ProgramClients:
         """Order all at once to forget a snapshot."""
         return self._ask_all("abort", programs, number, self._timeouts.abort)
 
-    def tell(self, program: str, command: str, **values: object) -> Outcome:
+    def order(self, program: str, command: str, **values: object) -> Outcome:
         """Send one program a command that changes no configuration."""
         return self._ask(program, command, None, self._timeouts.commit, **values)
 

@@ -7,7 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.forwarding.plan import families
 from appliance.core.rollout.reload_retries import ReloadRetries
-from appliance.model.operator_events import Tell
+from appliance.model.operator_events import Publish
 from appliance.model.paths import Paths
 from appliance.model.program_names import STATS
 from appliance.model.snapshot.frontends import Group
@@ -22,7 +22,7 @@ from appliance.reload import reload_events
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad
 
 
-class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever asked
+class ReloadRefused(Exception):  # noqa: N818  # an outcome, reported to whoever asked
     """A reload that changes nothing, and why; `lost` are programs that exited or hung as they prepared."""
 
     def __init__(self, problems: Iterable[AnswerProblem], *, lost: Iterable[str] = ()) -> None:
@@ -110,9 +110,9 @@ def _unbindable(
 class ReloadRefusal:
     """The refusal of the last reload of the operator's files, and its remaining retries."""
 
-    def __init__(self, log: FilteringBoundLogger, tell: Tell) -> None:
+    def __init__(self, log: FilteringBoundLogger, publish: Publish) -> None:
         self._log = log
-        self._tell = tell
+        self._publish = publish
         self._retries = ReloadRetries()
 
     @property
@@ -144,17 +144,17 @@ class ReloadRefusal:
         # Reported once, and once more when given up: operators do not want a report of each retry.
         if again_in is None:
             self._log.warning("reload-given-up", errors=errors, tries=tries)
-            self._tell(reload_events.refused(refusal.problems))
+            self._publish(reload_events.refused(refusal.problems))
             return bad(*refusal.problems)
         if tries:
             self._log.info("reload-refused-again", errors=errors, tries=tries, again_in=again_in)
         else:
             self._log.warning("reload-refused", errors=errors, again_in=again_in)
-            self._tell(reload_events.refused_for_now(refusal.problems))
+            self._publish(reload_events.refused_for_now(refusal.problems))
         return Answer(ok=False, errors=refusal.problems, values={"again_in": again_in})
 
     def final(self, refusal: ReloadRefused) -> Answer:
         """Return the answer to a refused reload that is not retried from here."""
         self._log.warning("reload-refused", errors=as_values(refusal.problems))
-        self._tell(reload_events.refused(refusal.problems))
+        self._publish(reload_events.refused(refusal.problems))
         return bad(*refusal.problems)

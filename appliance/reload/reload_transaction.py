@@ -25,7 +25,7 @@ from appliance.core.programs import needed
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview
-from appliance.model.operator_events import Tell, tell_nobody
+from appliance.model.operator_events import Publish, publish_nowhere
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD, VRRP
 from appliance.model.snapshot import diff
@@ -70,13 +70,13 @@ class ReloadTransaction:
         accepted: Snapshot,
         clients: ProgramClients,
         log: FilteringBoundLogger,
-        tell: Tell = tell_nobody,
+        publish: Publish = publish_nowhere,
     ) -> None:
         self.accepted = accepted
         self._paths = paths
         self._clients = clients
         self._log = log
-        self._tell = tell
+        self._publish = publish
         self._watched = WatchedFiles(paths)
         self._once = OnceLog(log)
         self._files = AcceptedFiles(paths, log, self._once)
@@ -86,7 +86,7 @@ class ReloadTransaction:
         self._judgement: tuple[str, Judged] | None = None
         self._refused = False
         self._forced = False
-        self._refusal = ReloadRefusal(log, tell)
+        self._refusal = ReloadRefusal(log, publish)
 
     @property
     def again_in(self) -> float | None:
@@ -138,8 +138,8 @@ class ReloadTransaction:
             warnings = self._rehearsed(judged.snapshot)
         except ReloadRefused as refusal:
             return Answer(ok=False, errors=refusal.problems, values=shown)
-        told = as_values((*judged.warnings, *warnings))
-        return good(**shown, **({"warnings": told} if told else {}))
+        found = as_values((*judged.warnings, *warnings))
+        return good(**shown, **({"warnings": found} if found else {}))
 
     def follow_found(self) -> Answer:
         """Give pools the servers that `discover` has found; the operator's file is not read."""
@@ -153,14 +153,14 @@ class ReloadTransaction:
             return refused(refusal)
         if errors:
             self._log.error("reload-incomplete", **values, errors=as_values(errors))
-            self._tell(reload_events.incomplete(values, errors))
+            self._publish(reload_events.incomplete(values, errors))
             return Answer(ok=False, errors=errors, values=values)
         seconds = round(time.monotonic() - begun, 3)
         self._log.info(
             "reload-done" if values["changed"] else "reload-unchanged", **values, duration_s=seconds
         )
         if values["changed"]:
-            self._tell(reload_events.done(values))
+            self._publish(reload_events.done(values))
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:
@@ -319,8 +319,8 @@ class ReloadTransaction:
         }
         if not values["changed"]:
             values["unchanged"] = True
-        if told := as_values(warnings):
-            values["warnings"] = told
+        if found := as_values(warnings):
+            values["warnings"] = found
         return values
 
     def _accept(

@@ -35,7 +35,7 @@ from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.control.control_client import status_of
 from appliance.net.events.event_file import tail
-from appliance.net.events.event_follower import told
+from appliance.net.events.event_follower import published
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 from appliance.net.files.state_files import FileUnusable
@@ -191,7 +191,7 @@ class LatestFigures:
 
     def events(self) -> list[OperatorEvent]:
         """Return the last events of the appliance, the latest first."""
-        kept = (*tail(self._paths.events, limit=_TAIL), *told(self._paths.runtime))
+        kept = (*tail(self._paths.events, limit=_TAIL), *published(self._paths.runtime))
         latest = sorted({each.id: each for each in kept}.values(), key=lambda each: each.when, reverse=True)
         return latest[:_EVENTS]
 

@@ -18,7 +18,7 @@ from appliance.wire.lines.listed_session import ListedSession
 _TIMEOUT: Final = 5.0
 
 
-class NotDone(Exception):  # noqa: N818  # an outcome, told to whoever asked
+class NotDone(Exception):  # noqa: N818  # an outcome, reported to whoever asked
     """The responsible program did not do it; the message has the reason."""
 
 

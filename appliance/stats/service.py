@@ -125,7 +125,7 @@ class ErrorLog:
         """Do nothing: each line is written at once."""
 
 
-class StatsRefused(Exception):  # noqa: N818  # an outcome, told to `reload`
+class StatsRefused(Exception):  # noqa: N818  # an outcome, reported to `reload`
     """A snapshot that cannot be served, and why."""
 
     def __init__(self, *reasons: AnswerProblem) -> None:

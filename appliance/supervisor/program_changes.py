@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from supervisor import events
 from supervisor.process import Subprocess
 
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish, publish_nowhere
 from appliance.model.paths import Paths
 from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.logging.journal import SyslogSeverity, levelled
@@ -50,9 +50,9 @@ class ProgramEvents:
     becomes the reason in the log and in `status`.
     """
 
-    def __init__(self, log: FilteringBoundLogger, tell: Tell = tell_nobody) -> None:
+    def __init__(self, log: FilteringBoundLogger, publish: Publish = publish_nowhere) -> None:
         self._log = log
-        self._tell = tell
+        self._publish = publish
         self._last_lines: dict[str, str] = {}
 
     def hung(self, name: str, seconds: float) -> None:
@@ -88,7 +88,7 @@ class ProgramEvents:
             given = {key: value for key, value in fields.items() if value}
             write(EVENTS[kind], name=process.config.name, **given)
         if kind in _TOLD:
-            self._tell(
+            self._publish(
                 OperatorEvent(
                     when=time.time(),
                     kind=_TOLD[kind],
@@ -114,11 +114,11 @@ class ProgramChanges:
         log: FilteringBoundLogger,
         *,
         options: Options,
-        tell: Tell,
+        publish: Publish,
         standing_by: StandingBy,
     ) -> None:
         self._log, self._options, self._standing_by = log, options, standing_by
-        self._events = ProgramEvents(log, tell)
+        self._events = ProgramEvents(log, publish)
         self._watch = HeartbeatWatch(paths, log)
         self._starts, self._uncounted = KeptCounts(paths.program_starts), False
 

@@ -11,7 +11,7 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup
 from supervisor.states import SupervisorStates
 
-from appliance.model.operator_events import Tell
+from appliance.model.operator_events import Publish
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.net.files.lock_files import KeptLock
@@ -23,9 +23,9 @@ from appliance.supervisor.program_changes import ProgramChanges
 from appliance.supervisor.programs import Programs
 from appliance.supervisor.release_starter import ReleaseStarter
 from appliance.supervisor.service_manager import ServiceManager
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.standing_by import StandingBy
 from appliance.supervisor.succession.succession import Succession
-from appliance.supervisor.succession.telling import Telling
 from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import Predecessor
 
@@ -84,7 +84,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         paths: Paths,
         *,
         manager: ServiceManager,
-        tell: Tell,
+        publish: Publish,
         lock: KeptLock,
         predecessor: Predecessor | None,
     ) -> None:
@@ -100,7 +100,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
         self._succession = Succession(
             paths,
-            telling=Telling(paths, log, tell),
+            reports=SuccessionReports(paths, log, publish),
             lock=lock,
             supervised=self._standing_by,
             socket_map=asyncore.socket_map,
@@ -109,7 +109,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
         self._ending = Ending(paths, log, options=options, programs=programs, left=left, manager=manager)
         self._names = KeptNames(paths, log, options=options, supervisor=self, lock=lock)
-        self._changes = ProgramChanges(paths, log, options=options, tell=tell, standing_by=self._standing_by)
+        self._changes = ProgramChanges(
+            paths, log, options=options, publish=publish, standing_by=self._standing_by
+        )
         self._begun_at = time.monotonic()
 
     @property

@@ -183,8 +183,8 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         pid, status = super().waitpid()
         if pid:
             self.ended = decode_wait_status(status)[1]
-            if told := self.others.pop(pid, None):
-                told(self.ended)
+            if on_end := self.others.pop(pid, None):
+                on_end(self.ended)
         return pid, status
 
 

@@ -91,7 +91,7 @@ class VrrpProgram:
             log,
             run=self._tracks.run,
             touch=self._publisher.touch,
-            tell=EventBoard(paths.event_board(VRRP), VRRP),
+            publish=EventBoard(paths.event_board(VRRP), VRRP),
         )
         if before.board is not None:
             self.reports.lateness.go_on(before.board)
@@ -177,7 +177,7 @@ class VrrpProgram:
         self.snapshot = snapshot
         adverts = (each.advert for each in snapshot.virtual_routers)
         self._publisher.fresh = max(FRESH, min(adverts, default=0.0) / _PUBLISHED)
-        self._tracks.tell()
+        self._tracks.report()
         self._publisher.touch()
 
     def predecessor_ended(self) -> None:

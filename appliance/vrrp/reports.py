@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands, fifo_line
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell, tell_nobody
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish, publish_nowhere
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.wire.boards.vrrp_board import VrrpBoard
@@ -68,7 +68,10 @@ class LateWakeups:
 
 
 class RouterReports:
-    """Observes all groups: `run` runs notify commands or writes lines, `touch` the board, `tell` events."""
+    """Observes all groups.
+
+    `run` runs notify commands or writes lines, `touch` the board, `publish` events.
+    """
 
     def __init__(
         self,
@@ -76,13 +79,13 @@ class RouterReports:
         *,
         run: Callable[[RunCommand | WriteLine], None],
         touch: Callable[[], None],
-        tell: Tell = tell_nobody,
+        publish: Publish = publish_nowhere,
     ) -> None:
         self.log = log
         self.lateness = LateWakeups()
         self._run = run
         self._touch = touch
-        self._tell = tell
+        self._publish = publish
         self._moves: dict[str, list[DeferredAnswer]] = {}
         self._late_logged_at = float("-inf")
 
@@ -106,7 +109,7 @@ class RouterReports:
             cause=entered.cause.value,
             **facts,
         )
-        self._tell(entered_event(instance, entered))
+        self._publish(entered_event(instance, entered))
         self._touch()
         self._notify(instance, entered)
 
@@ -120,7 +123,7 @@ class RouterReports:
             own_priority=instance.election.priority,
             stays=split.winner,
         )
-        self._tell(split_event(instance, split))
+        self._publish(split_event(instance, split))
 
     def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
         """Log the end of a hand-over, and answer the operators that wait for it."""

@@ -63,7 +63,7 @@ class Tracks:
         if any(_needs_tracker(each) for each in routers):
             self._tracker.require()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Send the tracker its tracks."""
         self._tracker.greet()
 

@@ -80,7 +80,7 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldNode:
+class ReportedNode:
     """One datagram: `session` and `sequence` are numbered with the sender's reports."""
 
     session: bytes
@@ -104,11 +104,11 @@ def marks(addresses: Iterable[str]) -> frozenset[bytes]:
     return frozenset(sorted(found)[:MOST_MARKS])
 
 
-def encode(told: ToldNode, *, source: str, secret: bytes) -> bytes:
+def encode(reported: ReportedNode, *, source: str, secret: bytes) -> bytes:
     """Return the datagram; a text that cannot be encoded is left out. `source` is the sender's address."""
-    facts = told.facts
+    facts = reported.facts
     counts = facts.condition, len(facts.marks), len(facts.servers)
-    head = _HEAD.pack(_MAGIC, told.session, told.sequence, facts.configuration, *counts)
+    head = _HEAD.pack(_MAGIC, reported.session, reported.sequence, facts.configuration, *counts)
     texts = zip(_TEXTS, (facts.name, facts.release, facts.page), strict=True)
     said = (text.encode() if form.fullmatch(text) else b"" for form, text in texts)
     body = b"".join(
@@ -122,7 +122,7 @@ def encode(told: ToldNode, *, source: str, secret: bytes) -> bytes:
     return body + digest(body, source=source, secret=secret)
 
 
-def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldNode:
+def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ReportedNode:
     """Return the report of `source`, signed with one of the keys; raises LingerReportError."""
     body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
     magic, session, sequence, configuration, condition, addresses, servers = _HEAD.unpack_from(body)
@@ -133,7 +133,7 @@ def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldNod
     whole = len(body) == verdicts + servers * (_KEY + 1)
     if magic != _MAGIC or condition not in _CONDITIONS or addresses > MOST_MARKS or not whole:
         raise LingerReportError(ReportDrop.LAYOUT)
-    return ToldNode(
+    return ReportedNode(
         session=session,
         sequence=sequence,
         facts=NodeFacts(

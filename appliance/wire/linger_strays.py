@@ -37,7 +37,7 @@ MOST_ENDS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldStrays:
+class ReportedStrays:
     """One datagram: `found` are connections of the sender, `denied` those that it has not."""
 
     session: bytes
@@ -51,15 +51,15 @@ def is_one(datagram: bytes) -> bool:
     return datagram.startswith(_MAGIC)
 
 
-def encode(told: ToldStrays, *, family: int, source: str, secret: bytes) -> bytes:
+def encode(reported: ReportedStrays, *, family: int, source: str, secret: bytes) -> bytes:
     """Return the datagram; `family` is 4 or 6, `source` the sender's address."""
-    counts = _SIZES[family], len(told.found), len(told.denied)
-    head = _HEAD.pack(_MAGIC, told.session, told.sequence, *counts)
-    body = head + b"".join(map(_encoded, (*told.found, *told.denied)))
+    counts = _SIZES[family], len(reported.found), len(reported.denied)
+    head = _HEAD.pack(_MAGIC, reported.session, reported.sequence, *counts)
+    body = head + b"".join(map(_encoded, (*reported.found, *reported.denied)))
     return body + digest(body, source=source, secret=secret)
 
 
-def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldStrays:
+def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ReportedStrays:
     """Return the report of `source`, signed with one of the keys; raises LingerReportError."""
     body = signed(datagram, source=source, secrets=secrets, least=_HEAD.size)
     magic, session, sequence, size, found, denied = _HEAD.unpack_from(body)
@@ -68,7 +68,7 @@ def decode(datagram: bytes, *, source: str, secrets: Iterable[bytes]) -> ToldStr
     if magic != _MAGIC or size != len(packed(source)) or len(body) != _HEAD.size + (found + denied) * step:
         raise LingerReportError(ReportDrop.LAYOUT)
     ends = tuple(_decoded(body, start, size) for start in range(_HEAD.size, len(body), step))
-    return ToldStrays(session=session, sequence=sequence, found=ends[:found], denied=ends[found:])
+    return ReportedStrays(session=session, sequence=sequence, found=ends[:found], denied=ends[found:])
 
 
 def shares(

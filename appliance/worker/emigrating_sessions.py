@@ -8,7 +8,7 @@ import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.end_reasons import EndReason
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
 from appliance.net.control.control_server import Call
@@ -46,10 +46,10 @@ class EmigratingSessions:
         ids: SessionIds,
         batches: SessionBatches,
         *,
-        tell: Tell,
+        publish: Publish,
         log: FilteringBoundLogger,
     ) -> None:
-        self._paths, self._program, self._tell, self._log = paths, arguments.program, tell, log
+        self._paths, self._program, self._publish, self._log = paths, arguments.program, publish, log
         self._traffic, self._ids, self._batches = traffic, ids, batches
 
     def emigrate(self, call: Call) -> Answer:
@@ -95,7 +95,7 @@ class EmigratingSessions:
 
     def _report_lost(self, address: str, number: int, reason: str) -> None:
         """Report sessions that `migrate` had when it died; of others it reports itself what became."""
-        self._tell(
+        self._publish(
             OperatorEvent(
                 when=time.time(), kind=EventKind.SESSIONS_LOST, subject=address, detail=f"{number}: {reason}"
             )

@@ -75,10 +75,10 @@ class SessionTransfer:
 
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> tuple[str, ...]:
         """Return for each session "", or why the other worker cannot take it."""
-        told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
+        described = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
         for each in batch:
             moving.note_copies(each)
-        values = {**moving_sessions.values(moving_sessions.offer_of(told)), **self._more}
+        values = {**moving_sessions.values(moving_sessions.offer_of(described)), **self._more}
         answer = client.ask(
             Question(command="offer", values=values),
             timeout=_PATIENCE,

@@ -68,9 +68,9 @@ class Worker:
             paths, arguments, self.traffic, self.ids, batches, on_empty=self._end_when_drained, log=logger
         )
         names = arguments.program, arguments.generation, arguments.index
-        self._tell = EventBoard(paths.worker_events(*names), arguments.program)
+        self._publish = EventBoard(paths.worker_events(*names), arguments.program)
         self.emigrating = EmigratingSessions(
-            paths, arguments, self.traffic, self.ids, batches, tell=self._tell, log=logger
+            paths, arguments, self.traffic, self.ids, batches, publish=self._publish, log=logger
         )
         backends = self.settings.backends
         self.acceptors = Acceptors(
@@ -257,16 +257,16 @@ class Worker:
         full = {each.name: each.limit for each in self.settings.frontends.values() if each.is_full()}
         for name in full.keys() - self._full:
             self.log.warning("frontend-full", frontend=name, connections=full[name])
-            self._tell_room(EventKind.FRONTEND_FULL, name, f"{full[name]} connections")
+            self._publish_room(EventKind.FRONTEND_FULL, name, f"{full[name]} connections")
         for name in self._full - full.keys():
             self.log.info("frontend-has-room", frontend=name)
-            self._tell_room(EventKind.FRONTEND_HAS_ROOM, name, "")
+            self._publish_room(EventKind.FRONTEND_HAS_ROOM, name, "")
         self._full = frozenset(full)
 
-    def _tell_room(self, kind: EventKind, frontend: str, connections: str) -> None:
+    def _publish_room(self, kind: EventKind, frontend: str, connections: str) -> None:
         place = f"worker {self.arguments.generation}.{self.arguments.index}"
         detail = ", ".join(filter(None, (connections, place)))
-        self._tell(OperatorEvent(when=time.time(), kind=kind, subject=frontend, detail=detail))
+        self._publish(OperatorEvent(when=time.time(), kind=kind, subject=frontend, detail=detail))
 
     def _leave_without_master(self) -> None:
         if self.draining.leaves(self.traffic.now) and self.phase is not WorkerPhase.DRAINING:

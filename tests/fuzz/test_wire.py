@@ -46,7 +46,7 @@ from appliance.wire import (
 from appliance.wire.bird import bird_answers
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
+from appliance.wire.checks.conversation import Conversation, Missed, Passed, Receive, Send
 from appliance.wire.checks.pattern_search import PatternSearch
 from appliance.wire.conntrackd import conntrackd_control
 from appliance.wire.ethernet import arp, neighbour_discovery
@@ -158,7 +158,7 @@ def reported(payload: bytes) -> None:
 def _told(client: str, address: str, family: int, source: str) -> bytes:
     """Return what a node tells of strays, which is believed."""
     ends = (client, 4711, address, 443)
-    told = linger_strays.ToldStrays(session=bytes(8), sequence=7, found=(ends, ends), denied=(ends,))
+    told = linger_strays.ReportedStrays(session=bytes(8), sequence=7, found=(ends, ends), denied=(ends,))
     return linger_strays.encode(told, family=family, source=source, secret=KEYS[1])
 
 
@@ -180,7 +180,7 @@ def _node(page: str) -> bytes:
         marks=linger_node.marks(["10.0.0.200", "10.0.0.201"]),
         servers={linger_node.server_key("masters", str(each)): bool(each % 2) for each in range(3)},
     )
-    told = linger_node.ToldNode(session=bytes(8), sequence=7, facts=facts)
+    told = linger_node.ReportedNode(session=bytes(8), sequence=7, facts=facts)
     return linger_node.encode(told, source=SOURCE, secret=KEYS[1])
 
 
@@ -192,7 +192,7 @@ def told_node(payload: bytes) -> None:
     others = OtherNodes()
     here = ThisNode(name="lb-0", configuration=bytes(16), marks=found.facts.marks, servers={})
     others.look(here, now=0.0)
-    others.hear(SOURCE, found.facts, now=0.0)
+    others.receive(SOURCE, found.facts, now=0.0)
     others.look(here, now=60.0)
     assert len(others.nodes(now=60.0, wall=60.0)) == bool(found.facts.marks)
 
@@ -247,7 +247,7 @@ def _signed(said: Advertisement, *, source: str) -> bytes:
     )
 
 
-def hear(source: str) -> Callable[[bytes], None]:
+def receive(source: str) -> Callable[[bytes], None]:
     """Return the function that takes a payload as the program does; what it hears it could say itself."""
 
     def run(payload: bytes) -> None:
@@ -578,9 +578,9 @@ def conversed(data: bytes) -> None:
     pieces = [*data.split(b"\x01"), b"", b""]
     for _ in range(2 * (len(pieces) + len(STEPS))):
         match made.move():
-            case Hear():
+            case Receive():
                 made.feed(pieces.pop(0) if pieces else b"")
-            case Say(said):
+            case Send(said):
                 assert said
             case Missed(reason):
                 assert b"s3cret" not in reason.replace("`s3cret` came", "").encode()
@@ -695,7 +695,7 @@ TARGETS = (
     ),
     Target(
         name="advertisement-ipv4",
-        run=hear(SOURCE),
+        run=receive(SOURCE),
         seeds=(
             advertised(
                 advert(2, "10.0.0.200", auth_type=AuthType.PASSWORD, password=b"s3cret"), source=SOURCE
@@ -708,7 +708,7 @@ TARGETS = (
     ),
     Target(
         name="advertisement-ipv6",
-        run=hear(SOURCE_6),
+        run=receive(SOURCE_6),
         seeds=(V6, _signed(advert(3, "fe80::1"), source=SOURCE_6)),
         errors=(VrrpError,),
         mend=with_checksum(SOURCE_6),

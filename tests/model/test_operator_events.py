@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.operator_events import EventKind, EventSeverity, OperatorEvent, tell_nobody
+from appliance.model.operator_events import EventKind, EventSeverity, OperatorEvent, publish_nowhere
 
 pytestmark = pytest.mark.pure
 
@@ -25,4 +25,4 @@ def test_severity(kind: EventKind, severity: EventSeverity):
 
 def test_nobody_need_listen():
     """An event that nobody wants to hear is told all the same."""
-    assert tell_nobody(OperatorEvent(when=0.0, kind=EventKind.LAST_GOOD, subject="configuration")) is None
+    assert publish_nowhere(OperatorEvent(when=0.0, kind=EventKind.LAST_GOOD, subject="configuration")) is None

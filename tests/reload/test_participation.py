@@ -27,7 +27,7 @@ class Vrrp:
         self.told: list[object] = []
         self.programs: set[str] = set()
 
-    def tell(self, program: str, command: str, **values: object) -> Outcome:
+    def order(self, program: str, command: str, **values: object) -> Outcome:
         """Take what it is told."""
         assert command == "take-part"
         assert program in {"vrrp", "announce"}

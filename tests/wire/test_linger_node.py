@@ -15,7 +15,7 @@ from appliance.wire.linger_node import (
     MOST_SERVERS,
     Condition,
     NodeFacts,
-    ToldNode,
+    ReportedNode,
     decode,
     encode,
     is_one,
@@ -37,7 +37,7 @@ FACTS = NodeFacts(
     marks=marks(["10.0.0.200", "10.0.0.201"]),
     servers={server_key("masters", "master-0"): True, server_key("masters", "master-1"): False},
 )
-TOLD = ToldNode(session=bytes(range(8)), sequence=2**63, facts=FACTS)
+TOLD = ReportedNode(session=bytes(range(8)), sequence=2**63, facts=FACTS)
 _TEXTS = 39  # where the first text begins
 
 

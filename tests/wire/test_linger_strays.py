@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.fuzzing.damage import cuts, flips
 
 from appliance.wire.linger_report import MOST_BYTES, LingerReportError, ReportDrop
-from appliance.wire.linger_strays import MOST_ENDS, Ends, ToldStrays, decode, encode, is_one, shares
+from appliance.wire.linger_strays import MOST_ENDS, Ends, ReportedStrays, decode, encode, is_one, shares
 
 pytestmark = pytest.mark.pure
 
@@ -23,11 +23,11 @@ ENDS: dict[int, Ends] = {
 _DAMAGED = {ReportDrop.DIGEST, ReportDrop.LAYOUT}
 
 
-def told(family: int, *, found: int = 1, denied: int = 2) -> ToldStrays:
+def told(family: int, *, found: int = 1, denied: int = 2) -> ReportedStrays:
     """Return what a node tells of so many connections."""
     client, _, address, port = ENDS[family]
     ends = tuple((client, each, address, port) for each in range(found + denied))
-    return ToldStrays(session=bytes(range(8)), sequence=2**63, found=ends[:found], denied=ends[found:])
+    return ReportedStrays(session=bytes(range(8)), sequence=2**63, found=ends[:found], denied=ends[found:])
 
 
 def sent(family: int = 4) -> bytes:

@@ -116,8 +116,8 @@ class Transport:
         return python.own_command() if node.here else ("appliance",)
 
 
-def tell(command: RemoteCommand) -> None:
-    """Say on standard error that a node has answered, or why it has not."""
+def report(command: RemoteCommand) -> None:
+    """Report on standard error that a node has answered, or why it has not."""
     click.echo(f"{command.name}: {missing(command) or 'has answered'}", err=True)
 
 
@@ -172,7 +172,7 @@ class Fleet:
         *,
         given: bytes = b"",
         further: float = 0.0,
-        progress: Callable[[RemoteCommand], None] = tell,
+        progress: Callable[[RemoteCommand], None] = report,
     ) -> tuple[RemoteCommand, ...]:
         """Run `appliance ARGUMENTS` on all nodes at once, and say on standard error who has answered.
 

@@ -39,7 +39,7 @@ def status(paths: Paths, *, as_json: bool) -> None:
     programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
     virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files),
     left_out (what HAProxy is left with), take_overs (upgrades in place: done, failed, and the last of each),
-    nodes (the others, as they tell `linger`: release, configuration, differs_since, judged),
+    nodes (the others, as they report to `linger`: release, configuration, differs_since, judged),
     digest (SHA-256 of the configuration file that is used; of several, one after another).
     Times are Unix seconds, durations seconds.
     """

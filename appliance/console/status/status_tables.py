@@ -101,13 +101,13 @@ def _alarms(status: Status, supervisorctl: str) -> Iterator[RenderableType]:
         )
         for error in status.degraded.errors:
             yield Text(f"  {located(error, None)}", style="red")
-    told = ""
+    shown = ""
     for problem in status.problems:
         yield Text(f"! {printable(problem)}", style="red")
         step = problem.next_step(supervisorctl=supervisorctl)
-        if step != told:
+        if step != shown:
             yield Text(f"  next: {printable(step)}", style="dim")
-        told = step
+        shown = step
     for path in status.set_aside:
         yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
     for said in status.left_out:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 
-class PartMissing(Exception):  # noqa: N818  # an outcome, told beside the parts that are there
+class PartMissing(Exception):  # noqa: N818  # an outcome, reported beside the parts that are there
     """A part is not available here; the message has the reason."""
 
 

@@ -35,7 +35,7 @@ MOST: Final = 64 << 20
 _READ_WRITE: Final = 0o600
 
 
-class ArchiveFull(Exception):  # noqa: N818  # an outcome, told with the part that is left out
+class ArchiveFull(Exception):  # noqa: N818  # an outcome, reported with the part that is left out
     """There is no room left."""
 
 
@@ -156,7 +156,7 @@ def _collected(paths: Paths, target: Path, folder: str, now: float) -> list[Outc
 
 
 def _tell_missing(outcomes: Iterable[Outcome]) -> None:
-    """Say on standard error what is not in the archive."""
+    """Report on standard error what is not in the archive."""
     for each in outcomes:
         if each.missing:
             click.echo(f"not in it: {each.name}: {each.missing}", err=True)
@@ -181,7 +181,7 @@ def _outcome(archive: Archive, part: Part, secrets: frozenset[str]) -> Outcome:
         text = scrubbed(part.made(), secrets)
     except PartMissing as error:
         return Outcome(name=part.name, missing=scrubbed(printable(str(error)), secrets))
-    except Exception as error:  # noqa: BLE001  # whatever one part's trouble is, it is told, and the others are there
+    except Exception as error:  # noqa: BLE001  # whatever one part's trouble is, it is reported, and the others are there
         return Outcome(name=part.name, missing=scrubbed(_why(error), secrets))
     try:
         return Outcome(name=part.name, cut=archive.add(part.name, text))

@@ -83,9 +83,9 @@ def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
     down = f"dead after {_exact(timers.down_interval)}, skew {_exact(timers.skew)}"
     yield "timers", f"advert {_exact(timers.advert)}, {down}{due}"
     counts = {**router.counters, **{f"dropped {reason}": count for reason, count in router.drops.items()}}
-    told = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
-    if told:
-        yield "counters", ", ".join(told)
+    named = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
+    if named:
+        yield "counters", ", ".join(named)
     if router.yielded:
         yield (
             "moved",

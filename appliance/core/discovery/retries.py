@@ -37,7 +37,7 @@ class Retries:
             return 0.0
         return self._with_jitter(min(LONGEST, FIRST * 2.0 ** min(rounds - 1, 10)))
 
-    def told(self, retry_after: float) -> float:
+    def after(self, retry_after: float) -> float:
         """Return the seconds to wait if a server has set them (429, 503 with Retry-After)."""
         return self._with_jitter(max(FIRST, min(retry_after, MOST_RETRY_AFTER)))
 

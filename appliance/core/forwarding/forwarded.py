@@ -25,7 +25,7 @@ class ForwardedServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """From where other nodes tell of connections: by an interface, and from its peers if there are any."""
+    """The interface, and its peers if there are any, by which other nodes report their connections."""
 
     interface: str
     peers: tuple[str, ...]
@@ -38,7 +38,7 @@ class ForwardedFrontend:
     `slots` are the numbers of the servers, empty if no server is up. `waits`: their first checks are still
     under way, so clients should try again. `leaving`: a listening socket replaces it. `virtual` are
     the addresses that servers see as their clients', because they move with the connections (`sync`), and
-    `exchange` is how nodes tell each other of these.
+    `exchange` is how nodes report these to each other.
     """
 
     number: int

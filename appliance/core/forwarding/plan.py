@@ -65,7 +65,7 @@ def _interleaved(members: Sequence[PoolMember]) -> tuple[str, ...]:
 class KernelFrontend:
     """A frontend that the kernel forwards, `api/kube-api`; `leaving`: a proxy is about to take it over.
 
-    `virtual` are the virtual IPs that move with its connections, `exchange` is how nodes tell each other.
+    `virtual` are the virtual IPs that move with its connections, `exchange` is how nodes report them.
     """
 
     name: str

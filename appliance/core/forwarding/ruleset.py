@@ -234,7 +234,7 @@ def _base_chains(family: Family) -> Iterator[str]:
         family, "nat", "output", -100, [*to_us, f"{family} daddr {_LOOPBACK[family]} return", *to_frontends]
     )
     # A connection that was another node's for a while is ahead of what this kernel has seen: its packets
-    # wait until that node has told all (`sync`), instead of being answered by a reset.
+    # wait until that node has reported all (`sync`), instead of being answered by a reset.
     # A packet of a connection that neither conntrack nor a socket knows: it was another node's, or was ended
     # by us. Its sender receives a reset at once, instead of a timeout.
     yield from _chain(
@@ -264,7 +264,7 @@ def _base_chains(family: Family) -> Iterator[str]:
 
 
 def _strangers(family: Family, exchanges: Iterable[Exchange]) -> Iterator[str]:
-    """Yield the chain that drops what others than the nodes' conntrackd tell of connections."""
+    """Yield the chain that drops reports of connections from others than the nodes' conntrackd."""
     rules = []
     for each in exchanges:
         rules.append(f'udp dport {PORT} iifname != "{each.interface}" drop')

@@ -82,7 +82,7 @@ class SyncState:
     def look(
         self, pid: int, counted: ConntrackdStatistics, now: float, *, holds: bool, expires: float
     ) -> ConntrackdQuestion | None:
-        """Return what to tell conntrackd, whose statistics these are, None for nothing.
+        """Return the command for conntrackd, whose statistics these are, None for none.
 
         `holds` is whether this node has virtual IPs, `expires` the seconds after which entries expire.
         """

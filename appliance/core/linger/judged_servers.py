@@ -11,10 +11,10 @@ from appliance.model.snapshot.pools import Check, Pool
 from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.linger_node import MOST_SERVERS, server_key
 
-_TOLD: Final = 10.0
+_EXCHANGED: Final = 10.0
 """Seconds that it may take until another node learns a new verdict."""
 
-_TOLD_PER_SERVER: Final = 0.002
+_EXCHANGED_PER_SERVER: Final = 0.002
 """The same for each server besides, because very many are read more rarely."""
 
 
@@ -29,9 +29,9 @@ class WatchedServer:
 def watched_servers(pools: Iterable[Pool]) -> Mapping[tuple[str, str], WatchedServer]:
     """Return the servers with a check, by pool and name."""
     checked = [(pool.name, each.name, each.check) for pool in pools for each in pool.servers if each.check]
-    told = _TOLD + _TOLD_PER_SERVER * len(checked)
+    exchanged = _EXCHANGED + _EXCHANGED_PER_SERVER * len(checked)
     return {
-        (pool, server): WatchedServer(key=server_key(pool, server), delay=_lag(check) + told)
+        (pool, server): WatchedServer(key=server_key(pool, server), delay=_lag(check) + exchanged)
         for pool, server, check in checked
     }
 

@@ -113,7 +113,7 @@ class Nodes:
         """The newest challenge, for all nodes."""
         return next(reversed(self._challenges))
 
-    def hear(self, node: str, report: LingerReport, *, interface: int, now: float) -> ReportDrop | None:
+    def receive(self, node: str, report: LingerReport, *, interface: int, now: float) -> ReportDrop | None:
         """Process a report that has the right key; return why it is not accepted, None if it is."""
         place = node, interface
         last = self._heard.get(place)

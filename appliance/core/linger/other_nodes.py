@@ -1,4 +1,4 @@
-"""What the other nodes run, as they tell it, and since when it differs from what this node runs.
+"""What the other nodes run, as they report it, and since when it differs from what this node runs.
 
 Nodes take up a new configuration, and find a server down, at different moments: a difference counts after it
 has lasted longer than that may take. A node that is silent runs nothing that could differ.
@@ -84,7 +84,7 @@ class OtherNodes:
         self._others: dict[str, _Other] = {}
         self._here = ThisNode(name="", configuration=UNKNOWN, marks=frozenset(), servers={})
 
-    def hear(self, address: str, facts: NodeFacts, *, now: float) -> None:
+    def receive(self, address: str, facts: NodeFacts, *, now: float) -> None:
         """Take what the node at an address says of itself."""
         if self._here.marks.isdisjoint(facts.marks):
             return
@@ -96,7 +96,7 @@ class OtherNodes:
             del self._others[former]  # the node has learnt its name, or has got another one
         known = self._others.pop(name, None) or _Other(facts=facts, at=now)
         known.facts, known.at = facts, now
-        # It tells by both versions of IP, and on several interfaces.
+        # It reports by both versions of IP, and on several interfaces.
         known.addresses = {one: at for one, at in known.addresses.items() if now - at < SILENT}
         if len(known.addresses) < MOST:
             known.addresses[address] = now

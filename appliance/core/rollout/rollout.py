@@ -109,8 +109,8 @@ class Rollout(Generations):
         workers = self.workers()
         again = [each for each in workers if each.retry_at is not None and each.retry_at <= now]
         due = [each.id for each in workers if each.deadline is not None and each.deadline <= now]
-        told = [effect for each in again for effect in worker_steps.tell_to_apply(each, each.snapshot)]
-        return told + [effect for each in due for effect in self.handle(Expired(each), now=now)]
+        applied = [effect for each in again for effect in worker_steps.order_apply(each, each.snapshot)]
+        return applied + [effect for each in due for effect in self.handle(Expired(each), now=now)]
 
     def _command(self, table: CommandTable[_Command], event: _Command, now: float) -> list[Effect]:
         state = self.pending.state if self.pending else None

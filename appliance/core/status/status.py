@@ -268,7 +268,7 @@ class Status:
     the properties of a virtual machine, None elsewhere. `set_aside` are damaged files of ours under their
     present names, to be examined and removed. `left_out` is what foreign files serve and the configuration
     does not, by the operator's choice. `take_overs` are the results of upgrades in place. `nodes` are the
-    other nodes, as they tell `linger`.
+    other nodes, as they report to `linger`.
     """
 
     ok: bool

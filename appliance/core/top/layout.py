@@ -229,9 +229,9 @@ def _bottom(state: ScreenState, hint: str) -> Line:
 
 def _text(scene: Scene, terminal: Terminal) -> list[str]:
     about = scene.state.about
-    told = help_lines() if about is None else scene.explain(scene.state.view, about)
+    lines = help_lines() if about is None else scene.explain(scene.state.view, about)
     folded: list[str] = []
-    for each in told:
+    for each in lines:
         indent = " " * (len(each) - len(each.lstrip()))
         folded += wrap(each, terminal.width, subsequent_indent=f"{indent}  ") or [""]
     return folded

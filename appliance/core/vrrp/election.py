@@ -17,9 +17,9 @@ from appliance.core.vrrp.election_messages import (
     ElectionSettings,
     Entered,
     HandOverEnded,
-    Heard,
     KeepAnnounced,
     Left,
+    ReceivedAdvert,
     ReleaseAddresses,
     Resumption,
     RouterState,
@@ -41,9 +41,9 @@ __all__ = [
     "ElectionSettings",
     "Entered",
     "HandOverEnded",
-    "Heard",
     "KeepAnnounced",
     "Left",
+    "ReceivedAdvert",
     "ReleaseAddresses",
     "Resumption",
     "RouterState",
@@ -129,13 +129,13 @@ class Election(ElectionActions):
         row = table.GROUP_ACTIVE if state is RouterState.ACTIVE else table.GROUP_BACKUP
         return self._run(row, cause, now)
 
-    def hear(self, heard: Heard, now: float) -> list[Effect]:
+    def receive(self, received: ReceivedAdvert, now: float) -> list[Effect]:
         """Process a valid advertisement of this virtual router."""
-        if heard.sender == self.settings.own:
+        if received.sender == self.settings.own:
             # A switch may send our own frame back to us.
             return []
-        self.note_heard(heard, now)
-        return self._run(self._compare(heard), heard, now)
+        self.note_received(received, now)
+        return self._run(self._compare(received), received, now)
 
     def set_priority(self, priority: int, now: float) -> list[Effect]:
         """Set the effective priority, which the weight of a track has changed."""
@@ -179,13 +179,13 @@ class Election(ElectionActions):
             self.state = step.then.shown
         return step.action(self, *given, **named)
 
-    def _compare(self, heard: Heard) -> Row[Heard, float]:
-        if heard.priority == 0:
+    def _compare(self, received: ReceivedAdvert) -> Row[ReceivedAdvert, float]:
+        if received.priority == 0:
             return table.ADVERT_ZERO
-        if heard.priority == self.priority and not self.decides_ties:
+        if received.priority == self.priority and not self.decides_ties:
             return table.ADVERT_EQUAL
         # RFC 9568 section 6.4.3: the greater priority wins, then the greater primary address.
-        theirs, ours = (heard.priority, heard.sender), (self.priority, self.settings.own)
+        theirs, ours = (received.priority, received.sender), (self.priority, self.settings.own)
         return table.ADVERT_HIGHER if theirs > ours else table.ADVERT_LOWER
 
     def _claim(self, now: float, late: float) -> list[Effect]:

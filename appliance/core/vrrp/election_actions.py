@@ -14,9 +14,9 @@ from appliance.core.vrrp.election_messages import (
     ElectionSettings,
     Entered,
     HandOverEnded,
-    Heard,
     KeepAnnounced,
     Left,
+    ReceivedAdvert,
     ReleaseAddresses,
     Resumption,
     RouterState,
@@ -110,10 +110,10 @@ class ElectionActions:
             return 0.0
         return max(self._joined + self.settings.informed_within - now, 0.0)
 
-    def note_heard(self, heard: Heard, now: float) -> None:
+    def note_received(self, received: ReceivedAdvert, now: float) -> None:
         """Store the sender of an advertisement, in any state."""
-        self._heard_at = now if heard.priority else float("-inf")
-        self._preempt_offer.heard(heard)
+        self._heard_at = now if received.priority else float("-inf")
+        self._preempt_offer.store(received)
 
     def stay(self, *_given: object) -> list[Effect]:
         """Do nothing: the event changes nothing in this state."""
@@ -149,19 +149,19 @@ class ElectionActions:
 
     # Backup: RFC 9568 section 6.4.2
 
-    def hear_as_backup(self, heard: Heard, now: float) -> list[Effect]:
+    def receive_as_backup(self, received: ReceivedAdvert, now: float) -> list[Effect]:
         """Restart Active_Down_Timer, or let it run on if the sender may be preempted."""
-        self.peer = heard.peer
-        if heard.priority == 0:
+        self.peer = received.peer
+        if received.priority == 0:
             # The active stops. Only the skew time remains of the wait, and of the first wait after the start.
-            self._active_peer.left(heard.sender)
+            self._active_peer.left(received.sender)
             self.down_timer.start(now + self.skew_time, Cause.ACTIVE_LEFT)
-        elif self._active_peer.may_be_preempted(heard, own=self.priority, preempt=self._preempts(now)):
+        elif self._active_peer.may_be_preempted(received, own=self.priority, preempt=self._preempts(now)):
             # The clause discards it, so that a better router waits for the whole Active_Down_Interval. The
             # skew time is enough: it lets the best of several Backups go first.
             self.down_timer.shorten(now + self.skew_time, Cause.PREEMPTED)
         else:
-            self._learn(heard)
+            self._learn(received)
             self.down_timer.start(now + self.active_down_interval, Cause.ACTIVE_DOWN)
         return []
 
@@ -201,7 +201,7 @@ class ElectionActions:
             effects.append(self._announce())
         return effects
 
-    def answer(self, _heard: Heard, now: float) -> list[Effect]:
+    def answer(self, _heard: ReceivedAdvert, now: float) -> list[Effect]:
         """Advertise at once, or a little later if this router has just advertised.
 
         Section 6.4.3 answers priority 0 so that the Backups of the stopping router do not claim.
@@ -212,30 +212,30 @@ class ElectionActions:
         self.adver_timer.start(now + self.settings.advert)
         return [SendAdvert(priority=self.priority)]
 
-    def lose_to(self, heard: Heard, now: float) -> list[Effect]:
+    def lose_to(self, received: ReceivedAdvert, now: float) -> list[Effect]:
         """Become Backup of a better active."""
-        tie = heard.priority == self.priority
-        self.peer = heard.peer
-        self._learn(heard)
-        self._active_peer.gave_way_to(heard)
+        tie = received.priority == self.priority
+        self.peer = received.peer
+        self._learn(received)
+        self._active_peer.gave_way_to(received)
         effects = self.retreat(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
         if tie:
             # A higher priority may be an ordinary preemption. No router preempts an equal: both were active.
-            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=False))
+            effects.append(SplitBrain(peer=received.peer, priority=received.priority, winner=False))
         return effects
 
-    def win_against(self, heard: Heard, now: float) -> list[Effect]:
+    def win_against(self, received: ReceivedAdvert, now: float) -> list[Effect]:
         """Answer a worse active, so that it becomes Backup, and announce the addresses again.
 
         RFC 9568 section 6.4.3 sends the advertisement at once so that bridges learn where the addresses are.
         The gratuitous ARPs are keepalived's: hosts and switches may have the loser's.
         """
-        effects = self.answer(heard, now)
-        news = self._other_actives.heard(heard.peer, now=now, silence=self.active_down_interval)
+        effects = self.answer(received, now)
+        news = self._other_actives.store(received.peer, now=now, silence=self.active_down_interval)
         if self._other_actives.may_announce(now):
             effects.append(self._announce())
         if news:
-            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=True))
+            effects.append(SplitBrain(peer=received.peer, priority=received.priority, winner=True))
         return effects
 
     def retreat(self, cause: Cause, now: float) -> list[Effect]:
@@ -264,16 +264,16 @@ class ElectionActions:
         """Advertise priority 0 once more: the first advertisement may have been lost."""
         return [SendAdvert(priority=0)]
 
-    def successor_left(self, _heard: Heard, _now: float) -> list[Effect]:
+    def successor_left(self, _heard: ReceivedAdvert, _now: float) -> list[Effect]:
         """Wait for another successor."""
         self.hand_over.successor_left()
         return []
 
-    def successor_heard(self, heard: Heard, now: float) -> list[Effect]:
+    def successor_heard(self, received: ReceivedAdvert, now: float) -> list[Effect]:
         """Store which router has taken over."""
-        self.peer = heard.peer
-        self._learn(heard)
-        self.hand_over.successor_heard(heard.peer, now=now)
+        self.peer = received.peer
+        self._learn(received)
+        self.hand_over.successor_heard(received.peer, now=now)
         return []
 
     def end_move(self, now: float) -> list[Effect]:
@@ -361,10 +361,10 @@ class ElectionActions:
     def _hand_over_ended(self) -> HandOverEnded:
         return HandOverEnded(successor=self.hand_over.successor)
 
-    def _learn(self, heard: Heard) -> None:
+    def _learn(self, received: ReceivedAdvert) -> None:
         # RFC 3768 has one interval for all, and advert_rules drops others; only version 3 learns it.
         if self.settings.version == 3:
-            self.active_interval = max(heard.interval, SHORTEST_ADVERT)
+            self.active_interval = max(received.interval, SHORTEST_ADVERT)
 
     def _announce(self) -> AnnounceAddresses:
         return AnnounceAddresses(repeat=self.settings.announce.repeat)

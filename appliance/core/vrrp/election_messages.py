@@ -76,7 +76,7 @@ class ElectionSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class ReceivedAdvert:
     """One valid advertisement: `interval` in seconds, `sender` the packed source address, `peer` its text."""
 
     priority: int

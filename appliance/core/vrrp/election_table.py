@@ -31,7 +31,7 @@ from enum import StrEnum
 from typing import Concatenate, Final, Generic, ParamSpec
 
 from appliance.core.vrrp.election_actions import ElectionActions as Actions
-from appliance.core.vrrp.election_messages import Cause, Effect, Heard, Resumption, RouterState
+from appliance.core.vrrp.election_messages import Cause, Effect, ReceivedAdvert, Resumption, RouterState
 
 _Given = ParamSpec("_Given")
 
@@ -198,11 +198,11 @@ HAND_OVER_TIMER: Final[Row[float]] = Row(
     },
 )
 # The sockets are open before the start and during a fault, so advertisements arrive then, too.
-ADVERT_ZERO: Final[Row[Heard, float]] = Row(
+ADVERT_ZERO: Final[Row[ReceivedAdvert, float]] = Row(
     ElectionEvent.ADVERT_ZERO,
     {
         _INITIALIZE: Step(_INITIALIZE, Actions.stay),
-        _BACKUP: Step(_BACKUP, Actions.hear_as_backup),
+        _BACKUP: Step(_BACKUP, Actions.receive_as_backup),
         _ACTIVE: Step(_ACTIVE, Actions.answer),
         _MOVING: Step(_MOVING, Actions.successor_left),
         _STOPPING: Step(_STOPPING, Actions.successor_left),
@@ -210,22 +210,22 @@ ADVERT_ZERO: Final[Row[Heard, float]] = Row(
     },
 )
 # A router that has sent priority 0 takes any active for its successor, even one of a lower priority.
-ADVERT_HIGHER: Final[Row[Heard, float]] = Row(
+ADVERT_HIGHER: Final[Row[ReceivedAdvert, float]] = Row(
     ElectionEvent.ADVERT_HIGHER,
     {
         _INITIALIZE: Step(_INITIALIZE, Actions.stay),
-        _BACKUP: Step(_BACKUP, Actions.hear_as_backup),
+        _BACKUP: Step(_BACKUP, Actions.receive_as_backup),
         _ACTIVE: Step(_BACKUP, Actions.lose_to),
         _MOVING: Step(_MOVING, Actions.successor_heard),
         _STOPPING: Step(_STOPPING, Actions.successor_heard),
         _FAULT: Step(_FAULT, Actions.stay),
     },
 )
-ADVERT_LOWER: Final[Row[Heard, float]] = Row(
+ADVERT_LOWER: Final[Row[ReceivedAdvert, float]] = Row(
     ElectionEvent.ADVERT_LOWER,
     {**ADVERT_HIGHER.steps, _ACTIVE: Step(_ACTIVE, Actions.win_against)},
 )
-ADVERT_EQUAL: Final[Row[Heard, float]] = Row(
+ADVERT_EQUAL: Final[Row[ReceivedAdvert, float]] = Row(
     ElectionEvent.ADVERT_EQUAL,
     {**ADVERT_HIGHER.steps, _ACTIVE: Step(_ACTIVE, Actions.stay)},
 )

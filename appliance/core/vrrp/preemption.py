@@ -8,7 +8,7 @@ complaint of its users. Here it does.
 
 from typing import Final
 
-from appliance.core.vrrp.election_messages import Heard
+from appliance.core.vrrp.election_messages import ReceivedAdvert
 
 OTHERS: Final = 32
 """How many other routers' priorities are kept at most: senders can be forged."""
@@ -33,28 +33,28 @@ class ActivePeer:
         if sender == self._sender:
             self.forget()
 
-    def gave_way_to(self, heard: Heard) -> None:
+    def gave_way_to(self, received: ReceivedAdvert) -> None:
         """Store the advertisement of the better active to which this router has lost."""
-        self._note(heard)
+        self._note(received)
 
-    def may_be_preempted(self, heard: Heard, *, own: int, preempt: bool) -> bool:
+    def may_be_preempted(self, received: ReceivedAdvert, *, own: int, preempt: bool) -> bool:
         """Store an advertisement; return whether a Backup of priority `own` may take over from its sender.
 
         It may if the sender is worse, and either the Backup preempts or the sender was better before. But if
         the last advertisement came from another active that is not worse than `own`, that one will win
         against the sender (RFC 9568 section 6.4.3), and the Backup does nothing.
         """
-        contested = heard.sender != self._sender and self._last >= own
-        degraded = self._note(heard)
-        return heard.priority < own and not contested and (preempt or degraded)
+        contested = received.sender != self._sender and self._last >= own
+        degraded = self._note(received)
+        return received.priority < own and not contested and (preempt or degraded)
 
-    def _note(self, heard: Heard) -> bool:
-        if heard.sender != self._sender:
-            self._sender = heard.sender
-            self._best = heard.priority
-        self._best = max(self._best, heard.priority)
-        self._last = heard.priority
-        return heard.priority < self._best
+    def _note(self, received: ReceivedAdvert) -> bool:
+        if received.sender != self._sender:
+            self._sender = received.sender
+            self._best = received.priority
+        self._best = max(self._best, received.priority)
+        self._last = received.priority
+        return received.priority < self._best
 
 
 class PreemptOffer:
@@ -74,11 +74,11 @@ class PreemptOffer:
         self._best = 0
         self._others: dict[bytes, int] = {}
 
-    def heard(self, heard: Heard) -> None:
+    def store(self, received: ReceivedAdvert) -> None:
         """Store the priority of another router; called in every state."""
-        self._others.pop(heard.sender, None)
-        if heard.priority:
-            self._others[heard.sender] = heard.priority  # at the end: the first entry is the oldest
+        self._others.pop(received.sender, None)
+        if received.priority:
+            self._others[received.sender] = received.priority  # at the end: the first entry is the oldest
         if len(self._others) > OTHERS:
             del self._others[next(iter(self._others))]
 

@@ -45,7 +45,7 @@ class OtherActives:
         self._expected = peer
         self._expected_until = until
 
-    def heard(self, peer: str, *, now: float, silence: float) -> bool:
+    def store(self, peer: str, *, now: float, silence: float) -> bool:
         """Store another active; return whether to report it, as it was silent for `silence` seconds.
 
         If `MOST_PEERS` are stored already, one more is not reported: the split brain is known.

@@ -21,7 +21,7 @@ from appliance.core.vrrp.election import (
     Election,
     ElectionSettings,
     Entered,
-    Heard,
+    ReceivedAdvert,
     Resumption,
     RouterState,
 )
@@ -84,9 +84,9 @@ class SyncGroup:
             return []
         return self._all(lambda member: member.tick(now, late), now)
 
-    def hear(self, name: str, heard: Heard, now: float) -> list[MemberEffect]:
+    def receive(self, name: str, received: ReceivedAdvert, now: float) -> list[MemberEffect]:
         """Give one member a valid advertisement of its virtual router."""
-        effects = self._one(name, self.members[name].hear(heard, now), now)
+        effects = self._one(name, self.members[name].receive(received, now), now)
         self._release_together(now)
         return effects
 

@@ -166,8 +166,8 @@ def _tells(given: VirtualIpSection) -> bool:
     """Return whether its state has any effect: an election without addresses is held only for that."""
     notify = given.notify
     commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
-    told = any(commands) or notify.fifo is not None or given.sync_group is not None
-    return told or bool(given.routes or given.rules)
+    notified = any(commands) or notify.fifo is not None or given.sync_group is not None
+    return notified or bool(given.routes or given.rules)
 
 
 def _elsewhere(path: Path, given: VirtualIpSection) -> Iterator[Finding]:

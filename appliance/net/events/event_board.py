@@ -44,11 +44,11 @@ class EventBoard:
     def __call__(self, event: OperatorEvent) -> None:
         """Publish an event. If the board cannot be written, the next event publishes both: nothing waits."""
         self._last = max(self._last + 1, time.time_ns())
-        told = replace(
+        published = replace(
             event, program=event.program or self._program, id=event.id or f"{self._last:x}-{os.getpid():x}"
         )
         try:
-            self._lines.append(event_lines.encode(told))
+            self._lines.append(event_lines.encode(published))
             board = self._board = self._board or self._opened()
             board.publish(event_lines.newest(self._lines, _SIZE), changed=True)
         except OSError:

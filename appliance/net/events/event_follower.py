@@ -79,7 +79,7 @@ class _FollowedBoard:
         self._reader.close()
 
 
-def told(runtime: Path) -> list[OperatorEvent]:
+def published(runtime: Path) -> list[OperatorEvent]:
     """Return all events on the boards now, in order."""
     follower = EventFollower(runtime)
     try:

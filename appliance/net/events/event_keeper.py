@@ -12,7 +12,7 @@ import gevent
 from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
-from appliance.model.operator_events import OperatorEvent, Tell, tell_nobody
+from appliance.model.operator_events import OperatorEvent, Publish, publish_nowhere
 from appliance.model.paths import Paths
 from appliance.net.events.event_file import EventFile, complete_since, tail
 from appliance.net.events.event_follower import EventFollower
@@ -29,7 +29,7 @@ class EventKeeper:
     are older than a file without its oldest events were once in it.
     """
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger, then: Tell = tell_nobody) -> None:
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, then: Publish = publish_nowhere) -> None:
         self._log = log
         self._then = then
         self._path = paths.events

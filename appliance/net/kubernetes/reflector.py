@@ -1,7 +1,7 @@
 """A thread that keeps one resource of the cluster's API up to date: list, watch, and repeat.
 
 It asks the servers in turn, from the version that it has, so that the loss of one server needs no new list.
-It passes changes to `tell`, and waits only for the API. A watch ends after ten seconds; otherwise its
+It passes changes to `on_change`, and waits only for the API. A watch ends after ten seconds; otherwise its
 connection is dead.
 """
 
@@ -75,19 +75,19 @@ class Failed:
 
 
 class Reflector:
-    """Runs from `start` until `stop`. `tell` is called from its thread."""
+    """Runs from `start` until `stop`. `on_change` is called from its thread."""
 
     def __init__(
         self,
         resource: Resource,
         settings: Kubernetes,
         servers: ApiServers,
-        tell: Callable[[Seen | Failed], None],
+        on_change: Callable[[Seen | Failed], None],
     ) -> None:
         self.resource = resource
         self._access = ApiAccess(settings)
         self._servers = servers
-        self._tell = tell
+        self._on_change = on_change
         self._reflection: Reflection[ApiObject] = Reflection()
         self._told = 0
         self._retries = Retries(Random())  # noqa: S311  # it spreads requests, and keeps no secret
@@ -111,7 +111,7 @@ class Reflector:
         while not self._stop.is_set():
             try:
                 pause = self._step()
-            except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one step, and is told
+            except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one step, and is logged
                 pause = self._bug(error)
             self._stop.wait(pause)
         if self._connection is not None:
@@ -210,7 +210,7 @@ class Reflector:
             return self._retries.failed(servers=servers)
         self._failed(str(connection.address), error.failure, error.message)
         if error.retry_after is not None:
-            return self._retries.told(error.retry_after)
+            return self._retries.after(error.retry_after)
         if error.failure in _SLOW:
             return self._retries.refused()
         return self._retries.failed(servers=servers)
@@ -227,4 +227,4 @@ class Reflector:
 
     def _send(self, message: Seen | Failed) -> None:
         if not self._stop.is_set():
-            self._tell(message)
+            self._on_change(message)

@@ -64,8 +64,8 @@ class VxlanWanted:
     @property
     def mac(self) -> bytes:
         """Return the MAC: a device with it was made for the same."""
-        told = (self.vni, self.port, self.mtu, sorted(self.own.items()), sorted(self.peers.items()))
-        return _MARK + hashlib.sha256(repr(told).encode()).digest()[:4]
+        values = (self.vni, self.port, self.mtu, sorted(self.own.items()), sorted(self.peers.items()))
+        return _MARK + hashlib.sha256(repr(values).encode()).digest()[:4]
 
 
 def make(requests: Requests, wanted: VxlanWanted) -> int:

@@ -33,7 +33,7 @@ from appliance.net.probing.kept_connection import Connection, reset_on_close
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
-from appliance.wire.checks.conversation import Conversation, Hear, Missed, Passed, Say
+from appliance.wire.checks.conversation import Conversation, Missed, Passed, Receive, Send
 from appliance.wire.http.http_response import ResponseError
 
 _PASSED: Final[Judgement] = (CheckResult.L7OK, 0, "")
@@ -43,9 +43,9 @@ def talk(stream: Stream, conversation: Conversation) -> Judgement:
     """Return the outcome of the conversation; raises FloodError and OSError."""
     while True:
         match conversation.move():
-            case Say(data):
+            case Send(data):
                 stream.send(data)
-            case Hear():
+            case Receive():
                 conversation.feed(_received(stream, conversation))
             case Passed():
                 return _PASSED
@@ -196,7 +196,7 @@ class Probe:
     def _talk(self, connection: socket.socket, stream: Plain | Tls) -> Judgement:
         self._conversation = conversation = Conversation(self._check.steps)
         judgement = talk(stream, conversation)
-        if not conversation.ends_by_saying:  # a RST would overtake the last bytes, such as QUIT
+        if not conversation.ends_by_sending:  # a RST would overtake the last bytes, such as QUIT
             reset_on_close(connection)
         return judgement
 

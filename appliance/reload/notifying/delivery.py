@@ -168,11 +168,11 @@ def _reason(error: Exception) -> str:
 
 def _run(target: NotifyTarget, batch: Batch) -> None:
     """Run the command for each event, one after another; a failed command is not run again."""
-    told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
+    rows = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
     if batch.left_out:
-        told.insert(0, ("left-out", EventSeverity.WARNING.value, "", _left_out(batch)))
+        rows.insert(0, ("left-out", EventSeverity.WARNING.value, "", _left_out(batch)))
     endings: list[Ending] = []
-    for words in told:
+    for words in rows:
         try:
             endings.append(_ending((*target.command, *words), target.timeout))
         except (OSError, UnknownUserError) as error:

@@ -24,27 +24,27 @@ class Notifier:
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
         self._secrets = SecretFiles()
-        self._told: dict[NotifyTarget, _ToldTarget] = {}
+        self._notified: dict[NotifyTarget, _NotifiedTarget] = {}
 
     def obey(self, targets: tuple[NotifyTarget, ...]) -> None:
         """Notify these from now on; unchanged targets keep their queues."""
-        for gone in self._told.keys() - set(targets):
-            self._told.pop(gone).close()
+        for gone in self._notified.keys() - set(targets):
+            self._notified.pop(gone).close()
         for target in targets:
-            if target not in self._told:
-                self._told[target] = _ToldTarget(target, self._secrets, self._log)
+            if target not in self._notified:
+                self._notified[target] = _NotifiedTarget(target, self._secrets, self._log)
 
-    def tell(self, event: OperatorEvent) -> None:
+    def notify(self, event: OperatorEvent) -> None:
         """Queue an event for every target that wants it; never waits."""
-        for each in self._told.values():
-            each.tell(event)
+        for each in self._notified.values():
+            each.notify(event)
 
     def close(self) -> None:
         """Stop notifying targets."""
         self.obey(())
 
 
-class _ToldTarget:
+class _NotifiedTarget:
     def __init__(self, target: NotifyTarget, secrets: SecretFiles, log: FilteringBoundLogger) -> None:
         self._target = target
         self._secrets = secrets
@@ -56,7 +56,7 @@ class _ToldTarget:
             lambda ended: log.error("notify-crashed", target=target.name, exc_info=ended.exception)
         )
 
-    def tell(self, event: OperatorEvent) -> None:
+    def notify(self, event: OperatorEvent) -> None:
         if self._target.wants(event.kind):
             self._queue.add(event)
             self._more.set()

@@ -38,16 +38,16 @@ class Dialogue:
     ) -> None:
         """Call `said` with each line of the other side, and `gone` when its end is closed."""
 
-        def hear(line: bytes) -> None:
+        def receive(line: bytes) -> None:
             self._due.add(lambda now: said(line, now) if self._other is connection else None)
 
         def notice() -> None:
             self._due.add(lambda now: gone(now) if self._other is connection else None)
 
-        connection.on_line, connection.on_end = hear, notice
+        connection.on_line, connection.on_end = receive, notice
         self._other = connection
 
-    def say(self, line: bytes, descriptors: Sequence[int] = ()) -> None:
+    def send(self, line: bytes, descriptors: Sequence[int] = ()) -> None:
         """Send a line, if there is still a connection."""
         if self._other:
             self._other.send(line, descriptors)

@@ -9,8 +9,8 @@ from appliance.net.files.lock_files import KeptLock
 from appliance.supervisor.succession.dialogue import Dialogue, refuse
 from appliance.supervisor.succession.incumbent import UNSEEN
 from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState, ourselves
-from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import (
     ControlError,
     Question,
@@ -36,14 +36,14 @@ class MakingWay:
         self,
         state: TakeOverState,
         *,
-        telling: Telling,
+        reports: SuccessionReports,
         lock: KeptLock,
         supervised: Supervised,
         dialogue: Dialogue,
         relieved: Callable[[], None],
         resumed: Callable[[str], None],
     ) -> None:
-        self._state, self._telling, self._lock = state, telling, lock
+        self._state, self._reports, self._lock = state, reports, lock
         self._supervised, self._dialogue = supervised, dialogue
         self._relieved, self._resumed = relieved, resumed
 
@@ -62,12 +62,12 @@ class MakingWay:
         state = self._state
         state.phase, state.deadline = Phase.STANDING_BY, now + _DONE_WITHIN
         state.other_pid, state.other = pid, theirs
-        self._telling.standing_by()
+        self._reports.standing_by()
         self._supervised.stand_by()
         self._dialogue.begin(connection, said=self._said, gone=lambda _: self._resume("it has ended"))
         lock = self._lock.descriptor
         answer = encode_answer(good(**values_of(ourselves())))
-        self._dialogue.say(answer, [] if lock is None else [lock])
+        self._dialogue.send(answer, [] if lock is None else [lock])
 
     def refusal(self) -> str:
         """Return why we cannot be taken over now, "" if we can."""
@@ -81,14 +81,14 @@ class MakingWay:
         """Resume if the new appliance takes too long; called at each turn while we stand by."""
         if now > self._state.deadline:
             reason = f"not done within {_DONE_WITHIN:g} s"
-            self._dialogue.say(encode_answer(bad(reason)))
+            self._dialogue.send(encode_answer(bad(reason)))
             _kill(self._state.other_pid)
             self._resume(reason)
 
     def told_to_end(self) -> None:
         """Withdraw: a stop signal to us means both appliances."""
         reason = "it was asked to end"
-        self._dialogue.say(encode_answer(bad(reason)))
+        self._dialogue.send(encode_answer(bad(reason)))
         self._resume(reason)
 
     def _said(self, line: bytes, now: float) -> None:
@@ -97,22 +97,22 @@ class MakingWay:
         except ControlError:
             command = GIVE_BACK
         if command != DONE:
-            self._dialogue.say(encode_answer(good()))
+            self._dialogue.send(encode_answer(good()))
             self._resume("it has given back")
             return
         self._relieved()
-        self._dialogue.say(encode_answer(good()))
+        self._dialogue.send(encode_answer(good()))
         self._dialogue.hang_up()
         self._lock.leave()
         state = self._state
         state.phase, state.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
-        self._telling.relieved()
+        self._reports.relieved()
 
     def _resume(self, reason: str) -> None:
         self._dialogue.hang_up()
         self._state.phase = Phase.SERVING
         self._supervised.resume(former=self._state.other.instance)
-        self._telling.resumed(reason)
+        self._reports.resumed(reason)
         self._resumed(reason)
 
 

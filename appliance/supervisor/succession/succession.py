@@ -21,9 +21,9 @@ from appliance.supervisor.succession.dialogue import Dialogue, Due, refuse
 from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
 from appliance.supervisor.succession.listener import SuccessionListener
 from appliance.supervisor.succession.making_way import MakingWay
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.take_over_state import Phase, Supervised
 from appliance.supervisor.succession.taking_over import TakingOver
-from appliance.supervisor.succession.telling import Telling
 from appliance.supervisor.succession.upgrade import Starter, Upgrade
 from appliance.wire.lines.control import ControlError, decode_question
 from appliance.wire.lines.succession import TAKE_OVER, UPGRADE, Predecessor
@@ -36,20 +36,20 @@ class Succession:
         self,
         paths: Paths,
         *,
-        telling: Telling,
+        reports: SuccessionReports,
         lock: KeptLock,
         supervised: Supervised,
         socket_map: SocketMap,
         starter: Starter,
         predecessor: Predecessor | None = None,
     ) -> None:
-        self._paths, self._telling, self._map = paths, telling, socket_map
+        self._paths, self._reports, self._map = paths, reports, socket_map
         self._predecessor = predecessor
-        self._state, self._due = telling.state, Due()
+        self._state, self._due = reports.state, Due()
         dialogue = Dialogue(self._due)
         self._making_way = MakingWay(
             self._state,
-            telling=telling,
+            reports=reports,
             lock=lock,
             supervised=supervised,
             dialogue=dialogue,
@@ -59,13 +59,13 @@ class Succession:
         self._taking_over = TakingOver(
             self._state,
             paths,
-            telling=telling,
+            reports=reports,
             lock=lock,
             supervised=supervised,
             dialogue=dialogue,
             in_charge=self._listen,
         )
-        self._upgrade = Upgrade(self._state, due=self._due, telling=telling, starter=starter)
+        self._upgrade = Upgrade(self._state, due=self._due, reports=reports, starter=starter)
         self._listener: SuccessionListener | None = None
 
     @property
@@ -145,7 +145,7 @@ class Succession:
                 lambda connection, line: self._due.add(lambda now: self._answer(connection, line, now)),
             )
         except OSError as error:
-            self._telling.cannot_listen(error.strerror or str(error))
+            self._reports.cannot_listen(error.strerror or str(error))
 
     def _answer(self, connection: LineConnection, line: bytes, now: float) -> None:
         """Answer a request; a client that has gone already wants nothing."""

@@ -14,8 +14,8 @@ from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.privileges.peer_credentials import listening_process
 from appliance.supervisor.succession.dialogue import Dialogue
 from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.take_over_state import Phase, Supervised, TakeOverState
-from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, decode_answer, encode_question
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.succession import DONE, GIVE_BACK, Party, Predecessor
@@ -90,13 +90,13 @@ class TakingOver:
         state: TakeOverState,
         paths: Paths,
         *,
-        telling: Telling,
+        reports: SuccessionReports,
         lock: KeptLock,
         supervised: Supervised,
         dialogue: Dialogue,
         in_charge: Callable[[], None],
     ) -> None:
-        self._state, self._paths, self._telling, self._lock = state, paths, telling, lock
+        self._state, self._paths, self._reports, self._lock = state, paths, reports, lock
         self._supervised, self._dialogue, self._in_charge = supervised, dialogue, in_charge
         self._failing_since, self._said_done = 0.0, False
 
@@ -121,7 +121,7 @@ class TakingOver:
             self._failing_since = now
         if not waits:
             self._said_done = True
-            self._dialogue.say(encode_question(Question(command=DONE)))
+            self._dialogue.send(encode_question(Question(command=DONE)))
         elif given_up := self._supervised.given_up():
             self._give_back(given_up, now)
         elif now > self._state.deadline or now > self._failing_since + _FAILS_FOR:
@@ -145,14 +145,14 @@ class TakingOver:
         self._dialogue.hang_up()
         self._state.phase = Phase.SERVING
         self._in_charge()
-        self._telling.in_charge()
+        self._reports.in_charge()
 
     def _give_back(self, reason: str, now: float) -> None:
-        self._dialogue.say(encode_question(Question(command=GIVE_BACK)))
+        self._dialogue.send(encode_question(Question(command=GIVE_BACK)))
         self._give_way(reason, now)
 
     def _give_way(self, reason: str, now: float) -> None:
-        self._telling.gave_way(reason)
+        self._reports.gave_way(reason)
         self._dialogue.hang_up()
         self._supervised.stand_by()
         self._lock.leave()

@@ -16,8 +16,8 @@ from typing import Final, Protocol
 
 from appliance.supervisor.succession.dialogue import Due, refuse
 from appliance.supervisor.succession.line_connection import LineConnection
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.take_over_state import Phase, TakeOverState
-from appliance.supervisor.succession.telling import Telling
 from appliance.wire.lines.control import Question, bad, encode_answer, good
 from appliance.wire.lines.succession import COMMAND, SuccessionError, decode_command, wanted_command
 
@@ -59,8 +59,10 @@ class _Started:
 class Upgrade:
     """The one release at a time that we have started to replace us."""
 
-    def __init__(self, state: TakeOverState, *, due: Due, telling: Telling, starter: Starter) -> None:
-        self._state, self._due, self._telling, self._starter = state, due, telling, starter
+    def __init__(
+        self, state: TakeOverState, *, due: Due, reports: SuccessionReports, starter: Starter
+    ) -> None:
+        self._state, self._due, self._reports, self._starter = state, due, reports, starter
         self._started: _Started | None = None
 
     @property
@@ -87,7 +89,7 @@ class Upgrade:
         except SuccessionError as error:
             reason = f"{COMMAND}: {error}"
         if reason:
-            self._telling.not_upgraded(reason)
+            self._reports.not_upgraded(reason)
 
     def look(self, now: float) -> None:
         """End a release that takes too long to ask; called at each turn of the loop."""
@@ -138,7 +140,7 @@ class Upgrade:
         self._started = _Started(
             pid=pid, refusals=reading, deadline=now + _ASKS_WITHIN, connection=connection
         )
-        self._telling.upgrading(command, pid)
+        self._reports.upgrading(command, pid)
         return ""
 
     def _forget(self, how: str) -> None:
@@ -150,7 +152,7 @@ class Upgrade:
         os.close(started.refusals)
         if not started.asked:
             reason = refusal or f"{how}: see the log for the reason"
-            self._telling.not_upgraded(reason)
+            self._reports.not_upgraded(reason)
             if started.connection:
                 refuse(started.connection, reason)
 

@@ -130,35 +130,35 @@ def _bootstrap(pool: _Pool) -> Iterator[Proposal]:
 def _limits(pool: _Pool) -> Iterator[Proposal]:
     limited = next(filter(_is_limited, pool.section.servers.values()), None)
     if limited is not None:
-        said = limited.options.numbers["maxconn"]
+        given = limited.options.numbers["maxconn"]
         yield Proposal(
             name="copied-limit",
             message=(
-                f"`maxconn {said.value}` limits each server of {shown(pool.name)}: further connections "
+                f"`maxconn {given.value}` limits each server of {shown(pool.name)}: further connections "
                 "wait, and nodes and operators keep hundreds of watches open; remove it, or allow "
                 "thousands"
             ),
-            place=said.place,
+            place=given.place,
             example=pool.example("servers:", f"  {limited.name}: {{max_connections: 0}}"),
         )
 
 
 def _is_limited(server: Server) -> bool:
-    said = server.options.numbers.get("maxconn")
-    return said is not None and 0 < said.value <= _LIMIT
+    given = server.options.numbers.get("maxconn")
+    return given is not None and 0 < given.value <= _LIMIT
 
 
 def _timeouts(pool: _Pool) -> Iterator[Proposal]:
     times = pool.section.settings.times
-    said = times.get("tunnel") or times.get("server")
-    if pool.is_api and said and 0 < said.value <= _SILENCE:
+    given = times.get("tunnel") or times.get("server")
+    if pool.is_api and given and 0 < given.value <= _SILENCE:
         yield Proposal(
             name="short-timeouts",
             message=(
-                f"sessions of {shown(pool.name)} are closed after {duration(said.value)} of silence: "
+                f"sessions of {shown(pool.name)} are closed after {duration(given.value)} of silence: "
                 "`oc logs -f`, `oc exec` and watches are silent for longer"
             ),
-            place=said.place,
+            place=given.place,
             example="defaults:\n  timeouts: {client: 24h, server: 24h}",
         )
 
@@ -178,15 +178,15 @@ def _on_down(pool: _Pool) -> Iterator[Proposal]:
 
 
 def _persistence(pool: _Pool) -> Iterator[Proposal]:
-    said = pool.section.settings.texts.get("balance")
-    if pool.is_api and said and said.value == "source":
+    given = pool.section.settings.texts.get("balance")
+    if pool.is_api and given and given.value == "source":
         yield Proposal(
             name="api-persistence",
             message=(
                 f"`balance source` sends all nodes behind one address to one server of {shown(pool.name)}: "
                 "the API needs no persistence, and is faster without"
             ),
-            place=said.place,
+            place=given.place,
             example=pool.example("balance: roundrobin"),
         )
 

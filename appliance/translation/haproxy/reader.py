@@ -100,7 +100,7 @@ def _refuse_nothing(left: Sequence[Section], plan: Plan, report: Report) -> None
     """Refuse a file of which nothing is served: `mode http` for all may be a mistake, and all would stop."""
     if not any(each.role is Role.FORWARD for each in plan.fronts):
         reason = "nothing is left to serve: every section that forwards connections reads HTTP or is left out"
-        report.say(Outcome.REFUSED, left[0].header.place, reason)
+        report.add(Outcome.REFUSED, left[0].header.place, reason)
 
 
 def _located(found: Translation, report: Report) -> Translation:

@@ -115,7 +115,7 @@ def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
             assert_never(effect)
 
 
-def tell(instance: VrrpInstance, effect: Effect, observer: GroupObserver) -> None:
+def report(instance: VrrpInstance, effect: Effect, observer: GroupObserver) -> None:
     """Report a performed effect to the observer, if operators need to know it."""
     match effect:
         case Entered():

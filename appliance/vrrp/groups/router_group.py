@@ -22,7 +22,7 @@ from appliance.core.vrrp.election import (
 from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
-from appliance.vrrp.groups.group_effects import GroupObserver, Guard, perform, tell
+from appliance.vrrp.groups.group_effects import GroupObserver, Guard, perform, report
 from appliance.vrrp.instance.faults import FaultReason
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
@@ -268,7 +268,7 @@ class RouterGroup:
     def _receive(self, instance: VrrpInstance, now: float) -> None:
         due = self.sync.deadline
         for heard in instance.receive(now):
-            effects = self.sync.hear(instance.name, heard, now)
+            effects = self.sync.receive(instance.name, heard, now)
             if effects:
                 self._perform(effects, now)
         # An advert may have moved the deadline: then no tick will notice that it was missed.
@@ -324,7 +324,7 @@ class RouterGroup:
             else:
                 performed.append((instance, effect))
         for instance, effect in performed:
-            tell(instance, effect, self._observer)
+            report(instance, effect, self._observer)
             if isinstance(effect, Left):
                 self._count_left(instance)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from appliance.core.tracking.priority import Priority, TrackResult
 from appliance.core.vrrp.advert_rules import bare
-from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard
+from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, ReceivedAdvert
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_conflicts import ConflictWatch
@@ -105,7 +105,7 @@ class VrrpInstance:
 
     # What it receives
 
-    def receive(self, now: float) -> Iterator[Heard]:
+    def receive(self, now: float) -> Iterator[ReceivedAdvert]:
         """Yield the received valid advertisements, for the election."""
         if self.port.open_port is None:
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.vrrp.advert_rules import AdvertRules, Arrival
-from appliance.core.vrrp.election import Heard
+from appliance.core.vrrp.election import ReceivedAdvert
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import HmacMode, VirtualRouter
 from appliance.net.packets.vrrp_sockets import Datagram, VrrpSocket
@@ -58,12 +58,12 @@ class AdvertReceiver:
         self._rules = AdvertRules(router)
         self._on_drop = on_drop
         self._on_deviation = on_deviation
-        self._valid: dict[str, tuple[Datagram, Heard]] = {}
+        self._valid: dict[str, tuple[Datagram, ReceivedAdvert]] = {}
         hmac = router.hmac
         self._keys = keys
         self._replays = hmac_trailer.ReplayWindow(hmac_trailer.window(hmac)) if hmac else None
 
-    def receive(self, now: float) -> Iterator[Heard]:
+    def receive(self, now: float) -> Iterator[ReceivedAdvert]:
         """Yield the received valid advertisements; raises OSError."""
         for datagram in self._socket.receive():
             known = self._valid.get(datagram.source)
@@ -71,7 +71,7 @@ class AdvertReceiver:
             if heard is not None:
                 yield heard
 
-    def _decode(self, datagram: Datagram, now: float) -> Heard | None:
+    def _decode(self, datagram: Datagram, now: float) -> ReceivedAdvert | None:
         payload = datagram.payload
         # RFC 9568 section 7.1: an advert of another virtual router on this interface is no error. The filter
         # in the kernel (`packet_filter.router_id`) saves the time to read such adverts; the decision is made
@@ -94,7 +94,7 @@ class AdvertReceiver:
             dropped = DroppedAdvert(reason=error.reason, peer=datagram.source, advertisement=decoded)
             self._on_drop(dropped, now)
             return None
-        heard = Heard(
+        heard = ReceivedAdvert(
             priority=decoded.priority,
             interval=decoded.interval,
             sender=literal.packed(datagram.source),
@@ -108,7 +108,7 @@ class AdvertReceiver:
             self._remember(datagram, heard)
         return heard
 
-    def _remember(self, datagram: Datagram, heard: Heard) -> None:
+    def _remember(self, datagram: Datagram, heard: ReceivedAdvert) -> None:
         self._valid.pop(datagram.source, None)
         self._valid[datagram.source] = datagram, heard
         if len(self._valid) > _SENDERS:

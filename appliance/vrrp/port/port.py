@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from appliance.core.vrrp.election import Heard
+from appliance.core.vrrp.election import ReceivedAdvert
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.packets.frame_queue import FrameQueue
@@ -29,7 +29,7 @@ class Port(Protocol):
         """Send one advertisement; raises OSError."""
         ...
 
-    def receive(self, now: float, /) -> Iterator[Heard]:
+    def receive(self, now: float, /) -> Iterator[ReceivedAdvert]:
         """Yield the received valid advertisements; raises OSError."""
         ...
 

@@ -211,7 +211,7 @@ def _require_own(source: str, *, index: int) -> None:
 
 
 def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[bytes, ...]:
-    """Return the frames that tell neighbours and switches where an address is (RFC 9568 section 6.4.2)."""
+    """Return the frames that announce where an address is (RFC 9568 section 6.4.2)."""
     if ":" in address:
         # RFC 4861 section 7.2.6: to all nodes, with the override flag, so that caches are replaced at once.
         return (neighbour_discovery.unsolicited(mac, address),)

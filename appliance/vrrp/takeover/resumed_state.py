@@ -43,26 +43,26 @@ class ResumedState:
         The predecessor is asked only now, to get as recent an answer as possible: do everything that takes
         time before.
         """
-        told, left = self._ask(), self._addresses.leftovers()
+        known, left = self._ask(), self._addresses.leftovers()
         instances = tuple(instances)
         self._count_on(instances)
         now = time.monotonic()  # after the answer, which may have taken time
-        found = {each.name: self._resumes(each, told.get(each.name), left, now) for each in instances}
+        found = {each.name: self._resumes(each, known.get(each.name), left, now) for each in instances}
         return {name: how for name, how in found.items() if how}
 
     def _resumes(
         self,
         instance: VrrpInstance,
-        told: KnownRouter | None,
+        known: KnownRouter | None,
         left: Collection[HeldAddress],
         now: float,
     ) -> Resumption | None:
         """Give one instance its earlier state; return how it continues as active, None if it does not."""
-        if told is None or told.router_id != instance.router.router_id:
+        if known is None or known.router_id != instance.router.router_id:
             crashed = self._was_active_just_now(instance, now) and _has_addresses(instance, left)
             return Resumption.AFTER_CRASH if crashed else None
-        instance.resume(_results(told), yielded=told.yielded)
-        return Resumption.HANDED_ON if told.active and _has_addresses(instance, left) else None
+        instance.resume(_results(known), yielded=known.yielded)
+        return Resumption.HANDED_ON if known.active and _has_addresses(instance, left) else None
 
     def _count_on(self, instances: Iterable[VrrpInstance]) -> None:
         for each in instances:
@@ -102,5 +102,5 @@ def _has_addresses(instance: VrrpInstance, left: Collection[HeldAddress]) -> boo
     )
 
 
-def _results(told: KnownRouter) -> dict[str, TrackResult]:
-    return {each.name: TrackResult(up=each.up, value=each.value, detail=each.detail) for each in told.tracks}
+def _results(known: KnownRouter) -> dict[str, TrackResult]:
+    return {each.name: TrackResult(up=each.up, value=each.value, detail=each.detail) for each in known.tracks}

@@ -24,13 +24,13 @@ _SHORTEST_SECRET: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Send:
     """Send these bytes."""
 
     data: bytes
 
 
-class Hear(Enum):
+class Receive(Enum):
     """Receive, and `feed` the data."""
 
     MORE = "more"
@@ -48,7 +48,7 @@ class Missed:
     reason: str
 
 
-Move = Say | Hear | Passed | Missed
+Move = Send | Receive | Passed | Missed
 
 
 @lru_cache(maxsize=256)  # a tenth of a millisecond, in each check of each server
@@ -120,7 +120,7 @@ class Conversation:
         self._said: list[bytes] = []
 
     @property
-    def ends_by_saying(self) -> bool:
+    def ends_by_sending(self) -> bool:
         """Whether the last data is sent, so that the server must still read it."""
         return bool(self._parts) and isinstance(self._parts[-1], bytes)
 
@@ -142,11 +142,11 @@ class Conversation:
                 self._at += 1
                 self._expected, self._answer = None, b""
                 self._said.append(part)
-                return Say(part)
+                return Send(part)
             self._expected = part
             met = part.is_met(self._answer, whole=self._ended or len(self._answer) >= LONGEST_ANSWER)
             if met is None:
-                return Hear.MORE
+                return Receive.MORE
             if not met:
                 return Missed(self.lacks)
             self._at += 1

@@ -1,11 +1,11 @@
-"""The configuration of conntrackd, which tells other nodes about forwarded connections (conntrackd.conf(5)).
+"""The configuration of conntrackd, which reports forwarded connections to other nodes (conntrackd.conf(5)).
 
 No caches: what conntrackd learns is in the kernels' tables, and nowhere else, so a node that starts gets what
-is true now. Events tell of established connections and of ended ones: what a client has only begun it begins
+is true now. Events report established connections and ended ones: what a client has only begun it begins
 again.
 
-Only the node that has a virtual IP tells of its connections: the entry of another node sees no packets and
-expires, and conntrackd would tell the others to delete theirs; and one that tells of what they have makes
+Only the node that has a virtual IP reports its connections: the entry of another node sees no packets and
+expires, and conntrackd would have the others delete theirs; and one that reports what they have makes
 them delete and add it again, which a packet may meet. So a node without virtual IPs accepts a protocol that
 nobody has.
 
@@ -47,11 +47,11 @@ class Channel:
 class ConntrackdSettings:
     """What a configuration is made of; `ignored` are addresses whose connections are not sent to others.
 
-    `tells` is whether this node has connections of its own to tell of.
+    `reports` is whether this node has connections of its own to report.
     """
 
     channel: Channel
-    tells: bool
+    reports: bool
     ignored: tuple[str, ...]
     in_kernel: bool
     control: str
@@ -107,7 +107,7 @@ def _general(settings: ConntrackdSettings) -> Iterator[str]:
     yield f"  NetlinkBufferSize {_BUFFER}"
     yield f"  NetlinkBufferSizeMaxGrowth {_MOST_BUFFER}"
     yield f"  Filter From {'Kernelspace' if settings.in_kernel else 'Userspace'} {{"
-    yield f"    Protocol Accept {{ {'TCP' if settings.tells else 'DCCP'} }}"
+    yield f"    Protocol Accept {{ {'TCP' if settings.reports else 'DCCP'} }}"
     yield from _ignored(settings.ignored[:MOST_IGNORED] if settings.in_kernel else settings.ignored)
     yield "    State Accept { ESTABLISHED TIME_WAIT CLOSED for TCP }"
     yield "  }"

@@ -64,7 +64,7 @@ class JudgedServer:
 class OtherNode:
     """Another node, by its own reports, last at `heard_at`; it is `silent` if that is long ago.
 
-    `addresses` are all from which it tells, `address` is the one for longest. `configuration` is the digest
+    `addresses` are all from which it reports, `address` is the one for longest. `configuration` is the digest
     of what all nodes have in common of it, "" if unknown; `differs_since` is None while it is this node's, or
     differs for a moment only. `condition` is unknown, well, attention or ill. `page` is the address of its
     page, "" if it has none. `judged` are the servers that it finds in another state than this node.

@@ -48,25 +48,25 @@ def report(
 def test_a_report_is_believed_once():
     """A report that is not newer than the last one of its session is a replay, however long that was ago."""
     known = nodes()
-    assert known.hear(A, report(5), interface=ETH, now=0.0) is None
-    assert known.hear(A, report(5), interface=ETH, now=1.0) is ReportDrop.REPLAY
-    assert known.hear(A, report(4), interface=ETH, now=1e6) is ReportDrop.REPLAY
-    assert known.hear(A, report(4), interface=ETH + 1, now=1.0) is None
-    assert known.hear(A, report(6, answers=99), interface=ETH, now=1e6) is None
+    assert known.receive(A, report(5), interface=ETH, now=0.0) is None
+    assert known.receive(A, report(5), interface=ETH, now=1.0) is ReportDrop.REPLAY
+    assert known.receive(A, report(4), interface=ETH, now=1e6) is ReportDrop.REPLAY
+    assert known.receive(A, report(4), interface=ETH + 1, now=1.0) is None
+    assert known.receive(A, report(6, answers=99), interface=ETH, now=1e6) is None
 
 
 def test_a_new_session_has_to_answer():
     """It is believed when it answers our challenge; meanwhile it is answered, and waits for that."""
     known = nodes()
     assert known.is_new(A, session(1), interface=ETH)
-    assert known.hear(A, report(1, answers=99), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.receive(A, report(1, answers=99), interface=ETH, now=0.0) is ReportDrop.UNPROVED
     assert not known.is_new(A, session(1), interface=ETH)
     assert known.macs(0.0) == frozenset()
     assert known.forwarders(4, 0.0) == {bytes(5) + b"\1"}
     assert known.forwarders(6, 0.0) == known.forwarders(4, SILENT) == frozenset()
     (answer,) = known.answered(ETH, family=4, now=0.0)
     assert answer == AnsweredNode(mac=bytes(5) + b"\1", challenge=(101).to_bytes(4), believed=False)
-    assert known.hear(A, report(2), interface=ETH, now=0.1) is None
+    assert known.receive(A, report(2), interface=ETH, now=0.1) is None
     (answer,) = known.answered(ETH, family=4, now=0.1)
     assert answer.believed
 
@@ -74,11 +74,11 @@ def test_a_new_session_has_to_answer():
 def test_what_an_earlier_session_said_is_not_believed_again():
     """A restart needs no clock: the sequence begins anew; what answered us before does not any more."""
     known = nodes()
-    assert known.hear(A, report(500, run=1), interface=ETH, now=0.0) is None
-    assert known.hear(A, report(1, run=2, answers=2), interface=ETH, now=1.0) is None
+    assert known.receive(A, report(500, run=1), interface=ETH, now=0.0) is None
+    assert known.receive(A, report(1, run=2, answers=2), interface=ETH, now=1.0) is None
     for recorded in (report(500, run=1), report(501, run=1)):
-        assert known.hear(A, recorded, interface=ETH, now=1e6) is ReportDrop.UNPROVED
-    assert known.hear(A, report(2, run=2), interface=ETH, now=1e6) is None
+        assert known.receive(A, recorded, interface=ETH, now=1e6) is ReportDrop.UNPROVED
+    assert known.receive(A, report(2, run=2), interface=ETH, now=1e6) is None
 
 
 def test_a_node_that_was_forgotten_is_not_believed_by_old_reports():
@@ -86,28 +86,28 @@ def test_a_node_that_was_forgotten_is_not_believed_by_old_reports():
     known = nodes()
     for number in range(MOST_NODES + 1):
         said = report(1, mac=number, answers=int.from_bytes(known.challenge))
-        assert known.hear(f"10.0.0.{number}", said, interface=ETH, now=0.0) is None
+        assert known.receive(f"10.0.0.{number}", said, interface=ETH, now=0.0) is None
     assert len(known.macs(0.0)) == MOST_NODES
-    assert known.hear("10.0.0.0", report(1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.receive("10.0.0.0", report(1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
     newest = int.from_bytes(known.challenge)
-    assert known.hear("10.0.0.0", report(2, answers=newest), interface=ETH, now=0.0) is None
+    assert known.receive("10.0.0.0", report(2, answers=newest), interface=ETH, now=0.0) is None
 
 
 def test_nodes_that_start_together_are_believed_together():
     """Each answers the challenge that was there when it heard us, though others were believed meanwhile."""
     known = nodes()
     for number in range(10):
-        assert known.hear(f"10.0.0.{number}", report(1, mac=number), interface=ETH, now=0.0) is None
+        assert known.receive(f"10.0.0.{number}", report(1, mac=number), interface=ETH, now=0.0) is None
 
 
 def test_challenges_are_bounded():
     """However often a node restarts, only the last ones are remembered."""
     known = nodes()
     for run in range(1, 2 * MOST_NODES):
-        assert known.hear(A, report(1, run=run, answers=run), interface=ETH, now=0.0) is None
-    assert known.hear(B, report(1, answers=1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
-    assert known.hear(B, report(2, answers=MOST_NODES), interface=ETH, now=0.0) is ReportDrop.UNPROVED
-    assert known.hear(B, report(3, answers=2 * MOST_NODES), interface=ETH, now=0.0) is None
+        assert known.receive(A, report(1, run=run, answers=run), interface=ETH, now=0.0) is None
+    assert known.receive(B, report(1, answers=1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.receive(B, report(2, answers=MOST_NODES), interface=ETH, now=0.0) is ReportDrop.UNPROVED
+    assert known.receive(B, report(3, answers=2 * MOST_NODES), interface=ETH, now=0.0) is None
 
 
 @given(
@@ -124,12 +124,12 @@ def test_only_what_is_newer_is_believed(happenings: list[tuple[str, int]]):
             run, seen = next(runs), 99
         elif happening == "replay" and recorded:
             made, again = recorded[number % len(recorded)]
-            if known.hear(A, again, interface=ETH, now=0.0) is None:
+            if known.receive(A, again, interface=ETH, now=0.0) is None:
                 believed.append(made)
         elif happening != "replay":
             made = next(sequence)
             recorded.append((made, report(made, run=run, answers=seen)))
-            if happening == "send" and known.hear(A, recorded[-1][1], interface=ETH, now=0.0) is None:
+            if happening == "send" and known.receive(A, recorded[-1][1], interface=ETH, now=0.0) is None:
                 believed.append(made)
             seen = int.from_bytes(known.challenge)
     assert believed == sorted(set(believed))
@@ -138,8 +138,8 @@ def test_only_what_is_newer_is_believed(happenings: list[tuple[str, int]]):
 def test_keepers_of_our_addresses():
     """Only addresses of ours, on their own interface, of nodes that speak."""
     known = nodes()
-    known.hear(A, report(1, left=3.0, active=False), interface=ETH, now=10.0)
-    known.hear(B, report(1, mac=2), interface=ETH + 1, now=10.0)
+    known.receive(A, report(1, left=3.0, active=False), interface=ETH, now=10.0)
+    known.receive(B, report(1, mac=2), interface=ETH + 1, now=10.0)
     (found,) = known.keepers({VIP: ETH}, 11.0)
     assert found == Keeper(
         node=A,
@@ -159,10 +159,10 @@ def test_keepers_of_our_addresses():
 def test_who_is_answered():
     """By version of IP and interface, as long as they speak, first those that wait to be believed."""
     known = nodes()
-    known.hear(A, report(1), interface=ETH, now=10.0)
-    known.hear("192.0.2.9", report(1, mac=9, answers=99), interface=ETH, now=10.0)
-    known.hear("fe80::2", report(1, mac=2), interface=ETH, now=10.0)
-    known.hear(B, report(1, mac=3), interface=ETH + 1, now=10.0)
+    known.receive(A, report(1), interface=ETH, now=10.0)
+    known.receive("192.0.2.9", report(1, mac=9, answers=99), interface=ETH, now=10.0)
+    known.receive("fe80::2", report(1, mac=2), interface=ETH, now=10.0)
+    known.receive(B, report(1, mac=3), interface=ETH + 1, now=10.0)
     found = [(each.mac[-1], each.believed) for each in known.answered(ETH, family=4, now=11.0)]
     assert found == [(9, False), (1, True)]
     assert [each.mac[-1] for each in known.answered(ETH, family=6, now=11.0)] == [2]
@@ -174,7 +174,7 @@ def test_who_does_not_believe_us_has_not_heard_us():
     known = nodes()
     unsure = report(1)
     answered = tuple(replace(each, believed=False) for each in unsure.answered)
-    known.hear(A, replace(unsure, answered=answered), interface=ETH, now=0.0)
+    known.receive(A, replace(unsure, answered=answered), interface=ETH, now=0.0)
     (found,) = known.keepers({VIP: ETH}, 0.0)
     assert found.heard == frozenset()
 
@@ -182,10 +182,10 @@ def test_who_does_not_believe_us_has_not_heard_us():
 def test_neighbours():
     """They are believed, since their session was; by version of IP and interface."""
     known = nodes()
-    known.hear(A, report(1), interface=ETH, now=10.0)
-    known.hear(A, report(2), interface=ETH, now=11.0)
-    known.hear("192.0.2.9", report(1, answers=99), interface=ETH, now=10.0)
-    known.hear(B, report(1), interface=ETH + 1, now=10.0)
+    known.receive(A, report(1), interface=ETH, now=10.0)
+    known.receive(A, report(2), interface=ETH, now=11.0)
+    known.receive("192.0.2.9", report(1, answers=99), interface=ETH, now=10.0)
+    known.receive(B, report(1), interface=ETH + 1, now=10.0)
     assert known.neighbours(ETH, family=4, now=11.0) == (
         Neighbour(node=A, since=10.0, heard=frozenset({OURS})),
     )
@@ -195,13 +195,13 @@ def test_neighbours():
 def test_a_node_that_is_probably_dead():
     """With its advertisements gone a node is waited for no longer, unless it reports again."""
     known = nodes()
-    known.hear(A, report(1), interface=ETH, now=0.0)
+    known.receive(A, report(1), interface=ETH, now=0.0)
     known.doubt(["192.0.2.101"])
     assert known.keepers({VIP: ETH}, DOUBTED)
     known.doubt([VIP])
     assert known.keepers({VIP: ETH}, DOUBTED - 0.1)
     assert not known.keepers({VIP: ETH}, DOUBTED)
-    known.hear(A, report(2), interface=ETH, now=2.0)
+    known.receive(A, report(2), interface=ETH, now=2.0)
     assert known.keepers({VIP: ETH}, 2.0 + DOUBTED)
 
 
@@ -209,19 +209,19 @@ def test_what_a_node_tells_besides_its_reports():
     """It is accepted in the session whose report was, and once; its number counts for the reports, too."""
     known = nodes()
     assert known.follow(A, session(1), 6, interface=ETH) is ReportDrop.UNPROVED
-    known.hear(A, report(5), interface=ETH, now=0.0)
+    known.receive(A, report(5), interface=ETH, now=0.0)
     assert known.follow(A, session(2), 6, interface=ETH) is ReportDrop.UNPROVED
     assert known.follow(A, session(1), 5, interface=ETH) is ReportDrop.REPLAY
     assert known.follow(A, session(1), 6, interface=ETH) is None
     assert known.follow(A, session(1), 6, interface=ETH) is ReportDrop.REPLAY
-    assert known.hear(A, report(6), interface=ETH, now=1.0) is ReportDrop.REPLAY
+    assert known.receive(A, report(6), interface=ETH, now=1.0) is ReportDrop.REPLAY
 
 
 def test_nodes_that_share_addresses():
     """They are known with their addresses, by family, until they are silent."""
     known = nodes()
-    known.hear(A, report(5), interface=ETH, now=1.0)
-    known.hear("fd00::2", report(5, answers=2, mac=2), interface=ETH, now=2.0)
+    known.receive(A, report(5), interface=ETH, now=1.0)
+    known.receive("fd00::2", report(5, answers=2, mac=2), interface=ETH, now=2.0)
     (found,) = known.sharing(4, 3.0)
     assert (found.node, found.mac, found.since, found.at) == (A, bytes(5) + b"\x01", 1.0, 1.0)
     assert (found.addresses, found.heard) == ({VIP: True}, {OURS})

@@ -39,9 +39,9 @@ class Meeting:
         self.others, self.here, self.now = OtherNodes(), here, 1000.0
         self.others.look(here, now=self.now)
 
-    def hear(self, facts: NodeFacts = FACTS, *, address: str = ADDRESS) -> tuple[DifferenceChange, ...]:
+    def receive(self, facts: NodeFacts = FACTS, *, address: str = ADDRESS) -> tuple[DifferenceChange, ...]:
         """Hear one, and look."""
-        self.others.hear(address, facts, now=self.now)
+        self.others.receive(address, facts, now=self.now)
         return self.others.look(self.here, now=self.now)
 
     def listen(self, facts: NodeFacts, *, seconds: float) -> tuple[DifferenceChange, ...]:
@@ -49,7 +49,7 @@ class Meeting:
         found: list[DifferenceChange] = []
         for _ in range(round(seconds / 2)):
             self.now += 2.0
-            found += self.hear(facts)
+            found += self.receive(facts)
         return tuple(found)
 
     def node(self) -> OtherNode:
@@ -70,7 +70,7 @@ JUDGES = other(servers={KEY: False})
 def test_what_it_tells_is_shown():
     """Its name, release and page, which is at the address from which it tells."""
     meeting = Meeting()
-    assert meeting.hear(other(page="https://:9444", condition=Condition.ILL)) == ()
+    assert meeting.receive(other(page="https://:9444", condition=Condition.ILL)) == ()
     assert meeting.node() == OtherNode(
         name="lb-1",
         address=ADDRESS,
@@ -94,7 +94,7 @@ def test_what_it_tells_is_shown():
 def test_where_its_page_is(page: str, address: str, shown: str):
     """At an address of its own, where it has one."""
     meeting = Meeting()
-    meeting.hear(other(page=page), address=address)
+    meeting.receive(other(page=page), address=address)
     assert meeting.node().page == shown
 
 
@@ -114,7 +114,7 @@ def test_the_same_configuration_again():
     """It is reported that they agree, and a later difference begins anew."""
     meeting = Meeting()
     meeting.listen(DIFFERS, seconds=60)
-    [change] = meeting.hear()
+    [change] = meeting.receive()
     assert (change.event, change.detail) == (EventKind.CONFIGURATION_AGREES, "")
     assert meeting.node().differs_since is None
     assert meeting.listen(DIFFERS, seconds=SETTLED) == ()
@@ -138,7 +138,7 @@ def test_a_server_that_is_judged_differently():
     assert found == (JudgedServer(server="masters/m1", here="up", since=1001002.0),)
     assert found[0].there == "down"
     meeting.here = replace(HERE, servers={KEY: replace(SERVERS[KEY], up=False)})
-    [change] = meeting.hear(JUDGES)
+    [change] = meeting.receive(JUDGES)
     assert change.event is EventKind.VERDICTS_AGREE
     assert meeting.node().judged == ()
 
@@ -157,7 +157,7 @@ def test_a_server_that_one_of_them_does_not_have():
     assert meeting.listen(other(servers={b"other.": False}), seconds=120) == ()
     meeting.listen(JUDGES, seconds=60)
     meeting.here = replace(HERE, servers={})
-    [change] = meeting.hear(JUDGES)
+    [change] = meeting.receive(JUDGES)
     assert change.event is EventKind.VERDICTS_AGREE
 
 
@@ -195,9 +195,9 @@ def test_a_node_that_comes_back_with_a_difference():
 def test_nodes_of_other_clusters():
     """Those with none of this node's addresses are not ours, nor are those that no longer have any."""
     meeting = Meeting()
-    meeting.hear(other(marks=frozenset({b"else"}), configuration=THEIRS))
+    meeting.receive(other(marks=frozenset({b"else"}), configuration=THEIRS))
     assert meeting.others.nodes(now=meeting.now, wall=0.0) == ()
-    meeting.hear()
+    meeting.receive()
     meeting.here = replace(HERE, marks=frozenset({b"else"}))
     meeting.others.look(meeting.here, now=meeting.now)
     assert meeting.others.nodes(now=meeting.now, wall=0.0) == ()
@@ -207,9 +207,9 @@ def test_nodes_of_other_clusters():
 def test_a_node_without_a_name_of_its_own(name: str):
     """It is named by its address."""
     meeting = Meeting()
-    meeting.hear(other(name=name))
+    meeting.receive(other(name=name))
     assert meeting.node().name == ADDRESS
-    meeting.hear()
+    meeting.receive()
     assert meeting.node().name == "lb-1"
 
 
@@ -218,16 +218,16 @@ def test_a_node_with_several_addresses():
     meeting = Meeting()
     for _ in range(10):
         meeting.now += 2.0
-        meeting.hear()
-        meeting.hear(address="fd00::3")
+        meeting.receive()
+        meeting.receive(address="fd00::3")
         assert meeting.node().address == ADDRESS
         assert meeting.node().addresses == (ADDRESS, "fd00::3")
     for _ in range(6):
         meeting.now += 2.0
-        meeting.hear(address="fd00::3")
+        meeting.receive(address="fd00::3")
     assert meeting.node().addresses == ("fd00::3",)
     for each in range(MOST + 5):
-        meeting.hear(address=f"fd00::1:{each}")
+        meeting.receive(address=f"fd00::1:{each}")
     assert len(meeting.node().addresses) == MOST
 
 
@@ -235,7 +235,7 @@ def test_more_nodes_than_are_remembered():
     """The one that was heard least recently is forgotten."""
     meeting = Meeting()
     for each in range(MOST + 1):
-        meeting.hear(other(name=f"n-{each:02}"), address=f"10.0.1.{each}")
+        meeting.receive(other(name=f"n-{each:02}"), address=f"10.0.1.{each}")
     names = [each.name for each in meeting.others.nodes(now=meeting.now, wall=0.0)]
     assert names == [f"n-{each:02}" for each in range(1, MOST + 1)]
 

@@ -124,7 +124,7 @@ class Cluster:
             report = sender.report(self.now)
             for each in self.living:
                 if each is not sender and not self.lost:
-                    each.nodes.hear(sender.name, report, interface=0, now=self.now)
+                    each.nodes.receive(sender.name, report, interface=0, now=self.now)
 
     def _tell(self) -> None:
         """Exchange what was found out of strays; it is lost where reports are."""

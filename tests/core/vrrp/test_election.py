@@ -67,14 +67,14 @@ def test_addresses_come_before_the_advertisement():
 def test_hears_the_active_and_waits():
     """A better active puts the claim off by a down interval."""
     election = backup()
-    assert election.hear(heard(priority=150), 1.0) == []
+    assert election.receive(heard(priority=150), 1.0) == []
     assert election.deadline == 1 + election.active_down_interval
 
 
 def test_gives_way_to_a_higher_priority():
     """An active that hears a better one drops the addresses first."""
     election = active()
-    assert election.hear(heard(priority=101), 4.0) == [
+    assert election.receive(heard(priority=101), 4.0) == [
         SendAdvert(priority=100),
         ReleaseAddresses(),
         Entered(
@@ -90,7 +90,7 @@ def test_leaves_when_a_successor_is_heard():
     """Stop says priority 0, holds on until a successor advertises and a moment more, and is gone."""
     election = active()
     assert election.stop(10.0) == [SendAdvert(priority=0)]
-    assert election.hear(heard(priority=90), 10.6) == []
+    assert election.receive(heard(priority=90), 10.6) == []
     assert election.deadline == pytest.approx(10.63)
     assert election.tick(10.63) == [
         ReleaseAddresses(),
@@ -108,7 +108,7 @@ def test_listens_longer_than_the_down_interval():
     """With a longer `listen` the first claim waits for it, and neither preemption nor an owner is earlier."""
     election = backup(terms(listen=10.0))
     assert election.deadline == 10.0
-    election.hear(heard(priority=50), 1.0)
+    election.receive(heard(priority=50), 1.0)
     assert election.deadline == 10.0
     assert backup(terms(listen=10.0, priority=255)).deadline == 10.0
 
@@ -148,9 +148,9 @@ def test_what_is_handed_on_is_not_announced():
 def test_hears_nothing_before_the_start_and_in_fault():
     """Who takes no part waits for nobody."""
     election = Election(terms())
-    assert election.hear(heard(priority=150), 0.0) == []
+    assert election.receive(heard(priority=150), 0.0) == []
     election.fault(0.0)
-    assert election.hear(heard(priority=150), 0.0) == []
+    assert election.receive(heard(priority=150), 0.0) == []
     assert (election.deadline, election.tick(100.0)) == (None, [])
 
 
@@ -158,32 +158,32 @@ def test_own_advertisement_is_nobody():
     """What comes back from the switch is no router."""
     election = backup()
     before = election.deadline
-    election.hear(heard(priority=200, peer="192.0.2.1"), 3.0)
+    election.receive(heard(priority=200, peer="192.0.2.1"), 3.0)
     assert election.deadline == before
 
 
 def test_learns_the_interval_in_version_3():
     """The active's interval is the one that counts; one of 0 counts as the least there is."""
     election = backup()
-    election.hear(heard(priority=150, interval=0.1), 1.0)
+    election.receive(heard(priority=150, interval=0.1), 1.0)
     assert (election.active_interval, election.skew_time) == (0.1, 0.1 * 156 / 256)
     assert election.deadline == 1.0 + election.active_down_interval
-    election.hear(heard(priority=150, interval=0.0), 1.0)
+    election.receive(heard(priority=150, interval=0.0), 1.0)
     assert election.active_interval == 0.01
 
 
 def test_own_interval_in_version_2():
     """Version 2 has one interval for all, and its skew is a part of a second."""
     election = backup(terms(version=2, advert=5.0))
-    election.hear(heard(priority=150, interval=1.0), 1.0)
+    election.receive(heard(priority=150, interval=1.0), 1.0)
     assert (election.active_interval, election.skew_time) == (5.0, 156 / 256)
 
 
 def test_active_that_leaves_is_followed_after_the_skew_time():
     """Priority 0 cuts the wait to the skew time, and listening with it."""
     election = backup(terms(listen=60.0))
-    election.hear(heard(priority=150), 1.0)
-    election.hear(heard(priority=0), 1.5)
+    election.receive(heard(priority=150), 1.0)
+    election.receive(heard(priority=0), 1.5)
     assert election.deadline == 1.5 + 156 / 256
     assert tick_at(election) == became_active(100, Cause.ACTIVE_LEFT, peer="192.0.2.2")
 
@@ -191,8 +191,8 @@ def test_active_that_leaves_is_followed_after_the_skew_time():
 def test_preempts_after_the_skew_time():
     """A better router does not wait for the down interval, nor longer the more it hears."""
     election = backup()
-    election.hear(heard(priority=90), 1.0)
-    election.hear(heard(priority=90), 1.5)
+    election.receive(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.5)
     assert election.deadline == 1.0 + 156 / 256
     assert tick_at(election) == became_active(100, Cause.PREEMPTED, peer="192.0.2.2")
 
@@ -200,20 +200,20 @@ def test_preempts_after_the_skew_time():
 def test_does_not_preempt_an_equal():
     """A Backup leaves an active of its own priority alone, whatever the addresses are."""
     election = backup()
-    election.hear(heard(priority=100, peer="192.0.2.0"), 1.0)
+    election.receive(heard(priority=100, peer="192.0.2.0"), 1.0)
     assert election.deadline == 1.0 + election.active_down_interval
 
 
 def test_preempts_after_its_delay():
     """The delay counts from the start, and again from a recovery."""
     election = backup(terms(preempt_delay=10.0))
-    election.hear(heard(priority=90), 9.0)
+    election.receive(heard(priority=90), 9.0)
     assert election.deadline == 9.0 + election.active_down_interval
-    election.hear(heard(priority=90), 10.0)
+    election.receive(heard(priority=90), 10.0)
     assert election.deadline == 10.0 + election.skew_time
     election.fault(10.1)
     election.recover(11.0)
-    election.hear(heard(priority=90), 12.0)
+    election.receive(heard(priority=90), 12.0)
     assert election.deadline == 12.0 + election.active_down_interval
 
 
@@ -221,28 +221,28 @@ def test_preempts_when_it_is_informed():
     """By all: before that it follows a worse active; after a fault it has to be told again."""
     election = backup(terms(informed_within=60.0, informers=frozenset({"forward", "linger"})))
     assert election.awaited_informers == {"forward", "linger"}
-    election.hear(heard(priority=90), 9.0)
+    election.receive(heard(priority=90), 9.0)
     assert election.deadline == 9.0 + election.active_down_interval
     assert election.uninformed_for(9.0) == 51.0
     election.inform("linger")
     assert (election.awaited_informers, election.uninformed_for(9.0)) == ({"forward"}, 51.0)
     election.inform("forward")
     assert (election.awaited_informers, election.uninformed_for(9.0)) == (frozenset(), 0.0)
-    election.hear(heard(priority=90), 10.0)
+    election.receive(heard(priority=90), 10.0)
     assert election.deadline == 10.0 + election.skew_time
     election.fault(10.1)
     election.recover(11.0)
     assert election.awaited_informers
-    election.hear(heard(priority=90), 12.0)
+    election.receive(heard(priority=90), 12.0)
     assert election.deadline == 12.0 + election.active_down_interval
 
 
 def test_preempts_uninformed_after_a_while():
     """Nobody may ever say so: then it does without."""
     election = backup(terms(informed_within=60.0, informers=frozenset({"linger"})))
-    election.hear(heard(priority=90), 59.0)
+    election.receive(heard(priority=90), 59.0)
     assert election.deadline == 59.0 + election.active_down_interval
-    election.hear(heard(priority=90), 60.0)
+    election.receive(heard(priority=90), 60.0)
     assert election.deadline == 60.0 + election.skew_time
     assert election.uninformed_for(60.0) == 0.0
 
@@ -250,7 +250,7 @@ def test_preempts_uninformed_after_a_while():
 def test_claims_uninformed_where_nobody_is_active():
     """An active that dies is succeeded at once, by whoever hears it."""
     election = backup(terms(informed_within=60.0))
-    election.hear(heard(priority=90), 9.0)
+    election.receive(heard(priority=90), 9.0)
     tick_at(election)
     assert election.state is RouterState.ACTIVE
     assert election.uninformed_for(9.0) == 0.0
@@ -259,7 +259,7 @@ def test_claims_uninformed_where_nobody_is_active():
 def test_leaves_a_healthy_active_alone_without_preemption():
     """Without preemption a worse active is followed like a better one."""
     election = backup(terms(preempt=False))
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     assert election.deadline == 1.0 + election.active_down_interval
 
 
@@ -267,29 +267,29 @@ def test_takes_over_from_a_degraded_active_without_preemption():
     """An active that was better before, and is worse than this router now, is not healthy."""
     election = backup(terms(preempt=False))
     for at, priority in enumerate([150, 120, 90]):
-        election.hear(heard(priority=priority), float(at))
+        election.receive(heard(priority=priority), float(at))
     assert election.deadline == 2.0 + election.skew_time
 
 
 def test_what_an_active_advertised_is_forgotten_with_it():
     """What another active advertised earlier says nothing of this one, nor what it did before it left."""
     election = backup(terms(preempt=False))
-    election.hear(heard(priority=150), 0.0)
-    election.hear(heard(priority=90, peer="192.0.2.3"), 1.0)
+    election.receive(heard(priority=150), 0.0)
+    election.receive(heard(priority=90, peer="192.0.2.3"), 1.0)
     assert election.deadline == 1.0 + election.active_down_interval
-    election.hear(heard(priority=0, peer="192.0.2.9"), 1.1)
-    election.hear(heard(priority=0, peer="192.0.2.3"), 1.1)
-    election.hear(heard(priority=80, peer="192.0.2.3"), 1.2)
+    election.receive(heard(priority=0, peer="192.0.2.9"), 1.1)
+    election.receive(heard(priority=0, peer="192.0.2.3"), 1.1)
+    election.receive(heard(priority=80, peer="192.0.2.3"), 1.2)
     assert election.deadline == 1.2 + election.active_down_interval
 
 
 def test_better_active_deals_with_a_worse_one():
     """A Backup that follows a better active does not claim because it hears a third one once."""
     election = backup()
-    election.hear(heard(priority=150), 1.0)
-    election.hear(heard(priority=90, peer="192.0.2.3"), 1.1)
+    election.receive(heard(priority=150), 1.0)
+    election.receive(heard(priority=90, peer="192.0.2.3"), 1.1)
     assert election.deadline == 1.1 + election.active_down_interval
-    election.hear(heard(priority=90, peer="192.0.2.3"), 2.1)
+    election.receive(heard(priority=90, peer="192.0.2.3"), 2.1)
     assert election.deadline == 2.1 + election.skew_time
 
 
@@ -305,7 +305,7 @@ def test_postpones_again_after_it_has_heard_the_active():
     """Each wait is postponed once."""
     election = backup()
     tick_at(election, late=1.5)
-    election.hear(heard(priority=150), 6.0)
+    election.receive(heard(priority=150), 6.0)
     assert tick_at(election, late=1.5) == []
 
 
@@ -314,10 +314,10 @@ def test_does_not_claim_while_held():
     election = backup()
     election.hold_claim(20.0)
     assert election.deadline == 20.0
-    election.hear(heard(priority=0), 5.0)
+    election.receive(heard(priority=0), 5.0)
     assert election.deadline == 20.0
     election.hold_claim(5.0)
-    election.hear(heard(priority=0), 6.0)
+    election.receive(heard(priority=0), 6.0)
     assert election.deadline == 6.0 + election.skew_time
 
 
@@ -353,14 +353,14 @@ def test_missed_advertisements_are_not_made_up_for():
 def test_answers_a_leaving_router():
     """Priority 0 of another one is answered at once: Backups must not wait for us in vain."""
     election = active()
-    assert election.hear(heard(priority=0), 4.0) == [SendAdvert(priority=100)]
+    assert election.receive(heard(priority=0), 4.0) == [SendAdvert(priority=100)]
     assert election.deadline == 5.0
 
 
 def test_wins_a_conflict():
     """A worse active is answered, the addresses are announced again, and it is told once."""
     election = active()
-    assert election.hear(heard(priority=90), 4.0) == [
+    assert election.receive(heard(priority=90), 4.0) == [
         SendAdvert(priority=100),
         AnnounceAddresses(repeat=5),
         SplitBrain(peer="192.0.2.2", priority=90, winner=True),
@@ -371,8 +371,8 @@ def test_active_that_goes_on_is_always_answered_and_reported_once():
     """Each advertisement is answered; announcements keep a pace, with our own advertisements if need be."""
     election = active(terms(advert=0.1, priority=100))
     start = now_of(election)
-    election.hear(heard(priority=90), start)
-    assert election.hear(heard(priority=90), start + 0.05) == [SendAdvert(priority=100)]
+    election.receive(heard(priority=90), start)
+    assert election.receive(heard(priority=90), start + 0.05) == [SendAdvert(priority=100)]
     assert election.tick(start + 0.15) == [SendAdvert(priority=100)]
     assert election.tick(start + 1.1) == [SendAdvert(priority=100), AnnounceAddresses(repeat=5)]
     assert election.tick(start + 2.0) == [SendAdvert(priority=100)]
@@ -381,29 +381,31 @@ def test_active_that_goes_on_is_always_answered_and_reported_once():
 def test_another_split_brain_is_reported_again():
     """Another active that comes back after a down interval is reported, and so is a third one."""
     election = active()
-    election.hear(heard(priority=90), 4.0)
-    assert SplitBrain(peer="192.0.2.3", priority=90, winner=True) in election.hear(
+    election.receive(heard(priority=90), 4.0)
+    assert SplitBrain(peer="192.0.2.3", priority=90, winner=True) in election.receive(
         heard(priority=90, peer="192.0.2.3"), 4.1
     )
-    assert SplitBrain(peer="192.0.2.2", priority=90, winner=True) in election.hear(heard(priority=90), 10.0)
+    assert SplitBrain(peer="192.0.2.2", priority=90, winner=True) in election.receive(
+        heard(priority=90), 10.0
+    )
 
 
 def test_preempted_active_is_no_split_brain():
     """Who was preempted advertises once more: it is answered and announced over, not reported."""
     election = backup()
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     tick_at(election)
-    answer = election.hear(heard(priority=90), now_of(election) + 0.001)
+    answer = election.receive(heard(priority=90), now_of(election) + 0.001)
     assert answer == [SendAdvert(priority=100), AnnounceAddresses(repeat=5)]
 
 
 def test_preempted_active_that_goes_on_is_a_split_brain():
     """One that was preempted and does not hear us is told, though its first words were expected."""
     election = backup()
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     tick_at(election)
     start = now_of(election)
-    effects = [election.hear(heard(priority=90), start + after) for after in (0.5, 1.5, 2.5)]
+    effects = [election.receive(heard(priority=90), start + after) for after in (0.5, 1.5, 2.5)]
     told = SplitBrain(peer="192.0.2.2", priority=90, winner=True)
     assert [told in each for each in effects] == [False, True, False]
 
@@ -414,11 +416,11 @@ def test_preemption_at_the_start_is_preemption(listen: float):
     election = backup(terms(listen=listen))
     for moment in (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5):
         if moment < listen:
-            election.hear(heard(priority=90), moment)
+            election.receive(heard(priority=90), moment)
     assert tick_at(election)[-1] == Entered(
         state=RouterState.ACTIVE, previous=RouterState.BACKUP, cause=Cause.PREEMPTED, peer="192.0.2.2"
     )
-    assert election.hear(heard(priority=90), now_of(election) + 0.3) == [
+    assert election.receive(heard(priority=90), now_of(election) + 0.3) == [
         SendAdvert(priority=100),
         AnnounceAddresses(repeat=5),
     ]
@@ -427,7 +429,7 @@ def test_preemption_at_the_start_is_preemption(listen: float):
 def test_worse_active_that_fell_silent_was_not_preempted():
     """Where the claim is put off until the worse active has died, its death is the cause."""
     election = backup()
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     election.hold_claim(10.0, ClaimHold.TRACKS)
     assert tick_at(election) == became_active(100, Cause.ACTIVE_DOWN, peer="192.0.2.2")
 
@@ -436,12 +438,12 @@ def test_knows_until_when_another_active_is_present():
     """Another active counts as there for a down interval from its last advertisement on."""
     election = backup()
     assert election.other_active_until < 0.0
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     assert election.other_active_until == 1.0 + election.active_down_interval
     election.fault(1.5)
-    election.hear(heard(priority=90), 2.0)
+    election.receive(heard(priority=90), 2.0)
     assert election.other_active_until == 2.0 + election.active_down_interval
-    election.hear(heard(priority=0), 2.5)
+    election.receive(heard(priority=0), 2.5)
     assert election.other_active_until < 2.5
 
 
@@ -449,9 +451,9 @@ def test_knows_until_when_another_active_is_present():
 def test_active_that_a_sync_group_preempted_is_no_split_brain(late: float):
     """A member that follows its group expects the last word of its active as well, however late it comes."""
     election = backup()
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     election.follow_group(RouterState.ACTIVE, 2.0)
-    effects = election.hear(heard(priority=90), 2.0 + late)
+    effects = election.receive(heard(priority=90), 2.0 + late)
     assert effects == [SendAdvert(priority=100), AnnounceAddresses(repeat=5)]
 
 
@@ -461,7 +463,7 @@ def test_active_that_a_sync_group_preempted_is_no_split_brain(late: float):
 def test_equal_priorities_are_decided_by_address(peer: str, state: RouterState):
     """The greater address stays, and both ends call it a split brain: nobody preempts an equal."""
     election = active()
-    effects = election.hear(heard(priority=100, peer=peer), 4.0)
+    effects = election.receive(heard(priority=100, peer=peer), 4.0)
     assert election.state is state
     assert effects[0] == SendAdvert(priority=100)
     assert effects[-1] == SplitBrain(peer=peer, priority=100, winner=state is RouterState.ACTIVE)
@@ -471,14 +473,14 @@ def test_tie_is_left_to_another_member():
     """In a sync group only one member decides a tie."""
     election = active()
     election.decides_ties = False
-    assert election.hear(heard(priority=100), 4.0) == []
+    assert election.receive(heard(priority=100), 4.0) == []
     assert election.state is RouterState.ACTIVE
 
 
 def test_learns_from_whom_it_gives_way_to():
     """The winner's interval counts from the first moment on."""
     election = active()
-    election.hear(heard(priority=150, interval=0.5), 4.0)
+    election.receive(heard(priority=150, interval=0.5), 4.0)
     assert (election.active_interval, election.deadline) == (0.5, 4.0 + election.active_down_interval)
 
 
@@ -497,7 +499,7 @@ def test_new_priority_of_a_backup_counts_from_the_next_wait():
     """Nothing is sent by a Backup."""
     election = backup()
     assert election.set_priority(150, 1.0) == []
-    election.hear(heard(priority=120), 1.0)
+    election.receive(heard(priority=120), 1.0)
     assert election.deadline == 1.0 + 106 / 256
 
 
@@ -525,7 +527,7 @@ def test_degraded_active_offers_itself_once():
 def test_an_active_offers_nothing_to_who_is_worse(other: int, *, offers: bool):
     """Another active that is worse than the fallen priority gets no offer."""
     election = backup(terms(preempt=False))
-    election.hear(heard(priority=other), 0.5)
+    election.receive(heard(priority=other), 0.5)
     tick_at(election)
     now = now_of(election)
     election.set_priority(80, now)
@@ -537,7 +539,7 @@ def test_worse_router_that_takes_an_offer_is_answered():
     """Nothing is lost where nobody is better, and it is no split brain."""
     election = offering()
     assert election.deadline is not None
-    answer = election.hear(heard(priority=70), election.deadline - 1.5)
+    answer = election.receive(heard(priority=70), election.deadline - 1.5)
     assert answer == [SendAdvert(priority=80), AnnounceAddresses(repeat=5)]
 
 
@@ -626,8 +628,8 @@ def test_moves_to_a_successor():
     election = active()
     assert election.move(10.0) == [SendAdvert(priority=0)]
     assert election.move(10.1) == []
-    election.hear(heard(priority=90), 10.6)
-    election.hear(heard(priority=90), 10.62)
+    election.receive(heard(priority=90), 10.6)
+    election.receive(heard(priority=90), 10.62)
     assert tick_at(election) == [
         ReleaseAddresses(),
         Entered(
@@ -637,10 +639,10 @@ def test_moves_to_a_successor():
     ]
     assert now_of(election) == pytest.approx(10.63)
     assert (election.yielded, election.handing_over) == (True, False)
-    election.hear(heard(priority=90), 11.6)
+    election.receive(heard(priority=90), 11.6)
     assert election.deadline == 11.6 + election.active_down_interval
     assert election.reclaim(12.0) == []
-    election.hear(heard(priority=90), 12.6)
+    election.receive(heard(priority=90), 12.6)
     assert election.deadline == 12.6 + election.skew_time
 
 
@@ -648,7 +650,7 @@ def test_moved_away_ends_when_the_active_is_gone():
     """A router that has to take over again is not moved away any more."""
     election = active()
     election.move(10.0)
-    election.hear(heard(priority=90), 10.6)
+    election.receive(heard(priority=90), 10.6)
     tick_at(election)
     tick_at(election)
     assert (election.state, election.yielded) == (RouterState.ACTIVE, False)
@@ -672,7 +674,7 @@ def test_stop_overtakes_a_move():
     """A router that is stopped while it hands over leaves by the same successor, and the move has ended."""
     election = active()
     election.move(10.0)
-    election.hear(heard(priority=90), 10.6)
+    election.receive(heard(priority=90), 10.6)
     assert election.stop(10.61) == [HandOverEnded(successor="192.0.2.2")]
     assert tick_at(election) == [ReleaseAddresses(), *stopped(RouterState.ACTIVE, "192.0.2.2")]
 
@@ -681,10 +683,10 @@ def test_successor_that_leaves_is_none():
     """When the successor goes again before the addresses went, they wait for another one."""
     election = active()
     election.move(10.0)
-    election.hear(heard(priority=90), 10.6)
-    election.hear(heard(priority=0), 10.61)
+    election.receive(heard(priority=90), 10.6)
+    election.receive(heard(priority=0), 10.61)
     assert election.tick(10.63) == []
-    election.hear(heard(priority=80, peer="192.0.2.3"), 11.0)
+    election.receive(heard(priority=80, peer="192.0.2.3"), 11.0)
     assert tick_at(election)[-1] == HandOverEnded(successor="192.0.2.3")
 
 
@@ -716,7 +718,7 @@ def test_reload_with_the_same_interval_moves_no_deadline():
     before = election.deadline
     election.change_settings(terms(preempt=False), 2.0)
     assert election.deadline == before
-    election.hear(heard(priority=90), 2.5)
+    election.receive(heard(priority=90), 2.5)
     assert election.deadline == 2.5 + election.active_down_interval
 
 
@@ -733,7 +735,7 @@ def test_reload_of_the_interval():
 def test_reload_keeps_the_learned_interval():
     """A Backup in version 3 goes by the active's interval, whatever its own is."""
     election = backup()
-    election.hear(heard(priority=150, interval=2.0), 1.0)
+    election.receive(heard(priority=150, interval=2.0), 1.0)
     before = election.deadline
     election.change_settings(terms(advert=0.1), 1.5)
     assert (election.active_interval, election.deadline) == (2.0, before)
@@ -780,7 +782,7 @@ def test_releases_with_its_group():
     election = active()
     assert not election.has_successor
     election.stop(10.0)
-    election.hear(heard(priority=90), 10.6)
+    election.receive(heard(priority=90), 10.6)
     assert election.has_successor
     election.release_with_group(SuccessorsHeard.PARTIAL, 10.6)
     assert election.deadline == 13.0
@@ -826,7 +828,9 @@ def test_a_flood_of_worse_actives_is_answered_at_a_pace():
     election = active(priority=150)
     begun, answers = 100.0, 0
     for number in range(3000):
-        effects = election.hear(heard(priority=100, peer=f"198.51.100.{number % 250}"), begun + number / 3000)
+        effects = election.receive(
+            heard(priority=100, peer=f"198.51.100.{number % 250}"), begun + number / 3000
+        )
         answers += effects.count(SendAdvert(priority=150))
     assert answers == 10
     assert election.deadline is not None
@@ -836,14 +840,14 @@ def test_a_flood_of_worse_actives_is_answered_at_a_pace():
 def test_a_flood_of_leaving_routers_is_answered_at_a_pace():
     """Priority 0 is answered at once, and the next one a little later, not a thousand times."""
     election = active(priority=150)
-    priorities = [election.hear(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
+    priorities = [election.receive(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
     assert sum(effects == [SendAdvert(priority=150)] for effects in priorities) == 10
 
 
 def test_knows_the_active_that_it_hears():
     """A Backup knows who is active; after its own claim it is nobody else."""
     election = backup()
-    election.hear(heard(priority=150), 1.0)
+    election.receive(heard(priority=150), 1.0)
     assert election.peer == "192.0.2.2"
     tick_at(election)
     assert election.peer is None
@@ -853,5 +857,5 @@ def test_what_an_earlier_run_yielded_is_not_preempted():
     """A router that takes the place of one whose addresses were moved away leaves a worse active alone."""
     election = backup()
     election.yielded = True
-    election.hear(heard(priority=90), 1.0)
+    election.receive(heard(priority=90), 1.0)
     assert election.deadline == 1.0 + election.active_down_interval

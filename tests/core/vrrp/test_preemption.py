@@ -92,7 +92,7 @@ def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: boo
     """Where all routers that were heard are worse than the fallen priority, no offer is made."""
     offer = PreemptOffer()
     for peer, priority in zip((OTHER, "192.0.2.4"), priorities, strict=True):
-        offer.heard(heard(priority=priority, peer=peer))
+        offer.store(heard(priority=priority, peer=peer))
     offer.begin(150)
     offer.priority_changed(90, before=150, at=5.0)
     assert offer.due(5.0, own=90) is offers
@@ -101,8 +101,8 @@ def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: boo
 def test_router_that_has_left_is_not_compared():
     """The priority of a router that has sent priority 0 is forgotten."""
     offer = PreemptOffer()
-    offer.heard(heard(priority=80, peer=OTHER))
-    offer.heard(heard(priority=0, peer=OTHER))
+    offer.store(heard(priority=80, peer=OTHER))
+    offer.store(heard(priority=0, peer=OTHER))
     offer.priority_changed(90, before=150, at=5.0)
     assert offer.due(5.0, own=90)
 
@@ -110,8 +110,8 @@ def test_router_that_has_left_is_not_compared():
 def test_forged_senders_do_not_fill_memory():
     """Only those that were heard last are remembered."""
     offer = PreemptOffer()
-    offer.heard(heard(priority=200, peer=OTHER))
+    offer.store(heard(priority=200, peer=OTHER))
     for number in range(OTHERS):
-        offer.heard(heard(priority=80, peer=f"198.51.100.{number}"))
+        offer.store(heard(priority=80, peer=f"198.51.100.{number}"))
     offer.priority_changed(90, before=150, at=5.0)
     assert not offer.due(5.0, own=90)

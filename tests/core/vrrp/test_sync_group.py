@@ -71,7 +71,7 @@ def causes(effects: list[MemberEffect]) -> dict[str, Cause]:
 def test_claims_together():
     """All members become active in one step, when the last one's Active_Down_Timer expires."""
     group = backup()
-    group.hear(SIX, heard(priority=150, peer=PEER6), 2.0)
+    group.receive(SIX, heard(priority=150, peer=PEER6), 2.0)
     assert group.deadline == 2.0 + group.members[SIX].active_down_interval
     assert group.tick(4.0) == []
     effects = group.tick(group.deadline)
@@ -82,7 +82,7 @@ def test_claims_together():
 def test_gives_way_together():
     """A better active of one member makes all of them Backups."""
     group = active()
-    effects = group.hear(FOUR, heard(priority=150), 4.0)
+    effects = group.receive(FOUR, heard(priority=150), 4.0)
     assert causes(effects) == {FOUR: Cause.HIGHER_PRIORITY, SIX: Cause.GROUP}
     assert of_kind(effects, ReleaseAddresses) == [FOUR, SIX]
     assert states(group) == {RouterState.BACKUP}
@@ -153,8 +153,8 @@ def test_has_the_least_priority_of_its_members():
 def test_one_member_decides_ties():
     """The IPv4 member's address decides at equal priorities, wherever it stands in the file."""
     group = active()
-    assert group.hear(SIX, heard(priority=100, peer=PEER6), 4.0) == []
-    effects = group.hear(FOUR, heard(priority=100), 4.0)
+    assert group.receive(SIX, heard(priority=100, peer=PEER6), 4.0) == []
+    effects = group.receive(FOUR, heard(priority=100), 4.0)
     assert of_kind(effects, SplitBrain) == [FOUR]
     assert states(group) == {RouterState.BACKUP}
 
@@ -163,11 +163,11 @@ def test_stops_when_all_have_successors():
     """The first successor's advertisement releases nothing; the last one's does."""
     group = active()
     assert of_kind(group.stop(10.0), SendAdvert) == [SIX, FOUR]
-    group.hear(SIX, heard(priority=90, peer=PEER6), 10.5)
+    group.receive(SIX, heard(priority=90, peer=PEER6), 10.5)
     assert group.tick(10.6) == []
-    group.hear(FOUR, heard(priority=90), 10.7)
+    group.receive(FOUR, heard(priority=90), 10.7)
     assert group.deadline == pytest.approx(10.73)
-    group.hear(SIX, heard(priority=90, peer=PEER6), 10.72)
+    group.receive(SIX, heard(priority=90, peer=PEER6), 10.72)
     effects = group.tick(10.73)
     assert of_kind(effects, ReleaseAddresses) == of_kind(effects, Left) == [SIX, FOUR]
 
@@ -176,7 +176,7 @@ def test_moves_all_or_none():
     """When one member finds no successor in time all of them stay."""
     group = active()
     group.move(10.0)
-    group.hear(SIX, heard(priority=90, peer=PEER6), 10.5)
+    group.receive(SIX, heard(priority=90, peer=PEER6), 10.5)
     group.tick(11.5)
     effects = group.tick(13.0)
     assert [effect for _, effect in effects if isinstance(effect, HandOverEnded)] == [
@@ -189,8 +189,8 @@ def test_is_moved_and_reclaimed():
     """A move and a reclaim are for all members."""
     group = active()
     group.move(10.0)
-    group.hear(SIX, heard(priority=90, peer=PEER6), 10.5)
-    group.hear(FOUR, heard(priority=90), 10.5)
+    group.receive(SIX, heard(priority=90, peer=PEER6), 10.5)
+    group.receive(FOUR, heard(priority=90), 10.5)
     group.tick(10.53)
     assert all(member.yielded for member in group.members.values())
     group.reclaim(11.0)

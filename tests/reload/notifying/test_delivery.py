@@ -328,7 +328,7 @@ def test_a_bug_is_logged_and_later_events_are_told(monkeypatch: pytest.MonkeyPat
     with capture_logs() as lines:
         made = Notifier(structlog.get_logger())
         made.obey((target(syslog="/dev/log"),))
-        made.tell(EVENT)
+        made.notify(EVENT)
         wait_until(lambda: len(tried) == 2, what="it is tried again", sleep=gevent.sleep)
         made.close()
     assert [(each["event"], each["target"]) for each in lines] == [("notify-crashed", "ops")]
@@ -404,28 +404,28 @@ def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
     """Each target has its own queue; events that are not bad enough for it are not told."""
     slow, good = Webhook(), target(name="good", webhook=webhook.url)
     slow.stalls = True
-    telling = Notifier(structlog.get_logger())
+    notifying = Notifier(structlog.get_logger())
     pager = target(name="pager", webhook=webhook.url, severity=EventSeverity.CRITICAL)
-    telling.obey((target(name="slow", webhook=slow.url), good, pager))
-    telling.tell(EVENT)
+    notifying.obey((target(name="slow", webhook=slow.url), good, pager))
+    notifying.notify(EVENT)
     wait_until(lambda: slow.posted and webhook.posted, what="both were asked", sleep=gevent.sleep)
-    telling.tell(OperatorEvent(when=2.0, kind=EventKind.POOL_EMPTY, subject="masters"))
+    notifying.notify(OperatorEvent(when=2.0, kind=EventKind.POOL_EMPTY, subject="masters"))
     wait_until(lambda: len(webhook.posted) == 3, what="the others are told", sleep=gevent.sleep)
     told = [body["events"][0]["kind"] for _, _, body in webhook.posted]
     assert sorted(told) == ["pool-empty", "pool-empty", "server-down"]
-    telling.close()
+    notifying.close()
     slow.close()
 
 
 def test_only_the_events_that_are_named_are_told(webhook: Webhook):
     """Of these only those that are severe enough, too."""
-    telling = Notifier(structlog.get_logger())
+    notifying = Notifier(structlog.get_logger())
     kinds = (EventKind.SERVER_DOWN, EventKind.SERVER_UP)
-    telling.obey((target(webhook=webhook.url, events=kinds, severity=EventSeverity.WARNING),))
+    notifying.obey((target(webhook=webhook.url, events=kinds, severity=EventSeverity.WARNING),))
     for kind in (EventKind.SERVER_UP, EventKind.POOL_EMPTY, EventKind.SERVER_DOWN):
-        telling.tell(OperatorEvent(when=2.0, kind=kind, subject="masters/m0"))
+        notifying.notify(OperatorEvent(when=2.0, kind=kind, subject="masters/m0"))
     wait_until(lambda: webhook.posted, what="it is told", sleep=gevent.sleep)
-    telling.close()
+    notifying.close()
     assert [each["kind"] for _, _, body in webhook.posted for each in body["events"]] == ["server-down"]
 
 
@@ -433,13 +433,13 @@ def test_a_failure_is_logged_once_and_made_good(webhook: Webhook):
     """The message is tried again until the webhook takes it; the log names the target, and not the URL."""
     webhook.status = 500
     with capture_logs() as lines:
-        telling = Notifier(structlog.get_logger())
-        telling.obey((target(webhook=webhook.url),))
-        telling.tell(EVENT)
+        notifying = Notifier(structlog.get_logger())
+        notifying.obey((target(webhook=webhook.url),))
+        notifying.notify(EVENT)
         wait_until(lambda: len(webhook.posted) == 2, what="it is tried again", sleep=gevent.sleep)
         webhook.status = 204
         wait_until(lambda: len(webhook.posted) == 3, what="it is delivered", sleep=gevent.sleep)
-        telling.close()
+        notifying.close()
     assert [(each["event"], each["target"]) for each in lines] == [("notify-failed", "ops")]
     assert "127.0.0.1" not in str(lines)
 

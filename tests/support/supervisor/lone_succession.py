@@ -14,8 +14,8 @@ from appliance.model.paths import Paths
 from appliance.net.files.lock_files import KeptLock, hold
 from appliance.supervisor.succession.line_connection import LineConnection, SocketMap
 from appliance.supervisor.succession.listener import SuccessionListener
+from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.succession import Succession
-from appliance.supervisor.succession.telling import Telling
 
 
 class Programs:
@@ -82,7 +82,7 @@ class LoneSuccession:
         log = cast("FilteringBoundLogger", SimulatedLog())
         self.succession = Succession(
             self.paths,
-            telling=Telling(self.paths, log, lambda _: None),
+            reports=SuccessionReports(self.paths, log, lambda _: None),
             lock=self._lock,
             supervised=self.programs,
             socket_map=self._map,

@@ -9,7 +9,7 @@ from appliance.core.vrrp.election import (
     Election,
     ElectionSettings,
     Entered,
-    Heard,
+    ReceivedAdvert,
     RouterState,
     SendAdvert,
     TakeAddresses,
@@ -42,9 +42,9 @@ def terms(**changes: object) -> ElectionSettings:
     return ElectionSettings(**{**values, **changes})  # type: ignore[arg-type]  # one mapping, many types
 
 
-def heard(*, priority: int, peer: str = "192.0.2.2", interval: float = 1.0) -> Heard:
+def heard(*, priority: int, peer: str = "192.0.2.2", interval: float = 1.0) -> ReceivedAdvert:
     """Return an advertisement of another router, by default one with a greater address."""
-    return Heard(priority=priority, interval=interval, sender=packed(peer), peer=peer)
+    return ReceivedAdvert(priority=priority, interval=interval, sender=packed(peer), peer=peer)
 
 
 def tick_at(election: Election, *, late: float = 0.0) -> list[Effect]:

@@ -20,8 +20,8 @@ from appliance.core.vrrp.election import (
     ElectionSettings,
     Entered,
     HandOverEnded,
-    Heard,
     Left,
+    ReceivedAdvert,
     ReleaseAddresses,
     RouterState,
     SendAdvert,
@@ -60,7 +60,7 @@ class Router:
     peers: dict[str, str]
     group: SyncGroup
     held: set[str] = field(default_factory=set)
-    inbox: list[tuple[str, Heard]] = field(default_factory=list)
+    inbox: list[tuple[str, ReceivedAdvert]] = field(default_factory=list)
     effects: list[tuple[float, str, Effect]] = field(default_factory=list)
     frozen: bool = False
     alive: bool = True
@@ -88,7 +88,7 @@ class Link:
         self.cut_members: set[str] = set()
         self._random = Random(seed)  # noqa: S311  # a simulation
         self._order = count()
-        self._flying: list[tuple[float, int, str, str, Heard]] = []
+        self._flying: list[tuple[float, int, str, str, ReceivedAdvert]] = []
 
     # What happens to routers
 
@@ -205,7 +205,7 @@ class Link:
         after = router.group.deadline
         assert after is None or after > self.now, "a tick leaves nothing due"
 
-    def _deliver(self, router: Router, member: str, heard: Heard) -> None:
+    def _deliver(self, router: Router, member: str, heard: ReceivedAdvert) -> None:
         if not router.alive:
             return
         if router.frozen:
@@ -213,8 +213,8 @@ class Link:
             return
         self._hear(router, member, heard)
 
-    def _hear(self, router: Router, member: str, heard: Heard) -> None:
-        self._perform(router, router.group.hear(member, heard, self.now))
+    def _hear(self, router: Router, member: str, heard: ReceivedAdvert) -> None:
+        self._perform(router, router.group.receive(member, heard, self.now))
 
     # What routers do
 
@@ -266,12 +266,12 @@ class Link:
         self.sent += 1
         terms = router.terms[member]
         peer = router.peers[member]
-        heard = Heard(priority=priority, interval=terms.advert, sender=packed(peer), peer=peer)
+        heard = ReceivedAdvert(priority=priority, interval=terms.advert, sender=packed(peer), peer=peer)
         for other in self.routers.values():
             if other is not router and (router.name, other.name) not in self.cut:
                 self._fly(other.name, member, heard)
 
-    def _fly(self, name: str, member: str, heard: Heard) -> None:
+    def _fly(self, name: str, member: str, heard: ReceivedAdvert) -> None:
         quality = self.quality
         if member in self.cut_members or self._random.random() < quality.loss:
             return

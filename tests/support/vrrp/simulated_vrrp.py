@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from support.vrrp.elections import packed
 
-from appliance.core.vrrp.election import Entered, Heard, RouterState, SplitBrain, UnexpectedEvent
+from appliance.core.vrrp.election import Entered, ReceivedAdvert, RouterState, SplitBrain, UnexpectedEvent
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.netlink.addresses import Taken
@@ -71,7 +71,7 @@ class SimulatedPort:
         self.basis = basis(router)
         self.on_drop, self.on_deviation = on_drop, on_deviation
         self.sent: list[int] = []
-        self.arriving: list[Heard | DroppedAdvert] = []
+        self.arriving: list[ReceivedAdvert | DroppedAdvert] = []
         self.frames = Frames()
         self.announcing = FrameQueue(self.frames)
         self.error: Exception | None = None
@@ -86,7 +86,7 @@ class SimulatedPort:
         self._fail()
         self.sent.append(priority)
 
-    def receive(self, now: float) -> Iterator[Heard]:
+    def receive(self, now: float) -> Iterator[ReceivedAdvert]:
         """Yield what has arrived, once."""
         self._fail()
         arrived, self.arriving = self.arriving, []
@@ -411,6 +411,6 @@ def port_of(instance: VrrpInstance) -> SimulatedPort:
     return port
 
 
-def advert(priority: int, peer: str = "192.0.2.2", *, interval: float = 1.0) -> Heard:
+def advert(priority: int, peer: str = "192.0.2.2", *, interval: float = 1.0) -> ReceivedAdvert:
     """Return what a peer advertises."""
-    return Heard(priority=priority, interval=interval, sender=packed(peer), peer=peer)
+    return ReceivedAdvert(priority=priority, interval=interval, sender=packed(peer), peer=peer)

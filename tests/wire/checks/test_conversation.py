@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model.snapshot.pools import CheckStep
-from appliance.wire.checks.conversation import LONGEST_ANSWER, Conversation, Hear, Missed, Move, Passed, Say
+from appliance.wire.checks.conversation import (
+    LONGEST_ANSWER,
+    Conversation,
+    Missed,
+    Move,
+    Passed,
+    Receive,
+    Send,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -24,7 +32,7 @@ def noise(size: int) -> bytes:
 def after(conversation: Conversation, *pieces: bytes) -> Move:
     """Return what it wants after these pieces; it has nothing to say in between."""
     for piece in pieces:
-        assert conversation.move() is Hear.MORE
+        assert conversation.move() is Receive.MORE
         conversation.feed(piece)
     return conversation.move()
 
@@ -37,11 +45,11 @@ def judged(step: CheckStep, *pieces: bytes) -> Move:
 def test_it_says_hears_and_goes_on():
     """Step by step, and each answer is that to what was said last."""
     made = Conversation([PING, MASTER, CheckStep(send_binary="515549540d0a")])
-    assert made.ends_by_saying
-    assert made.move() == Say(b"PING\r\n")
-    assert after(made, b"+PO", b"NG\r\n") == Say(b"INFO replication\r\n")
+    assert made.ends_by_sending
+    assert made.move() == Send(b"PING\r\n")
+    assert after(made, b"+PO", b"NG\r\n") == Send(b"INFO replication\r\n")
     assert not made.heard
-    assert after(made, b"# Replication\r\nrole:master\r\n") == Say(b"QUIT\r\n")
+    assert after(made, b"# Replication\r\nrole:master\r\n") == Send(b"QUIT\r\n")
     assert made.move() == Passed()
     assert made.lacks == ""
     assert made.move() == Passed()
@@ -51,31 +59,31 @@ def test_several_things_are_expected_of_one_answer():
     """As in HAProxy, what has come stays there until something is said again."""
     steps = [CheckStep(expect="OK"), CheckStep(expect_binary="2b4F"), CheckStep(expect_rstring="^[+]")]
     assert after(Conversation(steps), b"+OK\r\n") == Passed()
-    assert not Conversation(steps).ends_by_saying
+    assert not Conversation(steps).ends_by_sending
 
 
 def test_nothing_to_do_has_passed():
     """A conversation without steps is over."""
     assert Conversation([]).move() == Passed()
-    assert not Conversation([]).ends_by_saying
+    assert not Conversation([]).ends_by_sending
 
 
 @pytest.mark.parametrize(
     ("step", "pieces", "expected"),
     [
-        (CheckStep(expect="ok"), (b"o",), Hear.MORE),
-        (CheckStep(expect="ok"), (b"no", b"t yet"), Hear.MORE),
+        (CheckStep(expect="ok"), (b"o",), Receive.MORE),
+        (CheckStep(expect="ok"), (b"no", b"t yet"), Receive.MORE),
         (CheckStep(expect="ok"), (b"",), "step 1: nothing came"),
         (CheckStep(expect="ok"), (b"no\r\n", b""), "step 1: no `ok`, 4 bytes came: `no`"),
-        (CheckStep(expect="ok", min_recv=3), (b"no",), Hear.MORE),
+        (CheckStep(expect="ok", min_recv=3), (b"no",), Receive.MORE),
         (CheckStep(expect="ok", min_recv=3), (b"no", b"no"), "step 1: no `ok`, 4 bytes came: `nono`"),
-        (CheckStep(expect="ok", min_recv=1), (b"o",), Hear.MORE),
+        (CheckStep(expect="ok", min_recv=1), (b"o",), Receive.MORE),
         (
             CheckStep(expect="ok", min_recv=1, comment="c"),
             (b"xx",),
             "step 1 (c): no `ok`, 2 bytes came: `xx`",
         ),
-        (CheckStep(expect="bad", negate=True), (b"fine",), Hear.MORE),
+        (CheckStep(expect="bad", negate=True), (b"fine",), Receive.MORE),
         (CheckStep(expect="bad", negate=True), (b"fine", b""), Passed()),
         (CheckStep(expect="bad", negate=True), (b"",), "step 1: nothing came"),
         (CheckStep(expect_rstring="a*"), (b"",), "step 1: nothing came"),
@@ -105,7 +113,7 @@ def test_what_an_answer_means(step: CheckStep, pieces: tuple[bytes, ...], expect
 def test_what_was_said_is_not_repeated():
     """Servers tell of commands that they do not understand, and a password may stand in one."""
     made = Conversation([CheckStep(send="AUTH lb s3cret\r\n", expect="+OK")])
-    assert made.move() == Say(b"AUTH lb s3cret\r\n")
+    assert made.move() == Send(b"AUTH lb s3cret\r\n")
     found = after(made, b"-ERR unknown command `AUTH`, with args beginning with: `s3cret`", b"")
     assert isinstance(found, Missed)
     assert "s3cret" not in found.reason
@@ -124,7 +132,7 @@ def test_a_search_that_takes_too_long_is_a_miss():
 def test_no_end_is_told_where_something_must_not_come():
     """When the time is up, the reason says what was waited for."""
     made = Conversation([CheckStep(expect="bad", negate=True)])
-    assert after(made, b"fine") is Hear.MORE
+    assert after(made, b"fine") is Receive.MORE
     assert made.lacks == "step 1: no end without `bad`, 4 bytes came: `fine`"
 
 
@@ -136,7 +144,7 @@ def test_an_answer_means_the_same_however_it_is_cut(answer: bytes, cuts: list[in
     def end(pieces: list[bytes]) -> Move:
         made = Conversation(steps)
         for piece in [*filter(None, pieces), b""]:
-            if made.move() is Hear.MORE:
+            if made.move() is Receive.MORE:
                 made.feed(piece)
         return made.move()
 

@@ -86,7 +86,7 @@ def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
 def _go_on(at: Concerned) -> list[Effect]:
     """Complete what the dead master began: a commit that it died in, a snapshot half applied."""
     if at.worker.state is WorkerState.READY:
-        return worker_steps.tell_to_accept(at.generation, at.worker, at.generations.timing, at.now)
+        return worker_steps.order_accept(at.generation, at.worker, at.generations.timing, at.now)
     if at.worker.state is WorkerState.ACCEPTING and at.worker.applied != at.generation.snapshot:
-        return worker_steps.tell_to_apply(at.worker, at.generation.snapshot)
+        return worker_steps.order_apply(at.worker, at.generation.snapshot)
     return []

@@ -25,7 +25,7 @@ def apply_live(generations: Generations, event: ApplyLive, now: float) -> list[E
         for worker in generation.workers.values():
             if worker.state in (WorkerState.OPENING, WorkerState.ACCEPTING):
                 worker.refusals = 0
-                effects += worker_steps.tell_to_apply(worker, event.snapshot)
+                effects += worker_steps.order_apply(worker, event.snapshot)
     return effects + draining.cut_surplus(generations, now)
 
 

@@ -49,18 +49,18 @@ def commit(generations: Generations, event: Commit, now: float) -> list[Effect]:
     generation.move(GenerationMove.COMMIT)
     # For a worker that died since it was ready, its replacement gets the order: nothing drains before.
     waiting = [each for each in generation.workers.values() if each.state is WorkerState.READY]
-    told = [
+    applied = [
         effect
         for each in waiting
-        for effect in worker_steps.tell_to_accept(generation, each, generations.timing, now)
+        for effect in worker_steps.order_accept(generation, each, generations.timing, now)
     ]
-    return told + draining.cut_surplus(generations, now)
+    return applied + draining.cut_surplus(generations, now)
 
 
 def ready_after_commit(at: Concerned, _: Ready) -> list[Effect]:
     """Have the replacement of a worker that died accept at once."""
     at.worker.move(WorkerMove.READY)
-    return worker_steps.tell_to_accept(at.generation, at.worker, at.generations.timing, at.now)
+    return worker_steps.order_accept(at.generation, at.worker, at.generations.timing, at.now)
 
 
 def accepted(at: Concerned, _: Accepted) -> list[Effect]:

@@ -23,15 +23,15 @@ def spawn(generation: Generation, worker: TrackedWorker, timing: Timing, now: fl
     return [Spawn(worker=worker.id, snapshot=generation.snapshot, workers=generation.size)]
 
 
-def tell_to_accept(generation: Generation, worker: TrackedWorker, timing: Timing, now: float) -> list[Effect]:
+def order_accept(generation: Generation, worker: TrackedWorker, timing: Timing, now: float) -> list[Effect]:
     """Have a ready worker accept, with the snapshot that holds now."""
     worker.move(WorkerMove.ACCEPT, deadline=now + timing.accept)
     late = worker.snapshot != generation.snapshot  # a live change came while it was starting
-    apply = tell_to_apply(worker, generation.snapshot) if late else []
+    apply = order_apply(worker, generation.snapshot) if late else []
     return [*apply, Accept(worker.id)]
 
 
-def tell_to_apply(worker: TrackedWorker, snapshot: int) -> list[Effect]:
+def order_apply(worker: TrackedWorker, snapshot: int) -> list[Effect]:
     """Have a worker apply a snapshot."""
     worker.snapshot, worker.retry_at = snapshot, None
     return [Apply(worker.id, snapshot)]

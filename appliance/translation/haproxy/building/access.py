@@ -19,9 +19,8 @@ from appliance.translation.haproxy.building.client_networks import (
     ConditionError,
     ListError,
 )
-from appliance.translation.haproxy.building.values import Placed
 from appliance.translation.haproxy.directives.rules import ACCEPTING
-from appliance.translation.haproxy.directives.section import Level, Rule, Section
+from appliance.translation.haproxy.directives.section import Level, Placed, Rule, Section
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import Outcome
 
@@ -43,7 +42,7 @@ class Access:
     allow: list[Placed[str]] = field(default_factory=list)
     deny: list[Placed[str]] = field(default_factory=list)
 
-    def says_the_same(self, other: "Access") -> bool:
+    def equals(self, other: "Access") -> bool:
         """Return whether the lists are equal, wherever they are written."""
         return all(
             [each.value for each in mine] == [each.value for each in theirs]
@@ -80,7 +79,7 @@ def both(one: Access, other: Access, report: Report) -> Access | None:
     allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
         reason = "no client could connect: other rules reject the clients accepted here"
-        report.say(Outcome.REFUSED, other.allow[0].place, reason)
+        report.add(Outcome.REFUSED, other.allow[0].place, reason)
         return None
     return Access(allow=allow, deny=one.deny + other.deny)
 
@@ -113,10 +112,10 @@ def _level(
         try:
             lists.add(rule, networks.condition(rule, owner.acls))
             if rule.verb == _SILENT:
-                report.say(Outcome.CHANGED, rule.line.place, _NOT_SILENT)
+                report.add(Outcome.CHANGED, rule.line.place, _NOT_SILENT)
         except ConditionError as error:
             if isinstance(error, ListError) or not lists.puts_off(rule):
-                report.say(outcome, rule.line.place, str(error))
+                report.add(outcome, rule.line.place, str(error))
                 understood = False
     lists.end(report)
     return lists.access if understood else None
@@ -208,9 +207,9 @@ class _Lists:
 
     def end(self, report: Report) -> None:
         for rule in self._unknown:
-            report.say(Outcome.IGNORED, rule.line.place, _WAITS)
+            report.add(Outcome.IGNORED, rule.line.place, _WAITS)
         for rule in self._accepting if not self._matters else ():
-            report.say(Outcome.IGNORED, rule.line.place, _CHANGES_NOTHING)
+            report.add(Outcome.IGNORED, rule.line.place, _CHANGES_NOTHING)
 
     def _accept(self, rule: Rule, condition: Condition, found: list[Placed[str]]) -> None:
         if not found:

@@ -6,9 +6,9 @@ from typing import Final
 
 from appliance.model.document.tree import Plain
 from appliance.translation.haproxy.building.plan import Plan, Role
-from appliance.translation.haproxy.building.values import Build, Placed, usual
+from appliance.translation.haproxy.building.values import Build, usual
 from appliance.translation.haproxy.directives.global_table import Global
-from appliance.translation.haproxy.directives.section import Said, Section
+from appliance.translation.haproxy.directives.section import Placed, Section
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
 
@@ -31,7 +31,7 @@ def client_times(section: Section, pool: Section, build: Build) -> Mapping[str, 
     """Return the timeouts of a frontend; its pool may have a tunnel's."""
     times = section.settings.times
     client = _silence(section, "client", pool.settings.times.get("tunnel"), build)
-    return {"client": client, "client_fin": _said(times.get("client-fin"), client, build)}
+    return {"client": client, "client_fin": _given_or(times.get("client-fin"), client, build)}
 
 
 def server_times(section: Section, build: Build) -> Mapping[str, Placed[str]]:
@@ -41,17 +41,17 @@ def server_times(section: Section, build: Build) -> Mapping[str, Placed[str]]:
     half-closed connections, which keep the timeout in force before (configuration.txt, timeout ...).
     """
     times = section.settings.times
-    connect = _said(times.get("connect"), _endless(section, "connect", build), build)
+    connect = _given_or(times.get("connect"), _endless(section, "connect", build), build)
     server = _silence(section, "server", times.get("tunnel"), build)
     return {
         "connect": connect,
-        "queue": _said(times.get("queue"), connect, build),
+        "queue": _given_or(times.get("queue"), connect, build),
         "server": server,
-        "server_fin": _said(times.get("server-fin"), server, build),
+        "server_fin": _given_or(times.get("server-fin"), server, build),
     }
 
 
-def _silence(section: Section, name: str, tunnel: Said[int] | None, build: Build) -> Placed[str]:
+def _silence(section: Section, name: str, tunnel: Placed[int] | None, build: Build) -> Placed[str]:
     """Return a timeout of silence, which is a tunnel's from the start.
 
     HAProxy replaces those of client and server by `timeout tunnel` once both have sent data; we have one
@@ -59,9 +59,9 @@ def _silence(section: Section, name: str, tunnel: Said[int] | None, build: Build
     """
     own = section.settings.times.get(name)
     if tunnel is None:
-        return _said(own, _endless(section, name, build), build)
+        return _given_or(own, _endless(section, name, build), build)
     if own is not None and build.take(own) != tunnel.value:
-        build.report.say(
+        build.report.add(
             Outcome.CHANGED,
             own.place,
             (
@@ -72,15 +72,15 @@ def _silence(section: Section, name: str, tunnel: Said[int] | None, build: Build
     return Placed(value=duration(build.take(tunnel)), place=tunnel.place)
 
 
-def _said(said: Said[int] | None, otherwise: Placed[str], build: Build) -> Placed[str]:
-    if said is None:
+def _given_or(given: Placed[int] | None, otherwise: Placed[str], build: Build) -> Placed[str]:
+    if given is None:
         return otherwise
-    return Placed(value=duration(build.take(said)), place=said.place)
+    return Placed(value=duration(build.take(given)), place=given.place)
 
 
 def _endless(section: Section, name: str, build: Build) -> Placed[str]:
     if name not in section.settings.times:
-        build.report.say(
+        build.report.add(
             Outcome.CHANGED,
             section.header.place,
             f"no `timeout {name}`: HAProxy would wait forever, here it is {duration(0)}",
@@ -128,7 +128,7 @@ def gathered(plan: Plan, found: Global, build: Build) -> Defaults:
         usual=found_usual,
         clients=clients,
         servers=servers,
-        retries=usual(Placed(value=each.value, place=each.place) for each in retries),
+        retries=usual(retries),
         limits=limits,
         limit=usual(each for each in limits.values() if each),
     )
@@ -154,22 +154,22 @@ def put_times(path: tuple[str, ...], times: Times, usual_times: Times, build: Bu
 
 
 def put_number(
-    path: tuple[str, ...], said: Said[int] | None, usual_number: Placed[int] | None, build: Build
+    path: tuple[str, ...], given: Placed[int] | None, usual_number: Placed[int] | None, build: Build
 ) -> None:
     """Put the number of retries if it differs from that of `defaults`."""
-    value = build.take(said) if said else RETRIES
+    value = build.take(given) if given else RETRIES
     if usual_number and usual_number.value != value:
-        build.put(path, value, said.place if said else usual_number.place)
+        build.put(path, value, given.place if given else usual_number.place)
 
 
 def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Build) -> None:
     """Put TCP keepalive towards clients (`clitcpka`) or servers (`srvtcpka`) if a section sets it."""
     settings = section.settings
-    said = settings.flags.get(name) or settings.flags.get("tcpka")
-    if said is None:
+    given = settings.flags.get(name) or settings.flags.get("tcpka")
+    if given is None:
         return
-    if not build.take(said):
-        build.put(path, "off", said.place)
+    if not build.take(given):
+        build.put(path, "off", given.place)
         return
     found: dict[str, Plain] = {}
     for key, word in zip(_IDLE, ("idle", "intvl"), strict=False):
@@ -180,9 +180,9 @@ def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Bui
     if count:
         found["count"] = build.take(count)
     if found:
-        build.put(path, found, said.place)
+        build.put(path, found, given.place)
     if len(found) < len(_IDLE):
-        build.report.say(Outcome.CHANGED, said.place, "unset values are 60s idle and 3 probes, 10s apart")
+        build.report.add(Outcome.CHANGED, given.place, "unset values are 60s idle and 3 probes, 10s apart")
 
 
 def _limit(section: Section, found: Global, build: Build) -> Placed[int] | None:
@@ -190,9 +190,9 @@ def _limit(section: Section, found: Global, build: Build) -> Placed[int] | None:
     own, whole = section.settings.numbers.get("maxconn"), found.max_connections
     if whole and whole.value:
         reason = "it limits each frontend separately, not all of them together"
-        build.report.say(Outcome.CHANGED, whole.place, reason)
+        build.report.add(Outcome.CHANGED, whole.place, reason)
     if own and build.take(own) and not (whole and whole.value and whole.value < own.value):
-        return Placed(value=own.value, place=own.place)
+        return own
     if own and own.value:
-        build.report.say(Outcome.CHANGED, own.place, "the lower limit in `global` applies")
-    return Placed(value=whole.value, place=whole.place) if whole and whole.value else None
+        build.report.add(Outcome.CHANGED, own.place, "the lower limit in `global` applies")
+    return whole if whole and whole.value else None

@@ -87,8 +87,8 @@ class _Spreading:
 
     def _settings(self, section: Section, port: int) -> Settings:
         texts = {
-            key: replace(said, value=self._at(said.value, port)) if key in _LEADING else said
-            for key, said in section.settings.texts.items()
+            key: replace(given, value=self._at(given.value, port)) if key in _LEADING else given
+            for key, given in section.settings.texts.items()
         }
         return replace(section.settings, texts=texts)
 
@@ -104,14 +104,14 @@ class _Spreading:
         )
         for name, server in section.servers.items():
             if server.target.port is None and all(each.servers[name].target.port for each in pools):
-                self._report.say(Outcome.CHANGED, server.line.at(2), reason)
+                self._report.add(Outcome.CHANGED, server.line.at(2), reason)
 
 
 def _target(section: Section) -> str | None:
     """Return the name of the section whose servers get the clients of this one."""
-    said = section.settings.backend if section.kind.takes_clients else None
-    if said is not None:
-        return said.value
+    given = section.settings.backend if section.kind.takes_clients else None
+    if given is not None:
+        return given.value
     return section.name if section.kind is Kind.LISTEN else None
 
 

@@ -13,8 +13,8 @@ from appliance.translation.haproxy.building import common
 from appliance.translation.haproxy.building.access import Access
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.routing import DELAY
-from appliance.translation.haproxy.building.values import Build, Placed
-from appliance.translation.haproxy.directives.section import Rule, Section
+from appliance.translation.haproxy.building.values import Build
+from appliance.translation.haproxy.directives.section import Placed, Rule, Section
 from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
@@ -36,16 +36,16 @@ def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | Non
         name = _backend(rule, section.acls)
         pool = plan.pool_name(name or section.name)
         if name is None:
-            build.report.say(Outcome.REFUSED, rule.line.place, f"{shown(' '.join(rule.condition))}: {_RIGHT}")
+            build.report.add(Outcome.REFUSED, rule.line.place, f"{shown(' '.join(rule.condition))}: {_RIGHT}")
         elif pool is None:
-            build.report.say(
+            build.report.add(
                 Outcome.REFUSED, rule.line.place, f"there is no backend {shown(name)} with servers"
             )
         elif needed is not None and needed.value != pool:
             reason = (
                 f"an answer depends on one pool, here {shown(needed.value)}: give this rule a separate port"
             )
-            build.report.say(Outcome.REFUSED, rule.line.place, reason)
+            build.report.add(Outcome.REFUSED, rule.line.place, reason)
         else:
             needed = Placed(value=pool, place=rule.line.place)
     return needed
@@ -93,17 +93,17 @@ def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defau
     if front.name in defaults.clients:
         common.put_times((*path, "timeouts"), defaults.clients[front.name], defaults.usual, build)
     common.put_keepalive((*path, "keepalive"), section, "clitcpka", build)
-    said = next((each.user_timeout for each in section.binds if each.user_timeout), None)
-    if said and said.value:
-        build.put((*path, "tcp_user_timeout"), duration(said.value), said.place)
+    given = next((each.user_timeout for each in section.binds if each.user_timeout), None)
+    if given and given.value:
+        build.put((*path, "tcp_user_timeout"), duration(given.value), given.place)
 
 
 def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
     section = front.section
     if front.pool is not None:
-        said = section.settings.backend
+        given = section.settings.backend
         build.put(
-            (*path, "pool"), plan.pool_name(front.pool.name), said.place if said else section.header.place
+            (*path, "pool"), plan.pool_name(front.pool.name), given.place if given else section.header.place
         )
         _tell_unanswered(section, build)
         return
@@ -111,7 +111,7 @@ def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -
     try:
         build.put((*path, "respond"), http_path(build.take(uri)), uri.place)
     except ValueError as error:
-        build.report.say(Outcome.REFUSED, uri.place, str(error))
+        build.report.add(Outcome.REFUSED, uri.place, str(error))
     needed = needed_pool(section, plan, build)
     if needed:
         build.put((*path, "needs"), needed.value, needed.place)
@@ -135,9 +135,9 @@ def _tell_unanswered(section: Section, build: Build) -> None:
     uri = section.settings.texts.get("monitor-uri")
     if uri:
         build.take(uri)
-        build.report.say(Outcome.IGNORED, uri.place, reason)
+        build.report.add(Outcome.IGNORED, uri.place, reason)
     for rule in section.failures:
-        build.report.say(Outcome.IGNORED, rule.line.place, reason)
+        build.report.add(Outcome.IGNORED, rule.line.place, reason)
 
 
 def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
@@ -152,4 +152,4 @@ def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
         f"port {MACHINE_CONFIG_PORT} serves machine configuration, which contains secrets: here access "
         "for everybody must be explicit (`allow`)"
     )
-    build.report.say(Outcome.CHANGED, place, reason)
+    build.report.add(Outcome.CHANGED, place, reason)

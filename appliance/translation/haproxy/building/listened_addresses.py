@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint, literal
-from appliance.translation.haproxy.building.values import Placed
-from appliance.translation.haproxy.directives.section import Section
+from appliance.translation.haproxy.directives.section import Placed, Section
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.endpoints import ANY_IPV4, ANY_IPV6
 from appliance.translation.translation import Outcome
@@ -24,18 +23,18 @@ def listened(section: Section, taken: dict[Endpoint, int], report: Report) -> tu
         for endpoint in bind.endpoints:
             place, wider = bind.place, _wider(endpoint, ports)
             if bind.ipv6_only and endpoint.host == ANY_IPV6 and endpoint.port not in ports.both:
-                report.say(Outcome.REFUSED, place, _BOTH_FAMILIES)
+                report.add(Outcome.REFUSED, place, _BOTH_FAMILIES)
             elif endpoint.host == ANY_IPV4 and wider:
                 reason = f"`{wider}` accepts IPv4 too: it covers both"
-                report.say(Outcome.CHANGED, place, reason)
+                report.add(Outcome.CHANGED, place, reason)
             elif wider:
-                report.say(Outcome.CHANGED, place, f"`{wider}` of this section accepts its connections too")
+                report.add(Outcome.CHANGED, place, f"`{wider}` of this section accepts its connections too")
             elif endpoint in taken:
                 reason = (
                     f"{report.line_name(taken[endpoint])} binds `{endpoint}` already, and in HAProxy "
                     "chance decides which section gets a connection: remove one of them"
                 )
-                report.say(Outcome.REFUSED, place, reason)
+                report.add(Outcome.REFUSED, place, reason)
             else:
                 found.setdefault(endpoint, Placed(value=endpoint, place=place))
     taken.update({endpoint: placed.place.line for endpoint, placed in found.items()})

@@ -12,8 +12,7 @@ from appliance.translation.haproxy.building.client_networks import ClientNetwork
 from appliance.translation.haproxy.building.followed_ports import spread
 from appliance.translation.haproxy.building.listened_addresses import listened
 from appliance.translation.haproxy.building.routing import Route, Routing, RoutingError, routings
-from appliance.translation.haproxy.building.values import Placed
-from appliance.translation.haproxy.directives.section import Kind, Level, Said, Section
+from appliance.translation.haproxy.directives.section import Kind, Level, Placed, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.names import Names
@@ -144,10 +143,10 @@ class _Planner:
         return self._plan
 
     def _is_disabled(self, section: Section) -> bool:
-        said = section.settings.flags.get("disabled")
-        if said is None or not section.is_disabled:
+        given = section.settings.flags.get("disabled")
+        if given is None or not section.is_disabled:
             return False
-        self._report.use(said.place.line)
+        self._report.use(given.place.line)
         self._leave_out(section, f"the section {shown(section.name)} is disabled: it is left out")
         return True
 
@@ -158,11 +157,11 @@ class _Planner:
         return bool(section.servers) or section.kind is Kind.BACKEND or section.settings.backend is None
 
     def _mode(self, section: Section) -> str:
-        said = section.settings.texts.get("mode")
-        if said is None:
+        given = section.settings.texts.get("mode")
+        if given is None:
             return "tcp"
-        self._report.use(said.place.line)
-        return said.value
+        self._report.use(given.place.line)
+        return given.value
 
     def _fronts(self, section: Section, names: Names) -> tuple[Front, ...]:
         """Return what a section with clients becomes: one frontend, or several by port."""
@@ -176,9 +175,9 @@ class _Planner:
         except RoutingError:
             self._leave_out(section, _ROUTE_REFUSED)
             return (_nothing(section, name),)
-        said = section.settings.texts.get("default_backend")
-        if said and any(each.backend is default for each in found):
-            self._report.use(said.place.line)
+        given = section.settings.texts.get("default_backend")
+        if given and any(each.backend is default for each in found):
+            self._report.use(given.place.line)
         made = [self._routed(section, name, found[0])]
         for each in found[1:]:
             port = each.binds[0].value.port
@@ -186,7 +185,7 @@ class _Planner:
             reason = (
                 f"port {port} has different rules: it becomes a frontend, {shown(own)}, with a separate limit"
             )
-            self._report.say(Outcome.CHANGED, each.binds[0].place, reason)
+            self._report.add(Outcome.CHANGED, each.binds[0].place, reason)
             made.append(self._routed(section, own, each))
         if any(each.role is Role.NOTHING for each in made):
             return (_nothing(section, name),)
@@ -197,7 +196,7 @@ class _Planner:
         target = self._target(section) if binds else None
         for rule in section.routes if binds else ():
             if rule.condition:
-                self._report.say(Outcome.REFUSED, rule.line.place, _ROUTED_BY_HTTP)
+                self._report.add(Outcome.REFUSED, rule.line.place, _ROUTED_BY_HTTP)
                 self._leave_out(section, _ROUTE_REFUSED)
                 return _nothing(section, name)
         reason = self._why_not(section, [target] if target else []) if binds else _NO_BIND
@@ -234,9 +233,9 @@ class _Planner:
         first = found[0]
         if first is None or None in found:
             return None
-        if any(each and not each.says_the_same(first) for each in found):
+        if any(each and not each.equals(first) for each in found):
             place = section.routes[0].line.place
-            self._report.say(Outcome.REFUSED, place, _DIFFERENT_CLIENTS)
+            self._report.add(Outcome.REFUSED, place, _DIFFERENT_CLIENTS)
             return None
         return first
 
@@ -248,13 +247,13 @@ class _Planner:
         if rules[0].condition:
             return False
         self._report.use(rules[0].line.number)
-        self._report.say(Outcome.CHANGED, rules[0].line.place, _CLOSED)
+        self._report.add(Outcome.CHANGED, rules[0].line.place, _CLOSED)
         return True
 
     def _nowhere(self, section: Section) -> Section:
         """Return a backend without servers: like HAProxy it closes connections that match no rule."""
         place = section.routes[0].line.place
-        self._report.say(Outcome.CHANGED, place, _NOWHERE)
+        self._report.add(Outcome.CHANGED, place, _NOWHERE)
         made = Section(
             kind=Kind.BACKEND,
             name=f"{section.name} nowhere",
@@ -291,34 +290,34 @@ class _Planner:
                 "in `mode tcp` HAProxy ignores it with a warning and rejects nobody; write "
                 f"`{Level.CONNECTION} reject` by `src`, or remove it"
             )
-            self._report.say(Outcome.REFUSED, rule.line.place, reason)
+            self._report.add(Outcome.REFUSED, rule.line.place, reason)
         if keeping_out:
             self._leave_out(section, _NOT_SAID)
         return not keeping_out
 
     def _target(self, section: Section) -> Section | None:
         """Return the section whose servers get the clients of this one: the default backend, or itself."""
-        said = section.settings.backend
-        if said is None:
+        given = section.settings.backend
+        if given is None:
             return section if section.kind is Kind.LISTEN else None
-        self._report.use(said.place.line)
-        found = self._backends.get(said.value)
+        self._report.use(given.place.line)
+        found = self._backends.get(given.value)
         if found is None:
-            self._missing(said)
+            self._missing(given)
         return found
 
     def _default(self, section: Section) -> Section | None:
         """Return the section whose servers get the clients that no rule sends elsewhere."""
-        said = section.settings.texts.get("default_backend")
-        if said is None:
+        given = section.settings.texts.get("default_backend")
+        if given is None:
             return section if section.kind is Kind.LISTEN else None
-        if said.value not in self._backends and all(rule.condition for rule in section.routes):
-            self._missing(said)
-        return self._backends.get(said.value)
+        if given.value not in self._backends and all(rule.condition for rule in section.routes):
+            self._missing(given)
+        return self._backends.get(given.value)
 
-    def _missing(self, said: Said[str]) -> None:
-        hint = self._report.meant(said.value, self._backends)
-        self._report.say(Outcome.REFUSED, said.place, f"there is no backend {shown(said.value)}{hint}")
+    def _missing(self, given: Placed[str]) -> None:
+        hint = self._report.meant(given.value, self._backends)
+        self._report.add(Outcome.REFUSED, given.place, f"there is no backend {shown(given.value)}{hint}")
 
     def _of_http(self, section: Section, target: Section | None, name: str) -> Front:
         """Return what answers HTTP: statistics, a monitor, or both at one address."""
@@ -335,7 +334,7 @@ class _Planner:
             return Front(section=section, name=name, role=Role.STATS, pages=pages, access=shown_to)
         if monitor:
             for on in filter(None, (each.settings.stats.on for each in pages)):
-                self._report.say(Outcome.CHANGED, on.place, _NOT_SHOWN)
+                self._report.add(Outcome.CHANGED, on.place, _NOT_SHOWN)
             return Front(section=section, name=name, role=Role.RESPOND, access=lists)
         self._leave_out(section, _NOT_SHOWN)
         self._report.leave_out(section.header.number, _NOT_SHOWN, Outcome.CHANGED)
@@ -344,9 +343,9 @@ class _Planner:
     def _shows_all(self, pages: Sequence[Section]) -> bool:
         """Return whether a page shows all sections to every client that may see it."""
         scopes = [each.settings.stats.scope for each in pages]
-        for said in filter(None, scopes):
-            self._report.say(
-                Outcome.CHANGED, said.place, "the page cannot show only some sections: " + _NOT_SHOWN
+        for given in filter(None, scopes):
+            self._report.add(
+                Outcome.CHANGED, given.place, "the page cannot show only some sections: " + _NOT_SHOWN
             )
         return bool(pages) and not any(scopes)
 
@@ -367,7 +366,7 @@ class _Planner:
         for name, section in (*reversed(named.values()), *pools):
             if name != section.name:
                 reason = f"the name is {shown(name)} here: names are unique and have no colons"
-                self._report.say(Outcome.CHANGED, section.header.at(1), reason)
+                self._report.add(Outcome.CHANGED, section.header.at(1), reason)
 
     def _unused(self) -> None:
         """Leave out backends without servers, which are no pools, unless frontends show their statistics."""

@@ -10,9 +10,9 @@ from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building import common
 from appliance.translation.haproxy.building.plan import Plan
 from appliance.translation.haproxy.building.server_checks import Check, server_check
-from appliance.translation.haproxy.building.values import Build, Placed, usual
+from appliance.translation.haproxy.building.values import Build, usual
 from appliance.translation.haproxy.directives.global_table import Global
-from appliance.translation.haproxy.directives.section import Said, Section, Server
+from appliance.translation.haproxy.directives.section import Placed, Section, Server
 from appliance.translation.haproxy.values.names import Names
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
@@ -54,25 +54,25 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
     retries = settings.numbers.get("retries")
     if retries and retries.value and "redispatch" not in settings.flags:
         reason = "every retry goes to another server if there is one, as with `option redispatch`"
-        build.report.say(Outcome.CHANGED, retries.place, reason)
+        build.report.add(Outcome.CHANGED, retries.place, reason)
     common.put_keepalive((*path, "keepalive"), section, "srvtcpka", build)
 
 
-def _balance(section: Section, build: Build) -> Said[str] | None:
+def _balance(section: Section, build: Build) -> Placed[str] | None:
     """Return the algorithm of a section: `stick on src` overrides `balance`."""
-    said, sticks = section.settings.texts.get("balance"), section.sticks
+    given, sticks = section.settings.texts.get("balance"), section.sticks
     outcome, reason = _sticking(section)
     for each in sticks.values():
-        build.report.say(outcome, each.place, reason)
+        build.report.add(outcome, each.place, reason)
     if not sticks or outcome is not Outcome.CHANGED:
-        return said
+        return given
     verb, stick = next(iter(sticks.items()))
-    if said and said.value != stick.value and said.place.line > section.header.number:
-        build.take(said)
+    if given and given.value != stick.value and given.place.line > section.header.number:
+        build.take(given)
         reason = (
             f"`{stick.value}`, because of `stick {verb} src` on {build.report.line_name(stick.place.line)}"
         )
-        build.report.say(Outcome.CHANGED, said.place, reason)
+        build.report.add(Outcome.CHANGED, given.place, reason)
     return stick
 
 
@@ -102,9 +102,9 @@ def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Glo
         build.put((*below, "address"), str(endpoint), server.line.at(2))
         _put_number(below, "weight", server.options.numbers.get("weight"), build)
         _put_number(below, "max_connections", server.options.numbers.get("maxconn"), build)
-        said = server.options.flags.get("backup")
-        if said and build.take(said):
-            build.put((*below, "backup"), said.value, said.place)
+        given = server.options.flags.get("backup")
+        if given and build.take(given):
+            build.put((*below, "backup"), given.value, given.place)
         _put_own_check((*below, "check"), check, shared, build, server.line.place)
 
 
@@ -116,7 +116,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
         disabled = server.options.flags.get("disabled")
         if disabled and build.take(disabled):
             reason = "the server is left out: add it again, and use `appliance maint` instead of `disabled`"
-            build.report.say(Outcome.CHANGED, disabled.place, reason)
+            build.report.add(Outcome.CHANGED, disabled.place, reason)
             continue
         port = _port(server, section, plan, build)
         if port is None:
@@ -124,7 +124,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
         name = names.ours(server.name)
         if name != server.name:
             reason = f"the name is {shown(name)} here: names are short and have no colons"
-            build.report.say(Outcome.CHANGED, server.line.at(1), reason)
+            build.report.add(Outcome.CHANGED, server.line.at(1), reason)
         served.append((name, server, Endpoint(host=server.target.host, port=port)))
     return served
 
@@ -138,11 +138,11 @@ def _in_order(section: Section, build: Build) -> list[Server]:
     balance = section.settings.texts.get("balance")
     if balance is None or balance.value != "first":
         return servers
-    said = [each.options.numbers.get("id") for each in servers]
-    taken = {each.value for each in said if each}
+    given = [each.options.numbers.get("id") for each in servers]
+    taken = {each.value for each in given if each}
     ids: list[int] = []
     position = 0
-    for each in said:
+    for each in given:
         position += 1
         while each is None and position in taken:
             position += 1
@@ -150,7 +150,7 @@ def _in_order(section: Section, build: Build) -> list[Server]:
     ordered = [server for _, server in sorted(zip(ids, servers, strict=True), key=lambda each: each[0])]
     if ordered != servers:
         reason = "HAProxy fills servers in the order of their `id`: ours are listed in that order"
-        build.report.say(Outcome.CHANGED, balance.place, reason)
+        build.report.add(Outcome.CHANGED, balance.place, reason)
     return ordered
 
 
@@ -162,10 +162,10 @@ def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | N
     port = next(iter(ports)) + server.target.offset if len(ports) == 1 else 0
     if 1 <= port <= 65535:
         reason = f"the port is {port}: it does not follow the port that the client used"
-        build.report.say(Outcome.CHANGED, server.line.at(2), reason)
+        build.report.add(Outcome.CHANGED, server.line.at(2), reason)
         return port
     reason = "a server has one port, whichever port the client used: write `ADDRESS:PORT`"
-    build.report.say(Outcome.REFUSED, server.line.at(2), reason)
+    build.report.add(Outcome.REFUSED, server.line.at(2), reason)
     return None
 
 
@@ -175,56 +175,56 @@ def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Sect
         return
     _put_time_of_pool((*path, "slow_start"), "slowstart", servers, build)
     _put_time_of_pool((*path, "tcp_user_timeout"), "tcp-ut", servers, build)
-    closing = [said for each in servers if (said := each.options.texts.get("on-marked-down"))]
+    closing = [given for each in servers if (given := each.options.texts.get("on-marked-down"))]
     place = closing[0].place if closing else section.header.place
     build.put((*path, "on_down"), "close-sessions" if closing else "keep", place)
-    _tell_partial(closing, servers, "on-marked-down", build)
+    _report_partial(closing, servers, "on-marked-down", build)
     _put_on_up(path, servers, build)
     headers = [each.options.texts.get("send-proxy") for each in servers]
-    said = next((each for each in headers if each and each.value != "none"), None)
-    if said:
-        build.put((*path, "send_proxy"), build.take(said), said.place)
+    given = next((each for each in headers if each and each.value != "none"), None)
+    if given:
+        build.put((*path, "send_proxy"), build.take(given), given.place)
         for server, other in zip(servers, headers, strict=True):
-            if other is None or other.value != said.value:
+            if other is None or other.value != given.value:
                 reason = "all servers of a pool get the same PROXY header or none: write it for all of them"
-                build.report.say(Outcome.REFUSED, server.line.place, reason)
+                build.report.add(Outcome.REFUSED, server.line.place, reason)
     queues = [each.options.numbers.get("maxqueue") for each in servers]
     bounded = [each for each in queues if each and build.take(each)]
     if len(bounded) == len(servers):
         build.put((*path, "max_queue"), sum(each.value for each in bounded), bounded[0].place)
     for each in bounded:
         reason = "servers share one queue; its limit is the sum of theirs, if all have one"
-        build.report.say(Outcome.CHANGED, each.place, reason)
+        build.report.add(Outcome.CHANGED, each.place, reason)
 
 
 def _put_on_up(path: tuple[str, ...], servers: Sequence[Server], build: Build) -> None:
     """Put `on-marked-up` of the servers that are no backups: HAProxy does not heed it on others."""
     first = [each for each in servers if not each.options.flag("backup")]
-    relieving = [said for each in first if (said := each.options.texts.get("on-marked-up"))]
+    relieving = [given for each in first if (given := each.options.texts.get("on-marked-up"))]
     if relieving:
         build.put((*path, "on_up"), "close-backup-sessions", relieving[0].place)
-    _tell_partial(relieving, first, "on-marked-up", build)
+    _report_partial(relieving, first, "on-marked-up", build)
 
 
 def _put_time_of_pool(path: tuple[str, ...], name: str, servers: Sequence[Server], build: Build) -> None:
-    said = [each for server in servers if (each := server.options.times.get(name)) and build.take(each)]
-    most = usual(Placed(value=each.value, place=each.place) for each in said)
+    given = [each for server in servers if (each := server.options.times.get(name)) and build.take(each)]
+    most = usual(given)
     if most is None:
         return
     build.put(path, duration(most.value), most.place)
-    _tell_partial([each for each in said if each.value == most.value], servers, name, build)
-    for each in said:
+    _report_partial([each for each in given if each.value == most.value], servers, name, build)
+    for each in given:
         if each.value != most.value:
             reason = f"{duration(most.value)}: all servers of a pool share one value"
-            build.report.say(Outcome.CHANGED, each.place, reason)
+            build.report.add(Outcome.CHANGED, each.place, reason)
 
 
-def _tell_partial(
-    said: Sequence[Said[int]] | Sequence[Said[str]], servers: Sequence[Server], name: str, build: Build
+def _report_partial(
+    given: Sequence[Placed[int]] | Sequence[Placed[str]], servers: Sequence[Server], name: str, build: Build
 ) -> None:
-    if said and len(said) < len(servers):
+    if given and len(given) < len(servers):
         reason = f"{name} applies to all servers of a pool, including those that do not set it"
-        build.report.say(Outcome.CHANGED, said[0].place, reason)
+        build.report.add(Outcome.CHANGED, given[0].place, reason)
 
 
 def _put_pool_check(
@@ -266,6 +266,6 @@ def _put_own_check(
             build.put((*path, key), placed.value, placed.place)
 
 
-def _put_number(path: tuple[str, ...], key: str, said: Said[int] | None, build: Build) -> None:
-    if said:
-        build.put((*path, key), build.take(said), said.place)
+def _put_number(path: tuple[str, ...], key: str, given: Placed[int] | None, build: Build) -> None:
+    if given:
+        build.put((*path, key), build.take(given), given.place)

@@ -164,8 +164,8 @@ def _options(words: Sequence[str]) -> tuple[str, bool, list[str]]:
             method = words[at]
             at += 1
         elif option != "-n":
-            said = " ".join((option, *words[at : at + 1]))
-            raise ConditionError(f"{shown(said)} is not supported for server names: write the names")
+            given = " ".join((option, *words[at : at + 1]))
+            raise ConditionError(f"{shown(given)} is not supported for server names: write the names")
     return method, cased, list(words[at:])
 
 

@@ -13,8 +13,7 @@ from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.building.client_networks import ConditionError
 from appliance.translation.haproxy.building.route_criteria import RouteCondition, ServerNames, route_condition
-from appliance.translation.haproxy.building.values import Placed
-from appliance.translation.haproxy.directives.section import Level, Rule, Section
+from appliance.translation.haproxy.directives.section import Level, Placed, Rule, Section
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.translation import Outcome
 
@@ -79,11 +78,11 @@ def _understood(section: Section, backends: Mapping[str, Section], report: Repor
         try:
             condition = route_condition(rule.condition, section.acls)
         except ConditionError as error:
-            report.say(Outcome.REFUSED, rule.line.place, str(error))
+            report.add(Outcome.REFUSED, rule.line.place, str(error))
             continue
         if rule.verb not in backends:
             hint = report.meant(rule.verb, backends)
-            report.say(Outcome.REFUSED, rule.line.at(1), f"there is no backend {shown(rule.verb)}{hint}")
+            report.add(Outcome.REFUSED, rule.line.at(1), f"there is no backend {shown(rule.verb)}{hint}")
             continue
         found.append((rule, condition, backends[rule.verb]))
     if len(found) < len(section.routes):
@@ -111,7 +110,7 @@ def _tell(section: Section, routes: Sequence[Route], report: Report) -> None:
     """Report the differences: case, and that we wait for the name."""
     for route in routes:
         if route.names.cased:
-            report.say(Outcome.CHANGED, route.rule.line.place, _CASED)
+            report.add(Outcome.CHANGED, route.rule.line.place, _CASED)
     delay = section.settings.times.get(DELAY)
     if routes and not (delay and delay.value and section.rules.get(Level.CONTENT)):
-        report.say(Outcome.CHANGED, routes[0].rule.line.place, _NOT_WAITED)
+        report.add(Outcome.CHANGED, routes[0].rule.line.place, _NOT_WAITED)

@@ -6,13 +6,13 @@ from typing import Final
 from appliance.model.config.values.http import Statuses
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.haproxy.building.values import Build, Placed
+from appliance.translation.haproxy.building.values import Build
 from appliance.translation.haproxy.directives.global_table import Global, verified_path
 from appliance.translation.haproxy.directives.section import (
     CheckKind,
     CheckSettings,
     CheckStep,
-    Said,
+    Placed,
     Section,
     Server,
 )
@@ -80,7 +80,7 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     return keys
 
 
-def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: Build) -> Check:
+def _by_command(kind: Placed[CheckKind], section: Section, server: Server, build: Build) -> Check:
     """Return a check by `external-check command`: its first two arguments are an address of the section.
 
     The server's `addr` and `port` do not concern it. It may take `inter`, or less with `timeout check`.
@@ -88,7 +88,7 @@ def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: 
     place, texts, times = kind.place, section.settings.texts, section.settings.times
     command, path = texts.get("external-check command"), texts.get("external-check path")
     if command is None or not command.value:
-        build.report.say(Outcome.REFUSED, place, "there is no `external-check command` to run")
+        build.report.add(Outcome.REFUSED, place, "there is no `external-check command` to run")
         return {"type": Placed(value="tcp", place=place)}
     listened = [each for bind in section.binds for each in bind.endpoints]
     first = (listened[0].host, str(listened[0].port)) if listened else ("NOT_USED", "NOT_USED")
@@ -98,7 +98,7 @@ def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: 
     if path:
         variables.append(f"PATH={build.take(path)}")
     words: list[Plain] = ["/usr/bin/env", *variables, build.take(command), *first]
-    build.report.say(
+    build.report.add(
         Outcome.CHANGED,
         command.place,
         "the command runs as the appliance's user; the numbers of proxy and server and the server's present "
@@ -106,8 +106,8 @@ def _by_command(kind: Said[CheckKind], section: Section, server: Server, build: 
     )
     timing = dict(_timing(server, section, build, place))
     times_left = [each.value for name in ("connect",) if (each := times.get(name)) and times.get("check")]
-    said = server.options.times.get("inter")
-    limit = min([said.value if said and said.value else _INTERVAL, *times_left])
+    given = server.options.times.get("inter")
+    limit = min([given.value if given and given.value else _INTERVAL, *times_left])
     timing["timeout"] = Placed(value=duration(limit), place=timing["timeout"].place)
     return {
         "type": Placed(value="command", place=place),
@@ -130,10 +130,10 @@ def _tell_unchecked(server: Server, build: Build) -> None:
     """Report the check settings on the line of a server that is not checked."""
     options = server.options
     every = (options.times, options.numbers, options.texts, options.flags)
-    places = {name: said.place for some in every for name, said in some.items()}
+    places = {name: given.place for some in every for name, given in some.items()}
     for name in sorted(_OF_CHECKS & places.keys()):
         if places[name].line == server.line.number:
-            build.report.say(Outcome.IGNORED, places[name], f"{name}: it has no effect without `check`")
+            build.report.add(Outcome.IGNORED, places[name], f"{name}: it has no effect without `check`")
 
 
 _TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {
@@ -150,7 +150,7 @@ _TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {
 }
 
 
-def _kind(settings: CheckSettings, build: Build) -> Said[CheckKind] | None:
+def _kind(settings: CheckSettings, build: Build) -> Placed[CheckKind] | None:
     if settings.kind is None:
         return None
     build.take(settings.kind)
@@ -159,7 +159,7 @@ def _kind(settings: CheckSettings, build: Build) -> Said[CheckKind] | None:
     return settings.kind
 
 
-def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
+def _steps(kind: Placed[CheckKind] | None, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
     """Return what the check sends and expects: the rules `tcp-check`, or the equivalent of an option."""
     steps: list[CheckStep] = []
     if kind and kind.value is CheckKind.PROTOCOL:
@@ -170,13 +170,13 @@ def _steps(kind: Said[CheckKind] | None, settings: CheckSettings, build: Build) 
 
 
 def _also(
-    kind: Said[CheckKind] | None, server: Server, settings: CheckSettings, found: Global, build: Build
+    kind: Placed[CheckKind] | None, server: Server, settings: CheckSettings, found: Global, build: Build
 ) -> dict[str, Placed[Plain]]:
     """Return the connections of a check after its first one."""
     if kind is None or kind.value is not CheckKind.TCP_RULES or not settings.further:
         return {}
-    for said in [each.connect for each in settings.further if each.connect]:
-        build.take(said)
+    for given in [each.connect for each in settings.further if each.connect]:
+        build.take(given)
     also: dict[str, Plain] = {}
     for number, each in enumerate(settings.further, start=2):
         keys = _connection(each, server, settings, build)
@@ -224,9 +224,9 @@ def _joined(steps: Iterable[CheckStep]) -> list[CheckStep]:
 
 def _request(settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
     keys: dict[str, Placed[Plain]] = {}
-    for name, said in (("method", settings.method), ("path", settings.path), ("host", settings.host)):
-        if said:
-            keys[name] = Placed(value=build.take(said), place=said.place)
+    for name, given in (("method", settings.method), ("path", settings.path), ("host", settings.host)):
+        if given:
+            keys[name] = Placed(value=build.take(given), place=given.place)
     if settings.body:
         keys["expect_body"] = Placed(value=build.take(settings.body), place=settings.body.place)
     if settings.statuses:
@@ -255,7 +255,7 @@ def _authority(server: Server, found: Global, build: Build) -> dict[str, Placed[
     required = verify.value == "required" if verify else found.servers_verified
     if authority is None or not required:
         if required:
-            build.report.say(
+            build.report.add(
                 Outcome.REFUSED,
                 verify.place if verify else server.line.place,
                 "the certificate must be verified, but no CA is set: write `ca-file FILE` or `verify none`",
@@ -264,7 +264,7 @@ def _authority(server: Server, found: Global, build: Build) -> dict[str, Placed[
     try:
         keys["verify"] = Placed(value=verified_path(found, authority.value), place=authority.place)
     except ValueError as error:
-        build.report.say(Outcome.REFUSED, authority.place, str(error))
+        build.report.add(Outcome.REFUSED, authority.place, str(error))
     return keys
 
 
@@ -293,9 +293,9 @@ def _timing(server: Server, section: Section, build: Build, place: FilePosition)
     keys: dict[str, Placed[Plain]] = {}
     times, numbers = server.options.times, server.options.numbers
     for name, key in (("inter", "interval"), ("fastinter", "fast_interval"), ("downinter", "down_interval")):
-        said = times.get(name)
-        if said and said.value:
-            keys[key] = Placed(value=duration(build.take(said)), place=said.place)
+        given = times.get(name)
+        if given and given.value:
+            keys[key] = Placed(value=duration(build.take(given)), place=given.place)
     interval = keys.setdefault("interval", Placed(value=duration(_INTERVAL), place=place))
     timeout = section.settings.times.get("check")
     if timeout and timeout.value:
@@ -316,11 +316,11 @@ def _errors(server: Server, build: Build, place: FilePosition) -> dict[str, Plac
     if observed is None:
         for unused in (limit, reaction):
             if unused:
-                build.report.say(Outcome.IGNORED, unused.place, "it has no effect without `observe layer4`")
+                build.report.add(Outcome.IGNORED, unused.place, "it has no effect without `observe layer4`")
         return {"error_limit": Placed(value=0, place=place)}
     if reaction and reaction.value != "fail-check":
-        build.report.say(
+        build.report.add(
             Outcome.CHANGED, reaction.place, "the server is checked at once, and the check decides"
         )
-    said = limit or observed
-    return {"error_limit": Placed(value=limit.value if limit else _ERROR_LIMIT, place=said.place)}
+    given = limit or observed
+    return {"error_limit": Placed(value=limit.value if limit else _ERROR_LIMIT, place=given.place)}

@@ -9,8 +9,8 @@ from appliance.model.config.values.http import path as http_path
 from appliance.model.messages.quoting import printable
 from appliance.translation.haproxy.building.frontends import needed_pool
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
-from appliance.translation.haproxy.building.values import Build, Placed
-from appliance.translation.haproxy.directives.section import Said, Section, StatsSettings
+from appliance.translation.haproxy.building.values import Build
+from appliance.translation.haproxy.directives.section import Placed, Section, StatsSettings
 from appliance.translation.translation import Outcome
 
 
@@ -30,7 +30,7 @@ def put_stats(plan: Plan, build: Build) -> None:
                 "statistics have one user and one list of clients, those of "
                 f"`{page.first.section.name}`: this section's statistics are left out"
             )
-            build.report.say(Outcome.CHANGED, front.section.header.place, reason)
+            build.report.add(Outcome.CHANGED, front.section.header.place, reason)
 
 
 class _Page:
@@ -40,7 +40,7 @@ class _Page:
         self.first = first
         self._plan = plan
         self._build = build
-        self._monitor: Said[str] | None = None
+        self._monitor: Placed[str] | None = None
         build.put(("stats",), {}, first.section.header.place)
         bind, *_ = first.binds
         build.put(("stats", "bind"), str(bind.value), bind.place)
@@ -61,15 +61,15 @@ class _Page:
         if "monitor-uri" in front.section.settings.texts:
             self._answer(front.section, front.section.settings.texts["monitor-uri"])
 
-    def _add_path(self, uri: Said[str]) -> None:
+    def _add_path(self, uri: Placed[str]) -> None:
         reason = f"the figures are at `{printable(uri.value)};csv`, and at /metrics and /api/v1/status"
-        self._build.report.tell(Outcome.CHANGED, uri.place.line, reason, None)
+        self._build.report.add_to_line(Outcome.CHANGED, uri.place.line, reason, None)
         try:
             self._build.tree.append(("stats", "uri"), http_path(uri.value), uri.place)
         except ValueError as error:
-            self._build.report.say(Outcome.REFUSED, uri.place, str(error))
+            self._build.report.add(Outcome.REFUSED, uri.place, str(error))
 
-    def _answer(self, section: Section, uri: Said[str]) -> None:
+    def _answer(self, section: Section, uri: Placed[str]) -> None:
         build = self._build
         build.report.use(uri.place.line)
         needed = needed_pool(section, self._plan, build)
@@ -78,12 +78,12 @@ class _Page:
                 f"`{self._monitor.value}` is answered alongside the statistics: give this monitor a "
                 "separate port"
             )
-            build.report.say(Outcome.REFUSED, uri.place, reason)
+            build.report.add(Outcome.REFUSED, uri.place, reason)
             return
         try:
             build.put(("stats", "respond"), http_path(uri.value), uri.place)
         except ValueError as error:
-            build.report.say(Outcome.REFUSED, uri.place, str(error))
+            build.report.add(Outcome.REFUSED, uri.place, str(error))
             return
         self._monitor = uri
         if needed:
@@ -115,7 +115,7 @@ def _put_user(stats: StatsSettings, build: Build) -> None:
         build.put(("stats", "admin"), "on", stats.admin.place)
     elif stats.admin:
         reason = "the page lets only an authenticated user change servers: write `stats auth USER:PASSWORD`"
-        build.report.say(Outcome.CHANGED, stats.admin.place, reason)
+        build.report.add(Outcome.CHANGED, stats.admin.place, reason)
 
 
 def _settings(front: Front) -> StatsSettings:
@@ -125,6 +125,6 @@ def _settings(front: Front) -> StatsSettings:
 
 
 def _take(stats: StatsSettings, build: Build) -> None:
-    for said in (stats.on, stats.uri, stats.auth, stats.admin):
-        if said:
-            build.report.use(said.place.line)
+    for given in (stats.on, stats.uri, stats.auth, stats.admin):
+        if given:
+            build.report.use(given.place.line)

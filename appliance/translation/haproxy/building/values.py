@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.haproxy.directives.section import Said
+from appliance.translation.haproxy.directives.section import Placed
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.tree_builder import TreeBuilder
 
@@ -21,22 +21,14 @@ class Build:
     tree: TreeBuilder
     report: Report
 
-    def take(self, said: Said[_Value]) -> _Value:
+    def take(self, given: Placed[_Value]) -> _Value:
         """Return a value, and note that its line is used."""
-        self.report.use(said.place.line)
-        return said.value
+        self.report.use(given.place.line)
+        return given.value
 
     def put(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
         """Set a value at a path, with the place that it comes from."""
         self.tree.put(path, value, place)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed(Generic[_Value]):
-    """A value in our configuration's form, and the place that it comes from."""
-
-    value: _Value
-    place: FilePosition
 
 
 def usual(found: Iterable[Placed[_Value]]) -> Placed[_Value] | None:

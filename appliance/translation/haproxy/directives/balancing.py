@@ -45,7 +45,7 @@ def stick(statement: Statement) -> None:
     """Take `stick on src` and its two halves; clients cannot stick by anything else."""
     verb = statement.argument(0)
     if verb in _STICKING and statement.arguments[1:] == ("src",):
-        statement.section.sticks[verb] = statement.said("source")
+        statement.section.sticks[verb] = statement.placed("source")
     else:
         statement.refuse("no table keeps clients on a server here: write `balance source`")
 
@@ -54,7 +54,7 @@ def _named(name: str, change: str = "") -> Callable[[Statement, str], None]:
     """Return what takes our algorithm of this name, and reports what is different."""
 
     def take(statement: Statement, _: str) -> None:
-        statement.section.settings.texts["balance"] = statement.said(name)
+        statement.section.settings.texts["balance"] = statement.placed(name)
         if change:
             statement.change(change, 0)
 
@@ -67,7 +67,7 @@ _source: Final = _named(
 
 
 def _random(statement: Statement, draws: str) -> None:
-    statement.section.settings.texts["balance"] = statement.said("random")
+    statement.section.settings.texts["balance"] = statement.placed("random")
     if draws not in {"", "2"}:
         statement.change("always the less busy of two servers is chosen, not of another number", 0)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.translation.haproxy.directives import keywords
 from appliance.translation.haproxy.directives.keywords import Keyword, Word
-from appliance.translation.haproxy.directives.section import Bind, Said
+from appliance.translation.haproxy.directives.section import Bind, Placed
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.text.report import MOST_ADDRESSES
 from appliance.translation.haproxy.values.endpoints import ANY_IPV6, binds
@@ -18,25 +18,25 @@ class _Options:
 
     ipv6: bool
     ipv6_only: bool = False
-    user_timeout: Said[int] | None = None
+    user_timeout: Placed[int] | None = None
 
 
 def bind(statement: Statement) -> None:
     """Take the addresses and options of a line."""
-    said = statement.read(binds)
-    if said is None:
+    given = statement.read(binds)
+    if given is None:
         return
-    if not statement.report.spend_addresses(sum(len(each.ports) for each in said.value)):
+    if not statement.report.spend_addresses(sum(len(each.ports) for each in given.value)):
         statement.refuse(f"the file listens on more than {MOST_ADDRESSES} addresses", 0)
         return
-    options = _Options(ipv6=any(each.host == ANY_IPV6 for each in said.value))
+    options = _Options(ipv6=any(each.host == ANY_IPV6 for each in given.value))
     keywords.take_all(statement, options, _KEYWORDS, start=1)
     if statement.report.is_refused(statement.line.number):
         return  # without a refused option, such as TLS or its interface, it would be a different listener
     statement.section.binds.append(
         Bind(
-            place=said.place,
-            endpoints=tuple(each for listened in said.value for each in listened.endpoints()),
+            place=given.place,
+            endpoints=tuple(each for listened in given.value for each in listened.endpoints()),
             ipv6_only=options.ipv6_only,
             user_timeout=options.user_timeout,
         )

@@ -46,7 +46,7 @@ def kind(found: CheckKind) -> Handler:
 
     def handle(statement: Statement) -> None:
         off = statement.negated
-        statement.section.settings.check.kind = statement.said(CheckKind.PLAIN if off else found)
+        statement.section.settings.check.kind = statement.placed(CheckKind.PLAIN if off else found)
 
     return handle
 
@@ -65,8 +65,8 @@ def httpchk(statement: Statement) -> None:
         return
     check = statement.section.settings.check
     words = statement.arguments
-    check.method = statement.read(http.method) if len(words) > 1 else statement.said("OPTIONS")
-    check.path = statement.read(http.path, min(1, len(words) - 1)) if words else statement.said("/")
+    check.method = statement.read(http.method) if len(words) > 1 else statement.placed("OPTIONS")
+    check.path = statement.read(http.path, min(1, len(words) - 1)) if words else statement.placed("/")
     if len(words) > 2:
         version, *headers = words[2].replace("\r\n", "\n").split("\n")
         if not _VERSION.fullmatch(version):
@@ -87,7 +87,7 @@ def _header(statement: Statement, index: int, name: str, value: str) -> None:
         except ValueError as error:
             statement.refuse(str(error), index)
             return
-        statement.section.settings.check.host = statement.said(found, index)
+        statement.section.settings.check.host = statement.placed(found, index)
     elif name.lower() in _HARMLESS:
         statement.ignore(f"the header {shown(name)}: the check sends its own", index)
     elif name:
@@ -112,7 +112,7 @@ def http_send(statement: Statement) -> None:
             case word:
                 statement.refuse(f"{shown(word)} is not supported: `meth`, `uri` and `hdr Host` are", at)
         at += 2
-    statement.said(value=True)
+    statement.placed(value=True)
 
 
 def http_connect(statement: Statement) -> None:
@@ -148,7 +148,7 @@ def _read_connection(statement: Statement, check: CheckSettings) -> None:
             at += 1
         else:
             at += take(statement, check, at)
-    check.connect = statement.said(value=True)
+    check.connect = statement.placed(value=True)
 
 
 def _value(name: str, convert: Callable[[str], object]) -> _Take:
@@ -161,7 +161,7 @@ def _value(name: str, convert: Callable[[str], object]) -> _Take:
 
 def _flag(name: str) -> _Take:
     def take(statement: Statement, check: CheckSettings, at: int) -> int:
-        setattr(check, name, statement.said(value=True, index=at))
+        setattr(check, name, statement.placed(value=True, index=at))
         return 1
 
     return take
@@ -244,21 +244,21 @@ def _ranges(statuses: list[int]) -> Statuses:
 
 
 def _put_statuses(convert: Callable[[str], Statuses], statement: Statement, at: int) -> None:
-    check, said = statement.section.settings.check, statement.read(convert, at)
-    if said and check.statuses:
+    check, given = statement.section.settings.check, statement.read(convert, at)
+    if given and check.statuses:
         line = statement.report.line_name(check.statuses.place.line)
         statement.refuse(f"{line} already sets the good statuses: remove one of the lines")
-    elif said:
-        check.statuses = said
+    elif given:
+        check.statuses = given
 
 
 def _string(statement: Statement, at: int) -> None:
     check = statement.section.settings.check
-    said = statement.read(_text, at)
-    if said and check.body:
+    given = statement.read(_text, at)
+    if given and check.body:
         statement.refuse("a check searches the answer for one text: remove the others", at)
-    elif said:
-        check.body = said
+    elif given:
+        check.body = given
 
 
 def _text(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.model.config.values.field_types import MOST_CONNECTIONS
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Said
+from appliance.translation.haproxy.directives.section import Placed
 from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
@@ -18,11 +18,11 @@ from appliance.translation.translation import Outcome
 class Global:
     """The settings of the section `global` that have a meaning here. `drain` is in milliseconds."""
 
-    drain: Said[int] | None = None
-    max_connections: Said[int] | None = None
+    drain: Placed[int] | None = None
+    max_connections: Placed[int] | None = None
     authorities: str = ""
     servers_verified: bool = True
-    socket: Said[str] | None = None
+    socket: Placed[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +34,16 @@ class GlobalStatement:
     report: Report
     variables: Variables
 
-    def tell(self, outcome: Outcome, reason: str, index: int = 0) -> None:
+    def report(self, outcome: Outcome, reason: str, index: int = 0) -> None:
         """Report the outcome of the line."""
-        self.report.say(outcome, self.line.at(index), reason)
+        self.report.add(outcome, self.line.at(index), reason)
 
-    def number(self, reader: Callable[[str], int]) -> Said[int] | None:
+    def number(self, reader: Callable[[str], int]) -> Placed[int] | None:
         """Return the first argument as a number; if it is none, refuse the line and return None."""
         try:
-            return Said(value=reader(self.line.text(1)), place=self.line.at(1))
+            return Placed(value=reader(self.line.text(1)), place=self.line.at(1))
         except ValueError as error:
-            self.tell(Outcome.REFUSED, str(error), 1)
+            self.report(Outcome.REFUSED, str(error), 1)
             return None
 
 
@@ -54,7 +54,7 @@ def global_directive(statement: GlobalStatement, known: Mapping[str, GlobalHandl
     """Apply a line of `global`; return whether its directive is known."""
     handler = known.get(" ".join(statement.line.texts[:2])) or known.get(statement.line.text(0))
     if handler is None and statement.line.text(0).startswith(_FAMILIES):
-        statement.tell(Outcome.IGNORED, _TUNED)
+        statement.report(Outcome.IGNORED, _TUNED)
         return True
     if handler is None:
         return False
@@ -63,11 +63,11 @@ def global_directive(statement: GlobalStatement, known: Mapping[str, GlobalHandl
 
 
 def _ignored(reason: str) -> GlobalHandler:
-    return lambda statement: statement.tell(Outcome.IGNORED, reason)
+    return lambda statement: statement.report(Outcome.IGNORED, reason)
 
 
 def _refused(reason: str) -> GlobalHandler:
-    return lambda statement: statement.tell(Outcome.REFUSED, reason)
+    return lambda statement: statement.report(Outcome.REFUSED, reason)
 
 
 def _max_connections(statement: GlobalStatement) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Said
+from appliance.translation.haproxy.directives.section import Placed
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.values.quantities import milliseconds, time_alone
 
@@ -39,19 +39,19 @@ class Word(Generic[_Options]):
         """The word after it."""
         return self.statement.argument(self.index + 1)
 
-    def said(self, value: _Value) -> Said[_Value]:
+    def placed(self, value: _Value) -> Placed[_Value]:
         """Return a value with the place of the keyword."""
-        return Said(value=value, place=self.statement.line.at(self.statement.first + self.index))
+        return Placed(value=value, place=self.statement.line.at(self.statement.first + self.index))
 
-    def read(self, reader: Callable[[str], _Value]) -> Said[_Value] | None:
+    def read(self, reader: Callable[[str], _Value]) -> Placed[_Value] | None:
         """Return the word after the keyword as a value; if it is invalid, refuse it and return None."""
         try:
-            return self.said(reader(self.value))
+            return self.placed(reader(self.value))
         except ValueError as error:
             self.statement.refuse(f"{self.name}: {error}", self.index + 1)
             return None
 
-    def time(self) -> Said[int] | None:
+    def time(self) -> Placed[int] | None:
         """Return the word after the keyword as milliseconds, as `Statement.time`."""
         time, excess = time_alone(self.value)
         if excess:

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said(Generic[_Value]):
+class Placed(Generic[_Value]):
     """A value, and the place of its word."""
 
     value: _Value
@@ -70,21 +70,21 @@ class CheckSettings:
     connections of `tcp-check` after the first, with their steps; `as_server` is the word `default` of one.
     """
 
-    kind: Said[CheckKind] | None = None
-    method: Said[str] | None = None
-    path: Said[str] | None = None
-    host: Said[str] | None = None
-    statuses: Said[Statuses] | None = None
-    body: Said[str] | None = None
-    port: Said[int] | None = None
-    address: Said[str] | None = None
-    tls: Said[bool] | None = None
-    sni: Said[str] | None = None
-    send_proxy: Said[bool] | None = None
-    connect: Said[bool] | None = None
+    kind: Placed[CheckKind] | None = None
+    method: Placed[str] | None = None
+    path: Placed[str] | None = None
+    host: Placed[str] | None = None
+    statuses: Placed[Statuses] | None = None
+    body: Placed[str] | None = None
+    port: Placed[int] | None = None
+    address: Placed[str] | None = None
+    tls: Placed[bool] | None = None
+    sni: Placed[str] | None = None
+    send_proxy: Placed[bool] | None = None
+    connect: Placed[bool] | None = None
     further: "tuple[CheckSettings, ...]" = ()
     as_server: bool = False
-    steps: tuple[Said[CheckStep], ...] = ()
+    steps: tuple[Placed[CheckStep], ...] = ()
     protocol: tuple[CheckStep, ...] = ()
     comment: str = ""
     inherited: bool = False
@@ -94,10 +94,10 @@ class CheckSettings:
 class ServerOptions:
     """The keywords of `server` and `default-server`, by their own names."""
 
-    flags: dict[str, Said[bool]] = field(default_factory=dict)
-    numbers: dict[str, Said[int]] = field(default_factory=dict)
-    times: dict[str, Said[int]] = field(default_factory=dict)
-    texts: dict[str, Said[str]] = field(default_factory=dict)
+    flags: dict[str, Placed[bool]] = field(default_factory=dict)
+    numbers: dict[str, Placed[int]] = field(default_factory=dict)
+    times: dict[str, Placed[int]] = field(default_factory=dict)
+    texts: dict[str, Placed[str]] = field(default_factory=dict)
 
     def copy(self) -> "ServerOptions":
         """Return a copy that can be changed independently."""
@@ -107,19 +107,19 @@ class ServerOptions:
 
     def flag(self, name: str) -> bool:
         """Return whether a flag is set."""
-        said = self.flags.get(name)
-        return said is not None and said.value
+        given = self.flags.get(name)
+        return given is not None and given.value
 
 
 @dataclass(slots=True, kw_only=True)
 class StatsSettings:
     """The directives `stats` of a section."""
 
-    on: Said[bool] | None = None
-    uri: Said[str] | None = None
-    auth: Said[tuple[str, str]] | None = None
-    scope: Said[str] | None = None
-    admin: Said[bool] | None = None
+    on: Placed[bool] | None = None
+    uri: Placed[str] | None = None
+    auth: Placed[tuple[str, str]] | None = None
+    scope: Placed[str] | None = None
+    admin: Placed[bool] | None = None
 
 
 class Level(StrEnum):
@@ -149,17 +149,17 @@ class Settings:
     served.
     """
 
-    times: dict[str, Said[int]] = field(default_factory=dict)
-    numbers: dict[str, Said[int]] = field(default_factory=dict)
-    flags: dict[str, Said[bool]] = field(default_factory=dict)
-    texts: dict[str, Said[str]] = field(default_factory=dict)
+    times: dict[str, Placed[int]] = field(default_factory=dict)
+    numbers: dict[str, Placed[int]] = field(default_factory=dict)
+    flags: dict[str, Placed[bool]] = field(default_factory=dict)
+    texts: dict[str, Placed[str]] = field(default_factory=dict)
     check: CheckSettings = field(default_factory=CheckSettings)
     server: ServerOptions = field(default_factory=ServerOptions)
     stats: StatsSettings = field(default_factory=StatsSettings)
     unguarded: int | None = None
 
     @property
-    def backend(self) -> Said[str] | None:
+    def backend(self) -> Placed[str] | None:
         """The backend of all connections: the first unconditional `use_backend`, else `default_backend`."""
         return self.texts.get("use_backend") or self.texts.get("default_backend")
 
@@ -184,7 +184,7 @@ class Bind:
     place: FilePosition
     endpoints: tuple[Endpoint, ...]
     ipv6_only: bool = False
-    user_timeout: Said[int] | None = None
+    user_timeout: Placed[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,17 +218,17 @@ class Section:
     routes: list[Rule] = field(default_factory=list)
     template: bool = False
     table: str | None = None
-    sticks: dict[str, Said[str]] = field(default_factory=dict)
+    sticks: dict[str, Placed[str]] = field(default_factory=dict)
     defaults: "Section | None" = None
 
     @property
     def is_disabled(self) -> bool:
         """Whether HAProxy does not serve it."""
-        said = self.settings.flags.get("disabled")
-        return said is not None and said.value
+        given = self.settings.flags.get("disabled")
+        return given is not None and given.value
 
     @property
     def reads_http(self) -> bool:
         """Whether it runs in `mode http`."""
-        said = self.settings.texts.get("mode")
-        return said is not None and said.value == "http"
+        given = self.settings.texts.get("mode")
+        return given is not None and given.value == "http"

@@ -99,7 +99,7 @@ class _Reader:
             self._global(line)
         elif self._current:
             outcome, reason = OTHERS[self._current]
-            self._report.say(outcome, line.place, reason)
+            self._report.add(outcome, line.place, reason)
         else:
             hint = self._report.meant(word, sorted(_HEADERS))
             self._refuse(line, f"{shown(word)} comes before the first section{hint}")
@@ -127,7 +127,7 @@ class _Reader:
         self._current = word
         if word in OTHERS:
             outcome, reason = OTHERS[word]
-            self._report.say(outcome, line.place, reason)
+            self._report.add(outcome, line.place, reason)
 
     def _proxy(self, line: Line, kind: Kind) -> Section:
         base, rest = self._base(line)
@@ -213,7 +213,7 @@ class _Reader:
         self._refuse(line, f"{shown(written)} is unknown{hint}", 1 if second else 0)
 
     def _refuse(self, line: Line, reason: str, index: int = 0) -> None:
-        self._report.say(Outcome.REFUSED, line.at(index), reason)
+        self._report.add(Outcome.REFUSED, line.at(index), reason)
 
 
 @cache

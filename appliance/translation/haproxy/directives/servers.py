@@ -119,34 +119,34 @@ def _numbers(text: str) -> range:
 
 def _flag(name: str, *, value: bool = True) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        word.options.flags[name] = word.said(value)
+        word.options.flags[name] = word.placed(value)
 
     return Keyword(values=0, take=take)
 
 
 def _number(name: str, least: int, most: int) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        said = word.read(within(least, most))
-        if said:
-            word.options.numbers[name] = said
+        given = word.read(within(least, most))
+        if given:
+            word.options.numbers[name] = given
 
     return Keyword(values=1, take=take)
 
 
 def _time(name: str) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        said = word.time()
-        if said:
-            word.options.times[name] = said
+        given = word.time()
+        if given:
+            word.options.times[name] = given
 
     return Keyword(values=1, take=take)
 
 
 def _text(name: str, reader: Callable[[str], str] = str) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        said = word.read(reader)
-        if said:
-            word.options.texts[name] = said
+        given = word.read(reader)
+        if given:
+            word.options.texts[name] = given
 
     return Keyword(values=1, take=take)
 
@@ -162,28 +162,28 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 def _proxy_header(version: str) -> Keyword[ServerOptions]:
     def take(word: Word[ServerOptions]) -> None:
-        word.options.texts["send-proxy"] = word.said(version)
+        word.options.texts["send-proxy"] = word.placed(version)
 
     return Keyword(values=0, take=take)
 
 
 def _refused_tls(word: Word[ServerOptions]) -> None:
     encrypted = True
-    word.options.flags["ssl"] = word.said(encrypted)
+    word.options.flags["ssl"] = word.placed(encrypted)
     word.statement.refuse(f"ssl: {_TLS}", word.index)
 
 
 def _id(word: Word[ServerOptions]) -> None:
-    said = word.read(within(1, 2**31 - 1))
-    if said:
-        word.options.numbers["id"] = said
+    given = word.read(within(1, 2**31 - 1))
+    if given:
+        word.options.numbers["id"] = given
         word.statement.ignore("id: servers have names here, not numbers", word.index)
 
 
 def _check_sni(word: Word[ServerOptions]) -> None:
-    said = word.read(dns_name)
-    if said:
-        word.options.texts["check-sni"] = said
+    given = word.read(dns_name)
+    if given:
+        word.options.texts["check-sni"] = given
 
 
 _TLS: Final = (

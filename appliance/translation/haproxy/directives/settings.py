@@ -18,9 +18,9 @@ def time(name: str) -> Handler:
     """Return the handler of a time."""
 
     def handle(statement: Statement) -> None:
-        said = statement.time()
-        if said:
-            statement.section.settings.times[name] = said
+        given = statement.time()
+        if given:
+            statement.section.settings.times[name] = given
 
     return handle
 
@@ -29,9 +29,9 @@ def number(name: str, *, least: int = 0, most: int = _MOST) -> Handler:
     """Return the handler of a whole number."""
 
     def handle(statement: Statement) -> None:
-        said = statement.read(within(least, most))
-        if said:
-            statement.section.settings.numbers[name] = said
+        given = statement.read(within(least, most))
+        if given:
+            statement.section.settings.numbers[name] = given
 
     return handle
 
@@ -40,9 +40,9 @@ def text(name: str, convert: Callable[[str], str] = str) -> Handler:
     """Return the handler of a text."""
 
     def handle(statement: Statement) -> None:
-        said = statement.read(convert)
-        if said:
-            statement.section.settings.texts[name] = said
+        given = statement.read(convert)
+        if given:
+            statement.section.settings.texts[name] = given
 
     return handle
 
@@ -51,7 +51,7 @@ def flag(name: str) -> Handler:
     """Return the handler of a switch, which `no` turns off."""
 
     def handle(statement: Statement) -> None:
-        statement.section.settings.flags[name] = statement.said(not statement.negated)
+        statement.section.settings.flags[name] = statement.placed(not statement.negated)
 
     return handle
 
@@ -60,13 +60,13 @@ def seconds(name: str, *, most: int) -> Handler:
     """Return the handler of a TCP keepalive time, which HAProxy passes to the kernel in whole seconds."""
 
     def handle(statement: Statement) -> None:
-        said = statement.time()
-        if said is None:
+        given = statement.time()
+        if given is None:
             return
-        whole = max(1, min(most, said.value // 1000))
-        if whole * 1000 != said.value:
+        whole = max(1, min(most, given.value // 1000))
+        if whole * 1000 != given.value:
             statement.change(f"{whole}s: the kernel counts whole seconds, from 1 to {most}", 0)
-        statement.section.settings.times[name] = statement.said(whole * 1000)
+        statement.section.settings.times[name] = statement.placed(whole * 1000)
 
     return handle
 
@@ -81,13 +81,13 @@ def mode(text: str) -> str:
 def use_backend(statement: Statement) -> None:
     """`use_backend NAME [if|unless CONDITION]`; without a condition it takes all that reach it."""
     statement.report.settle(statement.line.number, _UNREACHED)
-    said = statement.read(str)
-    if said is None:
+    given = statement.read(str)
+    if given is None:
         return
-    rule = Rule(line=statement.line, verb=said.value, condition=statement.arguments[1:])
+    rule = Rule(line=statement.line, verb=given.value, condition=statement.arguments[1:])
     statement.section.routes.append(rule)
     if not rule.condition:
-        statement.section.settings.texts.setdefault("use_backend", said)
+        statement.section.settings.texts.setdefault("use_backend", given)
 
 
 def inspect_delay(statement: Statement) -> None:
@@ -105,12 +105,12 @@ def redispatch(statement: Statement) -> None:
 
 def disabled(statement: Statement) -> None:
     """`disabled` of a section."""
-    statement.section.settings.flags["disabled"] = statement.said(value=True)
+    statement.section.settings.flags["disabled"] = statement.placed(value=True)
 
 
 def enabled(statement: Statement) -> None:
     """Undo the `disabled` of a section's defaults."""
-    statement.section.settings.flags["disabled"] = statement.said(value=False)
+    statement.section.settings.flags["disabled"] = statement.placed(value=False)
 
 
 def source(statement: Statement) -> None:

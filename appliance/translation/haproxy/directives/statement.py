@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Said, Section
+from appliance.translation.haproxy.directives.section import Placed, Section
 from appliance.translation.haproxy.text.lines import Line
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.values.quantities import milliseconds, time_alone
@@ -37,12 +37,12 @@ class Statement:
         """Whether `no` or `default` precedes it."""
         return bool(self.line.negation)
 
-    def said(self, value: _Value, index: int = 0) -> Said[_Value]:
+    def placed(self, value: _Value, index: int = 0) -> Placed[_Value]:
         """Return a value with the place of its argument; a value that is never used is reported."""
         self.report.settle(self.line.number)
-        return Said(value=value, place=self.line.at(self.first + index if self.arguments else 0))
+        return Placed(value=value, place=self.line.at(self.first + index if self.arguments else 0))
 
-    def read(self, reader: Callable[[str], _Value], index: int = 0) -> Said[_Value] | None:
+    def read(self, reader: Callable[[str], _Value], index: int = 0) -> Placed[_Value] | None:
         """Return an argument as a value; if it is invalid, refuse the line and return None."""
         if index >= len(self.arguments):
             self.refuse("a value is missing")
@@ -52,9 +52,9 @@ class Statement:
         except ValueError as error:
             self.refuse(str(error), index)
             return None
-        return self.said(value, index)
+        return self.placed(value, index)
 
-    def time(self, index: int = 0) -> Said[int] | None:
+    def time(self, index: int = 0) -> Placed[int] | None:
         """Return an argument as milliseconds; ignore what HAProxy ignores after the unit."""
         time, excess = time_alone(self.argument(index))
         if excess:
@@ -77,7 +77,7 @@ class Statement:
 
     def _tell(self, outcome: Outcome, reason: str, index: int | None) -> None:
         place = self.line.place if index is None else self.line.at(self.first + index)
-        self.report.say(outcome, place, reason)
+        self.report.add(outcome, place, reason)
 
 
 Handler = Callable[[Statement], None]

@@ -20,7 +20,7 @@ def _turn_on(statement: Statement) -> None:
     stats = statement.section.settings.stats
     if stats.on is None:
         statement.report.settle(statement.line.number, _UNSEEN)
-        stats.on = statement.said(value=True)
+        stats.on = statement.placed(value=True)
 
 
 def uri(statement: Statement) -> None:
@@ -29,7 +29,7 @@ def uri(statement: Statement) -> None:
         statement.refuse("a value is missing")
         return
     statement.report.settle(statement.line.number, _UNSEEN)
-    statement.section.settings.stats.uri = statement.said(statement.argument(0))
+    statement.section.settings.stats.uri = statement.placed(statement.argument(0))
     _turn_on(statement)
 
 
@@ -46,13 +46,13 @@ def auth(statement: Statement) -> None:
         statement.change(reason, 0)
         return
     statement.report.settle(statement.line.number, _UNSEEN)
-    stats.auth = statement.said((user, password))
+    stats.auth = statement.placed((user, password))
 
 
 def scope(statement: Statement) -> None:
     """`stats scope NAME`: shows only some sections, and also enables the statistics."""
     statement.report.settle(statement.line.number, _UNSEEN)
-    statement.section.settings.stats.scope = statement.said(statement.argument(0))
+    statement.section.settings.stats.scope = statement.placed(statement.argument(0))
     _turn_on(statement)
 
 
@@ -61,7 +61,7 @@ def admin(statement: Statement) -> None:
     stats = statement.section.settings.stats
     _turn_on(statement)
     if statement.arguments in {("if", "TRUE"), ("if", "{", "always_true", "}")}:
-        stats.admin = statement.said(value=True)
+        stats.admin = statement.placed(value=True)
     else:
         statement.change(
             f"the page cannot change servers: {shown(' '.join(statement.arguments))} is not supported; "

@@ -17,7 +17,7 @@ from appliance.model.config.values.check_steps import (
 )
 from appliance.model.document.tree import Plain
 from appliance.model.messages.quoting import masked, shown
-from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, CheckStep, Said
+from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, CheckStep, Placed
 from appliance.translation.haproxy.directives.statement import Statement
 from appliance.translation.haproxy.values.quantities import within
 
@@ -103,10 +103,10 @@ def expect(statement: Statement) -> None:
     if reader is None:
         statement.refuse(f"{shown(match)} is not supported: write `string`, `rstring` or `binary`", at)
         return
-    said = statement.read(reader, at + 1)
-    if said:
+    given = statement.read(reader, at + 1)
+    if given:
         negate: CheckStep = {"negate": True} if negated else {}
-        _put(statement, Said(value={**said.value, **negate, **step}, place=said.place), at=at + 2)
+        _put(statement, Placed(value={**given.value, **negate, **step}, place=given.place), at=at + 2)
 
 
 def redis(statement: Statement) -> None:
@@ -169,13 +169,13 @@ def _user(statement: Statement) -> bytes | None:
 
 def _protocol(statement: Statement, *steps: CheckStep) -> None:
     check = statement.section.settings.check
-    check.kind = statement.said(CheckKind.PROTOCOL)
+    check.kind = statement.placed(CheckKind.PROTOCOL)
     check.protocol = steps
 
 
-def _put(statement: Statement, said: Said[CheckStep] | None, *, at: int) -> None:
+def _put(statement: Statement, given: Placed[CheckStep] | None, *, at: int) -> None:
     """Add a step, with the comment on its line or before it."""
-    if said is None:
+    if given is None:
         return
     check = own_rules(statement)
     connection = check.further[-1] if check.further else check
@@ -184,17 +184,17 @@ def _put(statement: Statement, said: Said[CheckStep] | None, *, at: int) -> None
         return
     told = _short(statement.argument(at + 1)) if statement.argument(at) == "comment" else ""
     noted, check.comment = told or check.comment, ""
-    step = {**said.value, "comment": noted} if noted and "comment" not in said.value else said.value
-    connection.steps = (*connection.steps, Said(value=step, place=said.place))
+    step = {**given.value, "comment": noted} if noted and "comment" not in given.value else given.value
+    connection.steps = (*connection.steps, Placed(value=step, place=given.place))
 
 
 def _min_recv(statement: Statement, at: int, step: dict[str, Plain]) -> bool:
     if statement.argument(at) == "-1":
         return True
-    said = statement.read(within(0, MOST_RECEIVED), at)
-    if said:
-        step["min_recv"] = max(said.value, 1)
-    return said is not None
+    given = statement.read(within(0, MOST_RECEIVED), at)
+    if given:
+        step["min_recv"] = max(given.value, 1)
+    return given is not None
 
 
 def _comment(statement: Statement, at: int, step: dict[str, Plain]) -> bool:

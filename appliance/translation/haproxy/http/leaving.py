@@ -122,15 +122,15 @@ def refuse(left: Sequence[Section], sections: Sections, report: Report) -> tuple
         _leave_lines(section, sections, _REFUSED, report)
         instead = SAMPLE if section.header.number in sample else _instead(section, losses)
         reason = f"the {section.kind} {shown(section.name)} {_runs(section, report)}: {instead}"
-        report.say(Outcome.REFUSED, section.header.at(1), reason)
+        report.add(Outcome.REFUSED, section.header.at(1), reason)
     return ()
 
 
 def _runs(section: Section, report: Report) -> str:
     if section.reads_http:
-        said = section.settings.texts["mode"]
-        report.use(said.place.line)
-        return f"runs in `mode http` ({report.line_name(said.place.line)}): HTTP is not read here"
+        given = section.settings.texts["mode"]
+        report.use(given.place.line)
+        return f"runs in `mode http` ({report.line_name(given.place.line)}): HTTP is not read here"
     return f"{_has_backend(section)}: HTTP is not read here"
 
 
@@ -147,8 +147,8 @@ def leave(left: Sequence[Section], sections: Sections, report: Report) -> tuple[
     for section, told in zip(left, found, strict=True):
         why = "it reads HTTP" if section.reads_http else f"it {_has_backend(section)}"
         lost = SAMPLE if section.header.number in sample else losses.told(section)
-        said = "; ".join(filter(None, (why, told.unserved, lost)))
-        report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {said}")
+        given = "; ".join(filter(None, (why, told.unserved, lost)))
+        report.leave_out(section.header.number, f"left to HAProxy (`http: skip`): {given}")
         _leave_lines(section, sections, _LEFT, report)
     _leave_defaults(left, sections, report)
     return found
@@ -182,8 +182,8 @@ def _told(section: Section, report: Report) -> LeftSection:
 
 
 def _has_backend(section: Section) -> str:
-    said = section.settings.backend
-    name = f" {shown(said.value)}" if said else ""
+    given = section.settings.backend
+    name = f" {shown(given.value)}" if given else ""
     return f"has the backend{name} in `mode http`, so HAProxy reads its clients' HTTP"
 
 

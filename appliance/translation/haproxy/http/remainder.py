@@ -73,8 +73,8 @@ def addresses(section: Section) -> tuple[str, ...]:
 
 
 def _is_left(section: Section, served: Set[str], targets: Mapping[str, Section]) -> bool:
-    said = section.settings.backend
-    target = said.value if said else ""
+    given = section.settings.backend
+    target = given.value if given else ""
     behind = targets.get(target)
     if not section.reads_http:
         return behind is not None and behind.reads_http and (target in served or not answers(behind))

@@ -94,7 +94,7 @@ def lines(text: bytes | str, source: str, report: Report, variables: Variables) 
         report.open(before + 1, characters[:LONGEST_LINE].partition("\n")[0])
         others = ", with the files before it" if report.is_of_several else ""
         message = f"the file is larger than {LARGEST_FILE >> 20} MiB{others}"
-        report.say(Outcome.REFUSED, report.place(before + 1), message)
+        report.add(Outcome.REFUSED, report.place(before + 1), message)
         return
     yield from _Reader(report, variables, before).lines(characters)
 
@@ -118,7 +118,7 @@ class _Reader:
         if rest.strip():
             self._refuse("the last line has no line break: the file may be truncated", 1, rest)
         for block in self._blocks:
-            self._report.say(Outcome.REFUSED, self._report.place(block.number), "this `.if` has no `.endif`")
+            self._report.add(Outcome.REFUSED, self._report.place(block.number), "this `.if` has no `.endif`")
 
     def _line(self, text: str) -> Iterator[Line]:
         self._number += 1
@@ -129,7 +129,7 @@ class _Reader:
         directive = bare.startswith(".")
         if not self._holds() and not directive:
             self._report.open(self._number, text)
-            self._say(Outcome.IGNORED, _NOT_HOLDING)
+            self._add(Outcome.IGNORED, _NOT_HOLDING)
             return
         words = self._words(text, Unset.EMPTY if directive else Unset.ERROR)
         if not words or not words[0].text:
@@ -139,15 +139,15 @@ class _Reader:
         elif self._holds():
             yield from self._plain(words)
         else:
-            self._say(Outcome.IGNORED, _NOT_HOLDING)
+            self._add(Outcome.IGNORED, _NOT_HOLDING)
 
     def _plain(self, words: tuple[Word, ...]) -> Iterator[Line]:
         if words[0].text.startswith("["):
-            self._say(Outcome.REFUSED, "scopes in brackets are for HAProxy's filter files", words[0].column)
+            self._add(Outcome.REFUSED, "scopes in brackets are for HAProxy's filter files", words[0].column)
             return
         undecoded = next((each for each in words if _UNDECODED in each.text), None)
         if undecoded is not None:
-            self._say(Outcome.REFUSED, "the word is not UTF-8", undecoded.column)
+            self._add(Outcome.REFUSED, "the word is not UTF-8", undecoded.column)
             return
         negation = words[0].text if words[0].text in _NEGATIONS and len(words) > 1 else ""
         rest = words[1:] if negation else words
@@ -164,7 +164,7 @@ class _Reader:
             return ()
         self._report.open(self._number, text)
         if not words or not words[0].text:
-            self._say(Outcome.IGNORED, "HAProxy treats the line as empty: its first word is empty")
+            self._add(Outcome.IGNORED, "HAProxy treats the line as empty: its first word is empty")
         return words
 
     def _holds(self) -> bool:
@@ -174,14 +174,14 @@ class _Reader:
         name = words[0].text
         rest = " ".join(each.text for each in words[1:])
         if name in CONDITIONALS:
-            self._say(Outcome.KEPT)
+            self._add(Outcome.KEPT)
             self._conditional(name, rest)
         elif not self._holds():
-            self._say(Outcome.IGNORED, _NOT_HOLDING)
+            self._add(Outcome.IGNORED, _NOT_HOLDING)
         elif name == ".alert":
-            self._say(Outcome.REFUSED, f"HAProxy refuses to start at this `.alert`: {shown(rest)}")
+            self._add(Outcome.REFUSED, f"HAProxy refuses to start at this `.alert`: {shown(rest)}")
         else:
-            self._say(Outcome.IGNORED, "a message that HAProxy prints at startup")
+            self._add(Outcome.IGNORED, "a message that HAProxy prints at startup")
 
     def _conditional(self, name: str, condition: str) -> None:
         if name == ".if":
@@ -191,14 +191,14 @@ class _Reader:
             self._enter(condition)
             return
         if not self._blocks:
-            self._say(Outcome.REFUSED, f"{shown(name)} without an `.if` before it")
+            self._add(Outcome.REFUSED, f"{shown(name)} without an `.if` before it")
             return
         block = self._blocks[-1]
         if name == ".endif":
             self._blocks.pop()
             return
         if block.ended:
-            self._say(Outcome.REFUSED, f"{shown(name)} after `.else`")
+            self._add(Outcome.REFUSED, f"{shown(name)} after `.else`")
         block.ended = name == ".else"
         self._enter("1" if name == ".else" else condition)
 
@@ -214,17 +214,17 @@ class _Reader:
         try:
             found, unknown = truth(condition, self._variables)
         except ConditionError as error:
-            self._say(Outcome.REFUSED, str(error))
+            self._add(Outcome.REFUSED, str(error))
             return _Branch.PAST
         if found is Truth.UNKNOWN:
             message = f"only HAProxy itself can evaluate {shown(unknown)}: keep one branch, without `.if`"
-            self._say(Outcome.REFUSED, message)
+            self._add(Outcome.REFUSED, message)
             return _Branch.PAST
         return _Branch.HOLDS if found is Truth.TRUE else _Branch.AHEAD
 
     def _refuse(self, reason: str, column: int, text: str) -> None:
         self._report.open(self._number, text)
-        self._say(Outcome.REFUSED, reason, column)
+        self._add(Outcome.REFUSED, reason, column)
 
-    def _say(self, outcome: Outcome, reason: str | None = None, column: int | None = None) -> None:
-        self._report.tell(outcome, self._number, reason, column)
+    def _add(self, outcome: Outcome, reason: str | None = None, column: int | None = None) -> None:
+        self._report.add_to_line(outcome, self._number, reason, column)

@@ -46,7 +46,7 @@ _MOST_OUTCOMES: Final = 20
 
 
 @dataclass(slots=True, kw_only=True)
-class _Told:
+class _Line:
     place: FilePosition
     text: str
     outcomes: dict[tuple[Outcome, str | None, FilePosition], None] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Report:
         self._sources: list[str] = []
         self._ends = [0]
         self._characters = 0
-        self._told: dict[int, _Told] = {}
+        self._lines: dict[int, _Line] = {}
         self._settings: dict[int, str | None] = {}
         self._hints = _MOST_HINTS
         self._addresses = MOST_ADDRESSES
@@ -123,52 +123,52 @@ class Report:
     def open(self, number: int, text: str) -> None:
         """Begin a line that is neither empty nor a comment; its passwords are hidden."""
         column = len(text) - len(text.lstrip()) + 1
-        self._told.setdefault(number, _Told(place=self.place(number, column), text=_shown(text)))
+        self._lines.setdefault(number, _Line(place=self.place(number, column), text=_shown(text)))
 
-    def say(self, outcome: Outcome, place: FilePosition, reason: str | None = None) -> None:
+    def add(self, outcome: Outcome, place: FilePosition, reason: str | None = None) -> None:
         """Note an outcome at a place of an open line."""
-        outcomes = self._told[place.line].outcomes
+        outcomes = self._lines[place.line].outcomes
         if len(outcomes) < _MOST_OUTCOMES:
             outcomes[outcome, reason, place] = None
 
-    def tell(self, outcome: Outcome, number: int, reason: str | None, column: int | None) -> None:
+    def add_to_line(self, outcome: Outcome, number: int, reason: str | None, column: int | None) -> None:
         """Note an outcome of a line at a column, or at its first character."""
-        place = self._told[number].place if column is None else self.place(number, column)
-        self.say(outcome, place, reason)
+        place = self._lines[number].place if column is None else self.place(number, column)
+        self.add(outcome, place, reason)
 
     def leave_out(self, number: int, reason: str, outcome: Outcome = Outcome.IGNORED) -> None:
         """Note that a line is left out with its section; refusals in it stay refused."""
-        self._told[number].left_out = (outcome, reason)
+        self._lines[number].left_out = (outcome, reason)
 
     def leave(self, number: int, reason: str) -> None:
         """Note that a line is left to HAProxy with its section; its other outcomes are dropped."""
         self.leave_out(number, reason)
-        self._told[number].is_left = True
+        self._lines[number].is_left = True
 
     def starting_with(self, words: Collection[str], first: int, end: int) -> Iterator[tuple[int, str]]:
         """Yield the lines in a range (the end excluded) that begin with one of some words, and the word."""
         for number in range(first, end):
-            word = self._told[number].text.partition(" ")[0] if number in self._told else ""
+            word = self._lines[number].text.partition(" ")[0] if number in self._lines else ""
             if word in words:
                 yield number, word
 
     def is_refused(self, number: int) -> bool:
         """Return whether a line has been refused so far."""
-        return number in self._told and any(
-            outcome is Outcome.REFUSED for outcome, _, _ in self._told[number].outcomes
+        return number in self._lines and any(
+            outcome is Outcome.REFUSED for outcome, _, _ in self._lines[number].outcomes
         )
 
     @property
     def last(self) -> int:
         """The number of the last line begun."""
-        return max(self._told, default=0)
+        return max(self._lines, default=0)
 
     def refused_guard(self, first: int, last: int) -> int | None:
         """Return the first of these lines that is refused and may have kept clients out, None without one."""
         return next((each for each in range(first, last + 1) if self._is_refused_guard(each)), None)
 
     def _is_refused_guard(self, number: int) -> bool:
-        return self.is_refused(number) and _GUARD.match(self._told[number].text) is not None
+        return self.is_refused(number) and _GUARD.match(self._lines[number].text) is not None
 
     def settle(self, number: int, unused: str = _UNUSED) -> None:
         """Note that a line is a setting, which has an effect only if it is used; report `unused` if not."""
@@ -186,20 +186,22 @@ class Report:
     def lines(self) -> tuple[LineOutcome, ...]:
         """Return the outcomes of all lines."""
         return tuple(
-            outcome for number, told in sorted(self._told.items()) for outcome in self._outcomes(number, told)
+            outcome
+            for number, line in sorted(self._lines.items())
+            for outcome in self._outcomes(number, line)
         )
 
-    def _outcomes(self, number: int, told: _Told) -> list[LineOutcome]:
-        said = [each for each in told.outcomes if each[0] is not Outcome.KEPT and not told.is_left]
-        refused = [each for each in said if each[0] is Outcome.REFUSED]
-        if told.left_out is not None and not refused:
-            said = [(*told.left_out, told.place)]
+    def _outcomes(self, number: int, line: _Line) -> list[LineOutcome]:
+        given = [each for each in line.outcomes if each[0] is not Outcome.KEPT and not line.is_left]
+        refused = [each for each in given if each[0] is Outcome.REFUSED]
+        if line.left_out is not None and not refused:
+            given = [(*line.left_out, line.place)]
         unused = self._settings.get(number)
-        if not said and unused:
-            said = [(Outcome.IGNORED, unused, told.place)]
+        if not given and unused:
+            given = [(Outcome.IGNORED, unused, line.place)]
         return [
-            LineOutcome(place=self.located(place), text=told.text, outcome=outcome, reason=reason)
-            for outcome, reason, place in said or [(Outcome.KEPT, None, told.place)]
+            LineOutcome(place=self.located(place), text=line.text, outcome=outcome, reason=reason)
+            for outcome, reason, place in given or [(Outcome.KEPT, None, line.place)]
         ]
 
 

@@ -207,11 +207,13 @@ def _settle(session: Session, moving: MovingSession, pipes: Sequence[int]) -> No
         _relay(session, session.server, (moving.client, moving.server), pipes)
 
 
-def _relay(session: Session, server: Side, told: tuple[MovingSide, MovingSide], pipes: Sequence[int]) -> None:
+def _relay(
+    session: Session, server: Side, moved: tuple[MovingSide, MovingSide], pipes: Sequence[int]
+) -> None:
     """Continue a session that relays."""
     traffic, client, ends = session.traffic, session.client, iter(pipes)
     session.phase = OPEN
-    for side, each in zip((client, server), told, strict=True):
+    for side, each in zip((client, server), moved, strict=True):
         _restore(side, each, traffic.now)
         if each.piped:
             side.pipe = traffic.pipes.adopt(Pipe.of(next(ends), next(ends), held=each.piped))
@@ -223,20 +225,20 @@ def _relay(session: Session, server: Side, told: tuple[MovingSide, MovingSide], 
     server.watch()
 
 
-def _wait_on(session: Session, told: Waiting) -> None:
+def _wait_on(session: Session, waiting: Waiting) -> None:
     """Continue a session that has no connection to a server yet; its wait keeps its deadline."""
     backend, now = session.backend, session.traffic.now
     known = {each.name: each for each in backend.pool.counted}
-    session.tried = tuple(known[name] for name in told.tried if name in known)
-    session.early = told.early or None
-    session.dialled_at = monotonic() - told.dialled
-    session.deadline = now + told.left
+    session.tried = tuple(known[name] for name in waiting.tried if name in known)
+    session.early = waiting.early or None
+    session.dialled_at = monotonic() - waiting.dialled
+    session.deadline = now + waiting.left
     if backend.hashed:
         session.key = backend.key(session.client.fd, session.address)
-    if told.phase == "queued":
+    if waiting.phase == "queued":
         _queue_again(session)
         return
-    session.phase = CONNECTING if told.phase == "connecting" else DELAYED
+    session.phase = CONNECTING if waiting.phase == "connecting" else DELAYED
     go_on(session)
 
 
@@ -287,12 +289,12 @@ def _description(side: Side, now: float) -> MovingSide:
     )
 
 
-def _restore(side: Side, told: MovingSide, now: float) -> None:
-    side.count = told.count
-    side.active_at = now - told.idle
-    side.eof, side.shut, side.first = told.eof, told.shut, told.first
-    if told.backlog:
-        side.backlog = memoryview(told.backlog)
+def _restore(side: Side, moved: MovingSide, now: float) -> None:
+    side.count = moved.count
+    side.active_at = now - moved.idle
+    side.eof, side.shut, side.first = moved.eof, moved.shut, moved.first
+    if moved.backlog:
+        side.backlog = memoryview(moved.backlog)
 
 
 def _ago(now: float, then: float) -> float:

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from structlog.typing import FilteringBoundLogger
 
 from appliance import __version__
-from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.paths import Paths
 from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.net.files import take_over_note
 from appliance.supervisor.succession.take_over_state import TakeOverState
 
 
-class Telling:
+class SuccessionReports:
     """Reports the take-overs of one supervisord; the other one is in its `state`."""
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger, tell: Tell) -> None:
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, publish: Publish) -> None:
         self.state = TakeOverState()
-        self._paths, self._log, self._tell = paths, log, tell
+        self._paths, self._log, self._publish = paths, log, publish
 
     def standing_by(self) -> None:
         """Report that the other one takes over now."""
@@ -73,7 +73,7 @@ class Telling:
             self._log.warning("take-over-not-noted", reason=error.strerror)
 
     def _event(self, kind: EventKind, detail: str) -> None:
-        told = OperatorEvent(
+        event = OperatorEvent(
             when=time.time(), kind=kind, subject="appliance", after=__version__, detail=detail
         )
-        self._tell(told)
+        self._publish(event)
