@@ -249,9 +249,9 @@ class SharedHolder:
         for mac, ended in noted.get("closing", {}).items():
             denied.setdefault(mac, []).extend(self._unknown(ended))
         name = f"{family.value} {ruleset.TABLE}"
-        noted = [(ends, mac) for mac, each in found.items() for ends in each]
+        known = [(ends, mac) for mac, each in found.items() for ends in each]
         lines = [f"flush set {name} {each}" for each in noted]
-        self._led.note("\n".join([*lines, shared_rules.told(family, noted, table=ruleset.TABLE)]))
+        self._led.note("\n".join([*lines, shared_rules.told(family, known, table=ruleset.TABLE)]))
         nodes = {each.mac: each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
         for mac in found.keys() | denied.keys():
             if mac in nodes:

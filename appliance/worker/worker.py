@@ -68,9 +68,9 @@ class Worker:
             paths, arguments, self.traffic, self.ids, batches, on_empty=self._end_when_drained, log=logger
         )
         names = arguments.program, arguments.generation, arguments.index
-        self._publish = EventBoard(paths.worker_events(*names), arguments.program)
+        self._publish_event = EventBoard(paths.worker_events(*names), arguments.program)
         self.emigrating = EmigratingSessions(
-            paths, arguments, self.traffic, self.ids, batches, publish=self._publish, log=logger
+            paths, arguments, self.traffic, self.ids, batches, publish=self._publish_event, log=logger
         )
         backends = self.settings.backends
         self.acceptors = Acceptors(
@@ -266,7 +266,7 @@ class Worker:
     def _publish_room(self, kind: EventKind, frontend: str, connections: str) -> None:
         place = f"worker {self.arguments.generation}.{self.arguments.index}"
         detail = ", ".join(filter(None, (connections, place)))
-        self._publish(OperatorEvent(when=time.time(), kind=kind, subject=frontend, detail=detail))
+        self._publish_event(OperatorEvent(when=time.time(), kind=kind, subject=frontend, detail=detail))
 
     def _leave_without_master(self) -> None:
         if self.draining.leaves(self.traffic.now) and self.phase is not WorkerPhase.DRAINING:
