@@ -149,10 +149,10 @@ def _push(push: Push, talks: Mapping[str, Talk], missed: dict[str, str], timeout
             if order is Order.KEEP:  # no Ctrl-C may come between the word to one node and that to the next
                 stack.enter_context(_uninterrupted())
             for each in taking_part:
-                _tell(each.command, order)
+                _order(each.command, order)
 
 
-def _tell(command: RemoteCommand, order: Order | None) -> None:
+def _order(command: RemoteCommand, order: Order | None) -> None:
     if command.is_running:
         command.send(f"{order}\n".encode() if order else b"", last=order is None)
 
@@ -178,7 +178,7 @@ def _go_back(talks: Mapping[str, Talk], timeout: float) -> None:
     """Let every node go back, and wait for those that had applied it."""
     click.echo("Interrupted: every node returns to its previous configuration.", err=True)
     for each in talks.values():
-        _tell(each.command, None)
+        _order(each.command, None)
     _await([each for each in talks.values() if Step.APPLIED in each.heard], Step.BACK, timeout)
 
 

@@ -85,7 +85,7 @@ def fleet_upgrade(way: Way, *, file: Path | None, back: bool, unsigned: bool, as
             click.echo(f"{name}: is done", err=True)
         else:
             course.trouble = f"{name}: {course.trouble}"
-    _tell(course, as_json=as_json)
+    _print(course, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +160,7 @@ def _has_ended(command: RemoteCommand) -> bool:
     return not command.is_running
 
 
-def _tell(course: _Course, *, as_json: bool) -> None:
+def _print(course: _Course, *, as_json: bool) -> None:
     ok = course.trouble is None
     if as_json:
         print_json({"ok": ok, "done": course.done, "left": course.left, "trouble": course.trouble})

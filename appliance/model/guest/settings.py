@@ -179,12 +179,12 @@ def _made(reader: PropertyReader, of_machine: GuestMachine, interfaces: Mapping[
     found = cluster.cluster(reader, of=of_machine, interfaces=interfaces)
     if found is None:
         return None, None
-    _tell(reader, found)
+    _warn(reader, found)
     text = render(found).encode()
     return _judged(reader, text, load(text, source=_CONFIG, number=0, node=of_machine.host_name), key=None)
 
 
-def _tell(reader: PropertyReader, found: GuestCluster) -> None:
+def _warn(reader: PropertyReader, found: GuestCluster) -> None:
     for each in found.virtual_ips:
         key, alone = f"{each.role}_vip", f"/{ip_interface(each.address).max_prefixlen}"
         if found.networks and each.address.endswith(alone) and alone not in reader.given[key]:

@@ -54,7 +54,7 @@ class _Spreading:
             if 1 < len(every) <= MOST_PORTS and left >= 0:
                 binds = _binds_by_port(section)
                 found[section.name] = {port: self._pool(section, port, binds.get(port, [])) for port in every}
-                self._tell(section, list(found[section.name].values()))
+                self._report_changes(section, list(found[section.name].values()))
         return found
 
     def _pool(self, section: Section, port: int, binds: list[Bind]) -> Section:
@@ -96,7 +96,7 @@ class _Spreading:
         """Return the name of the pool for a section's clients of one port."""
         return self._pools[name][port].name if name in self._pools else name
 
-    def _tell(self, section: Section, pools: Sequence[Section]) -> None:
+    def _report_changes(self, section: Section, pools: Sequence[Section]) -> None:
         reason = (
             f"connections go to the port that the client used: each of the {len(pools)} ports gets a "
             f"frontend and a pool, `{pools[0].name}` to `{pools[-1].name}`, with separate limits and "

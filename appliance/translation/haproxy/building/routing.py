@@ -65,7 +65,7 @@ def routings(
         found[key] = Routing(
             binds=((*before.binds, bind) if before else (bind,)), routes=made.routes, backend=made.backend
         )
-    _tell(section, [route for each in found.values() for route in each.routes], report)
+    _report_changes(section, [route for each in found.values() for route in each.routes], report)
     return tuple(found.values())
 
 
@@ -106,7 +106,7 @@ def _at(
     return Routing(binds=(bind,), routes=tuple(routes), backend=otherwise)
 
 
-def _tell(section: Section, routes: Sequence[Route], report: Report) -> None:
+def _report_changes(section: Section, routes: Sequence[Route], report: Report) -> None:
     """Report the differences: case, and that we wait for the name."""
     for route in routes:
         if route.names.cased:

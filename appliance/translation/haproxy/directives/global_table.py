@@ -34,7 +34,7 @@ class GlobalStatement:
     report: Report
     variables: Variables
 
-    def report(self, outcome: Outcome, reason: str, index: int = 0) -> None:
+    def note(self, outcome: Outcome, reason: str, index: int = 0) -> None:
         """Report the outcome of the line."""
         self.report.add(outcome, self.line.at(index), reason)
 
@@ -43,7 +43,7 @@ class GlobalStatement:
         try:
             return Placed(value=reader(self.line.text(1)), place=self.line.at(1))
         except ValueError as error:
-            self.report(Outcome.REFUSED, str(error), 1)
+            self.note(Outcome.REFUSED, str(error), 1)
             return None
 
 
@@ -54,7 +54,7 @@ def global_directive(statement: GlobalStatement, known: Mapping[str, GlobalHandl
     """Apply a line of `global`; return whether its directive is known."""
     handler = known.get(" ".join(statement.line.texts[:2])) or known.get(statement.line.text(0))
     if handler is None and statement.line.text(0).startswith(_FAMILIES):
-        statement.report(Outcome.IGNORED, _TUNED)
+        statement.note(Outcome.IGNORED, _TUNED)
         return True
     if handler is None:
         return False
@@ -63,11 +63,11 @@ def global_directive(statement: GlobalStatement, known: Mapping[str, GlobalHandl
 
 
 def _ignored(reason: str) -> GlobalHandler:
-    return lambda statement: statement.report(Outcome.IGNORED, reason)
+    return lambda statement: statement.note(Outcome.IGNORED, reason)
 
 
 def _refused(reason: str) -> GlobalHandler:
-    return lambda statement: statement.report(Outcome.REFUSED, reason)
+    return lambda statement: statement.note(Outcome.REFUSED, reason)
 
 
 def _max_connections(statement: GlobalStatement) -> None:

@@ -65,17 +65,17 @@ class Statement:
 
     def change(self, reason: str, index: int | None = None) -> None:
         """Report that this is translated into something nearly equal."""
-        self._tell(Outcome.CHANGED, reason, index)
+        self._note(Outcome.CHANGED, reason, index)
 
     def ignore(self, reason: str, index: int | None = None) -> None:
         """Report that this is left out, and why that is safe."""
-        self._tell(Outcome.IGNORED, reason, index)
+        self._note(Outcome.IGNORED, reason, index)
 
     def refuse(self, reason: str, index: int | None = None) -> None:
         """Report that this cannot be translated, and what to write instead."""
-        self._tell(Outcome.REFUSED, reason, index)
+        self._note(Outcome.REFUSED, reason, index)
 
-    def _tell(self, outcome: Outcome, reason: str, index: int | None) -> None:
+    def _note(self, outcome: Outcome, reason: str, index: int | None) -> None:
         place = self.line.place if index is None else self.line.at(self.first + index)
         self.report.add(outcome, place, reason)
 
