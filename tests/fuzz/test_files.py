@@ -31,7 +31,7 @@ from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
-from appliance.net.events.event_follower import told
+from appliance.net.events.event_follower import published
 from appliance.net.files import report_file, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.releases.archive import ArchiveRefused, unpack
@@ -103,7 +103,7 @@ def tell_event(path: Path) -> None:
     board = EventBoard(path, "health")
     board(EVENT)
     board.close()
-    assert "masters/m-0" in {each.subject for each in told(path.parent)}
+    assert "masters/m-0" in {each.subject for each in published(path.parent)}
 
 
 def write_board(path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_next_server_is_asked_at_once():
 def test_a_server_may_say_how_long():
     """Retry-After is obeyed, within reason; a refusal is repeated seldom."""
     retries = Retries(NoRandom())
-    assert [retries.told(0.0), retries.told(7.0), retries.told(86400.0)] == [FIRST, 7.0, MOST_RETRY_AFTER]
+    assert [retries.after(0.0), retries.after(7.0), retries.after(86400.0)] == [FIRST, 7.0, MOST_RETRY_AFTER]
     assert retries.refused() == REFUSED
 
 

@@ -1,4 +1,4 @@
-"""Events are told on boards in shared memory, and read from them once each."""
+"""Events are published on boards in shared memory, and read from them once each."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.net.events.event_board import EventBoard
-from appliance.net.events.event_follower import EventFollower, told
+from appliance.net.events.event_follower import EventFollower, published
 
 pytestmark = pytest.mark.sockets
 
@@ -38,22 +38,22 @@ def test_each_event_is_read_once_and_in_the_order_of_time(tmp_path: Path):
 
 
 def test_a_program_that_starts_again_goes_on_with_its_board(tmp_path: Path):
-    """What the one before it told is not lost, and not told again."""
+    """What the one before it published is not lost, and not published again."""
     path = tmp_path / "health.events"
     EventBoard(path, "health")(event("before"))
     follower = EventFollower(tmp_path)
     assert subjects(follower.new(0.0)) == ["before"]
     EventBoard(path, "health")(event("after"))
     assert subjects(follower.new(5.0)) == ["after"]
-    assert subjects(told(tmp_path)) == ["before", "after"]
+    assert subjects(published(tmp_path)) == ["before", "after"]
     follower.close()
 
 
 def test_what_was_kept_before_is_not_new(tmp_path: Path):
-    """A follower that is told which ids are known leaves them out."""
+    """A follower that is published which ids are known leaves them out."""
     board = EventBoard(tmp_path / "health.events", "health")
     board(event("old"))
-    known = {each.id for each in told(tmp_path)}
+    known = {each.id for each in published(tmp_path)}
     board(event("new"))
     assert subjects(EventFollower(tmp_path, known=known).new(0.0)) == ["new"]
 
@@ -63,13 +63,13 @@ def test_a_flood_keeps_the_newest(tmp_path: Path):
     board = EventBoard(tmp_path / "health.events", "health")
     for number in range(1000):
         board(event(f"s{number}", number))
-    found = subjects(told(tmp_path))
+    found = subjects(published(tmp_path))
     assert found[-1] == "s999"
     assert 300 <= len(found) <= 400
     EventBoard(tmp_path / "health.events", "health")(event("next", 1001.0))
-    assert subjects(told(tmp_path))[-2:] == ["s999", "next"]
+    assert subjects(published(tmp_path))[-2:] == ["s999", "next"]
     board.close(unlink=True)
-    assert told(tmp_path) == []
+    assert published(tmp_path) == []
 
 
 def test_a_damaged_board_costs_nobody_else_anything(tmp_path: Path):
@@ -93,11 +93,11 @@ def test_no_directory_is_no_trouble_for_who_tells(tmp_path: Path):
     board(event("a"))
     place.mkdir()
     board(event("b"))
-    assert subjects(told(place)) == ["a", "b"]
+    assert subjects(published(place)) == ["a", "b"]
 
 
 def test_event_that_has_an_id_keeps_it(tmp_path: Path):
-    """What is told again after a restart is the same event."""
+    """What is published again after a restart is the same event."""
     follower = EventFollower(tmp_path)
     board = EventBoard(tmp_path / "reload.events", "reload")
     again = OperatorEvent(when=1.0, kind=EventKind.LAST_GOOD, subject="configuration", id="last-good-1")
@@ -105,7 +105,7 @@ def test_event_that_has_an_id_keeps_it(tmp_path: Path):
     assert [each.id for each in follower.new(0.0)] == ["last-good-1"]
     board(again)
     assert follower.new(1.0) == []
-    assert subjects(told(tmp_path)) == ["configuration", "configuration"]
+    assert subjects(published(tmp_path)) == ["configuration", "configuration"]
 
 
 def test_a_board_need_not_be_mapped(tmp_path: Path):
@@ -119,7 +119,7 @@ def test_a_board_need_not_be_mapped(tmp_path: Path):
     assert subjects(follower.new(5.0)) == ["b"]
     path.write_bytes(b"cut")
     board(event("c"))
-    assert subjects(told(tmp_path)) == ["a", "b", "c"]
+    assert subjects(published(tmp_path)) == ["a", "b", "c"]
     follower.close()
     long = "x" * 100
     for _ in range(200):  # more than fits into its first file
@@ -128,6 +128,6 @@ def test_a_board_need_not_be_mapped(tmp_path: Path):
     board.close()
     again = EventBoard(path, "supervisor", mapped=False)
     again(event("d"))
-    assert subjects(told(tmp_path)) == ["a", "b", "c", *[long] * 200, "d"]
+    assert subjects(published(tmp_path)) == ["a", "b", "c", *[long] * 200, "d"]
     again.close(unlink=True)
     assert not path.exists()
