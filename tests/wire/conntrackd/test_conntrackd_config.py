@@ -17,7 +17,7 @@ FOUR = Channel(interface="eth0", family=4, own="10.0.0.11", peer=None, group=42)
 SIX = replace(FOUR, family=6, own="fe80::1")
 SETTINGS = ConntrackdSettings(
     channel=FOUR,
-    tells=True,
+    reports=True,
     ignored=("127.0.0.1", "::1", "10.0.0.11"),
     in_kernel=True,
     control="/run/a.ctl",
@@ -52,7 +52,7 @@ def test_a_peer_gets_unicast(channel: Channel, peer: str):
 def test_a_node_without_virtual_ips_tells_nothing():
     """Entries of other nodes expire there, which ends no connection."""
     assert "Protocol Accept { TCP }" in text()
-    assert "TCP }" not in text(tells=False).replace("for TCP }", "")
+    assert "TCP }" not in text(reports=False).replace("for TCP }", "")
 
 
 def test_addresses_are_ignored_by_family():
