@@ -1,8 +1,8 @@
 """Listening sockets that close, or move to another group, without refusing clients that connect meanwhile.
 
 During a reload that moves a bind from one group to another, both programs accept on it for a while. The old
-one stops when the new one reports that its workers accept (`taken`), or after half a minute. A bind whose
-connections the kernel forwards from now on is handled the same way: `forward` sends the report.
+one stops soon after the new one has reported that its workers accept (`taken`), or after half a minute. A
+bind whose connections the kernel forwards from now on is handled the same way: `forward` sends the report.
 """
 
 import time
@@ -21,7 +21,8 @@ LET_GO_TIMEOUT: Final = 3.0
 """Seconds for workers to close addresses that the next reload may want to bind."""
 
 # A client that has sent its SYN completes the handshake in the kernel, without the worker. Closing the socket
-# resets all clients in its accept queue, so old workers accept for this long on sockets that close.
+# resets all clients that are about to, or wait in its accept queue, so old workers accept for this long on
+# sockets that close.
 _LINGER: Final = 1.0
 _MOVE_TIMEOUT: Final = 30.0  # the same in seconds, if another group's program is about to accept there
 
@@ -111,6 +112,6 @@ class MovedBinds:
         for generation in state.rollout.generations.values():
             for worker in generation.workers.values():
                 if worker.state is WorkerState.DRAINING:
-                    self._workers.order(worker.id, Question(command="let-go"))
+                    self._workers.order(worker.id, Question(command="let-go", values={"linger_s": _LINGER}))
         self.close_unused()
         state.changed.set()

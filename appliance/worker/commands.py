@@ -43,7 +43,7 @@ def commands(worker: Worker) -> Mapping[str, Handler]:
         **ArrivingSessions(worker).handlers(),
         "emigrate": worker.emigrating.emigrate,
         "settle": lambda _: _settle(worker),
-        "let-go": lambda _: _done(worker.close_late_listeners),
+        "let-go": lambda call: _let_go(worker, call.question),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
         "check": lambda call: _with_snapshot(worker.paths, call.question.integer("snapshot"), worker.check),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
@@ -63,6 +63,12 @@ def _drain(worker: Worker, question: Question) -> Answer:
     late = question.places("linger")
     seconds = question.number("linger_s") if late else 0.0
     worker.drain(question.number("deadline"), late=late, late_s=seconds)
+    return good()
+
+
+def _let_go(worker: Worker, question: Question) -> Answer:
+    """Accept for a moment more on the listeners that close; masters of earlier releases name none."""
+    worker.accept_late(question.number("linger_s") if "linger_s" in question.values else 0.0)
     return good()
 
 

@@ -25,6 +25,10 @@ class Draining:
         """Whether the deadline has passed: the remaining sessions must be ended."""
         return now >= self._cut_at
 
+    def accept_for(self, seconds: float, *, now: float) -> None:
+        """Accept for so many seconds more at the most."""
+        self._accept_until = min(self._accept_until, now + seconds)
+
     def accepts_late(self, now: float) -> float:
         """Return for how many seconds it still accepts."""
         return max(0.0, self._accept_until - now)

@@ -150,9 +150,10 @@ class Worker:
         self.publish()
         self._end_when_drained()
 
-    def close_late_listeners(self) -> None:
-        """Close the listeners that were still accepted on after the drain began."""
-        self.acceptors.close()
+    def accept_late(self, seconds: float) -> None:
+        """Close the listeners that were still accepted on after the drain began, within `seconds`."""
+        self.draining.accept_for(seconds, now=time.monotonic())
+        self._end_when_drained()
 
     @property
     def accepts_late(self) -> float:
@@ -278,7 +279,7 @@ class Worker:
             self.log.warning("drain-cut", sessions=len(self.traffic.live))
             self.traffic.end_all(EndReason.DRAIN_CUT)
         if self.acceptors.descriptors and not self.accepts_late:
-            self.close_late_listeners()
+            self.acceptors.close()
         if not self.traffic.live and not self.acceptors.descriptors:
             self.done.set()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from support.announce.routers import FrrRouter
-from support.announce.shared_node import ADDRESS, NODES_ASN, SharedNode, config, neighbors
+from support.announce.shared_node import ADDRESS, NODES_ASN, SharedNode, config
 from support.network.namespaces import Segment
 from support.processes.waiting import wait_until
 
@@ -19,15 +19,14 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "bird", "vtysh", root=
 FIRST, LAST = "203.0.113.0/24", "198.18.0.0/15"
 
 
-@pytest.fixture(params=["500ms", pytest.param("100ms", marks=pytest.mark.slow("another interval"))])
-def site(request: pytest.FixtureRequest) -> Iterator[tuple[FrrRouter, SharedNode]]:
-    """A router and a node that serves, with BFD at this interval."""
+@pytest.fixture
+def site() -> Iterator[tuple[FrrRouter, SharedNode]]:
+    """A router and a node that serves."""
     with contextlib.ExitStack() as stack:
         segment = stack.enter_context(Segment())
         machine, place = segment.node("router"), segment.node("lb-0")
         router = stack.enter_context(FrrRouter(machine, [place.address], asn=NODES_ASN))
-        given = config([], bgp={"neighbors": neighbors([machine.address], interval=request.param)})
-        yield router, stack.enter_context(SharedNode(place, place.name, given))
+        yield router, stack.enter_context(SharedNode(place, place.name, config([machine.address])))
 
 
 @pytest.mark.promise("survives", "announce")

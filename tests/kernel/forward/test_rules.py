@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import signal
+import socket
 
 import pytest
 from support.forward.forward_field import (
@@ -305,3 +306,24 @@ def test_ten_thousand_networks_are_one_transaction(balanced: ForwardField, versi
         assert appliance.reload(balanced.config(allow=many))["ok"]
         wait_until(lambda: balanced.ask().startswith("!"), what="others are not let in")
         assert appliance.events("forward-rules-gone") == []
+
+
+@pytest.mark.slow("a whole appliance on a segment of its own")
+def test_a_handshake_under_way_outlives_the_switch_to_the_kernel(balanced: ForwardField):
+    """A client's SYN came to the proxy's socket, its ACK comes after `forward` has the frontend."""
+    address = VIPS[0]
+    with balanced.appliance(balanced.config(forward="proxy")) as appliance:
+        wait_until(lambda: balanced.ask(address) in ALL, what="the proxy serves")
+        for line in (
+            "add table ip held",
+            "add chain ip held out { type filter hook output priority 0; }",
+            f"add rule ip held out tcp dport {PORT} tcp flags & (syn | ack) == ack drop",
+        ):
+            balanced.client.run(["nft", line])
+        with balanced.client.inside():
+            connection = socket.create_connection((address, PORT), timeout=20.0)
+        with connection:
+            assert appliance.reload(balanced.config())["ok"]
+            balanced.client.run(["nft", "delete table ip held"])
+            connection.sendall(b"who\n")
+            assert connection.recv(100)
