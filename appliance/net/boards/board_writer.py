@@ -159,16 +159,24 @@ class UnmappedBoardWriter:
     def __init__(self, path: Path, *, capacity: int) -> None:
         self.path = path
         self._capacity = capacity
+        self._begun = False
 
     def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
-        """Publish `payload` as `BoardWriter` does: in the file that is there, or else in a new one.
+        """Publish `payload` as `BoardWriter` does: first in a new file with the right mode, if there is room.
 
-        Raises OSError if a new file cannot be created.
+        Raises OSError if a new file is needed and cannot be created.
         """
+        if not self._begun:
+            with contextlib.suppress(OSError):
+                self._start_file(payload)
+                return
         with contextlib.suppress(BoardError), BoardReader(self.path, mapped=False) as last:
             if len(payload) <= last.capacity:
                 self._write(last, payload, last.published().changes + changed)
                 return
+        self._start_file(payload)
+
+    def _start_file(self, payload: bytes | bytearray) -> None:
         state_files.clear_way(self.path)
         self._capacity = aligned(max(self._capacity, len(payload) * 2))
         stride = HALF.size + self._capacity
@@ -177,6 +185,7 @@ class UnmappedBoardWriter:
         with _retiring(self.path):
             mode = readers.file_mode(self.path.parent)
             write_whole(self.path, content.ljust(HEADER + 2 * stride, b"\0"), mode=mode)
+        self._begun = True
 
     def close(self, *, unlink: bool = False) -> None:
         """Remove the file's name, with `unlink`."""

@@ -1,5 +1,6 @@
 """Events are published on boards in shared memory, and read from them once each."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,9 @@ def test_a_board_need_not_be_mapped(tmp_path: Path):
     assert str(path) not in Path("/proc/self/maps").read_text()
     board.close()
     again = EventBoard(path, "supervisor", mapped=False)
+    tmp_path.chmod(0o2750)  # a group is let in since
     again(event("d"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert subjects(published(tmp_path)) == ["a", "b", "c", *[long] * 200, "d"]
     again.close(unlink=True)
     assert not path.exists()
