@@ -12,7 +12,7 @@ from typing import Final
 import gevent
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.forwarding.sync_state import SyncPhase, SyncState
+from appliance.core.forwarding.sync_state import ANSWERS, SyncPhase, SyncRole, SyncState
 from appliance.forward.conntrackd import Conntrackd, ConntrackdFailed
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
@@ -25,13 +25,12 @@ from appliance.net.netlink.conntrack import longest_silence
 from appliance.net.netlink.networks import placed_addresses
 from appliance.wire.boards import vrrp_board
 from appliance.wire.conntrackd.conntrackd_config import Channel, ConntrackdSettings, conntrackd_config
-from appliance.wire.conntrackd.conntrackd_control import ConntrackdQuestion, ConntrackdStatistics
+from appliance.wire.conntrackd.conntrackd_control import ConntrackdStatistics
 from appliance.wire.lines.forward_status import SyncStatus
 
 _TENDED: Final = 0.5  # seconds between two looks
 _AGAIN: Final = 5.0  # seconds between two starts of a conntrackd that does not run
 _EXPIRES: Final = 432000  # seconds: the kernel's own (nf_conntrack_tcp_timeout_established)
-_SENT: Final = 0.2  # seconds in which conntrackd sends all: one that is asked to end does not wait for it
 _LIBERAL: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal")
 _LOOPBACK: Final = "lo"
 _LOOPBACKS: Final = ("127.0.0.1", "::1")
@@ -58,7 +57,7 @@ class Syncing:
         self._state = SyncState()
         self._counted: ConntrackdStatistics | None = None
         self._start_at = 0.0
-        self._held: frozenset[str] = frozenset()
+        self._held_at: dict[str, float] = {}
         self._looks = gevent.spawn(self._look_when_due)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
 
@@ -137,34 +136,42 @@ class Syncing:
     def _tend(self, snapshot: Snapshot, router: VirtualRouter) -> None:
         places = placed_addresses()
         held = self._addresses & _held(places)
-        if self._held - held and self._state.was_alone(time.monotonic()):
-            self._conntrackd.send(ConntrackdQuestion.SEND_ALL)
-            gevent.sleep(_SENT)
-        self._held = held
-        text = conntrackd_config(self._settings(snapshot, router, places, held))
+        reported = self._reported(held, time.monotonic())
+        text = conntrackd_config(self._settings(snapshot, router, places, reported))
         pid, self._counted = self._conntrackd.run(text)
+        if held != self._addresses & _held(placed_addresses()):
+            return  # moved while conntrackd started: what this node has is not what it should send
         now, before = time.monotonic(), self._state.phase
         if before is SyncPhase.UNSYNCED and self._conntrackd.adopted:
             self._state.adopt(pid, self._counted, now)
+        role = SyncRole.HOLDS if held else SyncRole.ANSWERS if reported else SyncRole.WAITS
         asked = self._state.look(
-            pid, self._counted, now, holds=bool(held), expires=float(longest_silence() or _EXPIRES)
+            pid, self._counted, now, role=role, expires=float(longest_silence() or _EXPIRES)
         )
         if asked is not None:
             self._conntrackd.send(asked)
         if self._state.phase is not before:
-            say = self.log.warning if self._state.phase is SyncPhase.ALONE else self.log.info
-            say("sync", state=self._state.phase.value, received=self._counted.created + self._counted.updated)
+            write = self.log.warning if self._state.phase is SyncPhase.ALONE else self.log.info
+            write(
+                "sync", state=self._state.phase.value, received=self._counted.created + self._counted.updated
+            )
+
+    def _reported(self, held: frozenset[str], now: float) -> frozenset[str]:
+        """Return the addresses whose connections this node sends: also those that it had just now."""
+        self._held_at |= dict.fromkeys(held, now)
+        self._held_at = {each: at for each, at in self._held_at.items() if now - at < ANSWERS}
+        return self._addresses.intersection(self._held_at)
 
     def _settings(
-        self, snapshot: Snapshot, router: VirtualRouter, places: _Places, held: frozenset[str]
+        self, snapshot: Snapshot, router: VirtualRouter, places: _Places, reported: frozenset[str]
     ) -> ConntrackdSettings:
         virtual, paths = snapshot.virtual_addresses, self._paths
-        exact = held == self._addresses and are_proxied(snapshot, held)
+        exact = reported == self._addresses and are_proxied(snapshot, reported)
         own = sorted({each for found in places.values() for each in found} - virtual)
-        others = sorted(virtual if exact else virtual - held)
+        others = sorted(virtual if exact else virtual - reported)
         return ConntrackdSettings(
             channel=_channel(router, places.get(router.interface, ()), virtual),
-            reports=bool(held),
+            reports=bool(reported),
             ignored=tuple(dict.fromkeys((*_LOOPBACKS, *own, *others))),
             in_kernel=not exact,
             control=str(paths.conntrackd_control),

@@ -3,16 +3,17 @@
 There is no word for "that was all". So the node has them when no new ones have come for a while, or after a
 bound. Most of what happens meanwhile comes as a change, which is not counted among the new ones.
 
-A node that receives nothing for a while is alone, and asks at the first sign of another one: what happened
-meanwhile it has missed.
+A node that receives nothing for a while has missed what happened meanwhile, and requests all at the next sign
+of another node. That is also so for a node that has virtual IPs: another one may have had them too. No other
+node with virtual IPs requests anything, as its own table is right: what ended here, and is still established
+in another table, would be established here again.
 
-A node that has virtual IPs asks nobody, as its own table is right. It sends all when it has taken them, and
-repeatedly: entries of other nodes see no packets, and would expire. It also sends all when it gives them to a
-node that was silent for a while: both may have had them, and this one has what is new.
+A node that has virtual IPs sends all when it has taken them, and repeatedly: entries of other nodes see no
+packets, and would expire. For a while after it gave them away it answers requests, and makes none.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Final
 
 from appliance.wire.conntrackd.conntrackd_control import ConntrackdQuestion, ConntrackdStatistics
@@ -24,17 +25,28 @@ SILENT: Final = 5.0
 """Seconds after which a node that receives nothing is alone: conntrackd sends something every second."""
 
 MISSED: Final = 2.0
-"""Seconds of silence in which another node has missed something."""
+"""Seconds without a packet in which a node has missed something."""
 
 LONGEST: Final = 15.0
 """Seconds after which a node continues with what it has."""
 
-TOLD_AGAIN: Final = 1800.0
+ANSWERS: Final = 5.0
+"""Seconds for which a node that gave its virtual IPs away answers requests."""
+
+SENT_AGAIN: Final = 1800.0
 """Most seconds after which a node that has virtual IPs sends all connections again."""
 
 
+class SyncRole(Enum):
+    """HOLDS: the node has virtual IPs. ANSWERS: it gave them away just now. WAITS: another node has them."""
+
+    HOLDS = auto()
+    ANSWERS = auto()
+    WAITS = auto()
+
+
 class SyncPhase(StrEnum):
-    """LISTENING: no other node was heard yet. RECEIVING: the others' connections come. SYNCED: they are here.
+    """LISTENING: nothing was received yet. RECEIVING: the others' connections come. SYNCED: they are here.
 
     ALONE: nothing is received from another node. UNSYNCED: conntrackd does not run.
     """
@@ -59,14 +71,10 @@ class SyncState:
     _pid: int = 0
     _packets: int = 0
     _created: int = 0
-    _heard_at: float = 0.0
+    _received_at: float = 0.0
     _grew_at: float = 0.0
-    _tell_at: float = 0.0
-    _alone_at: float = float("-inf")
-
-    def was_alone(self, now: float) -> bool:
-        """Return whether the other nodes have missed something, which no node has sent them yet."""
-        return now - self._alone_at < SILENT
+    _send_at: float = 0.0
+    _missed: bool = True
 
     def lost(self, now: float) -> None:
         """Note that conntrackd does not run or does not answer."""
@@ -77,57 +85,63 @@ class SyncState:
         """Note a conntrackd that an earlier run of the program had started: it has asked long ago."""
         self._begin(pid, counted, now)
         self._enter(SyncPhase.SYNCED, now)
+        self._missed = False
         self.ready = True
 
     def look(
-        self, pid: int, counted: ConntrackdStatistics, now: float, *, holds: bool, expires: float
+        self, pid: int, counted: ConntrackdStatistics, now: float, *, role: SyncRole, expires: float
     ) -> ConntrackdQuestion | None:
         """Return the command for conntrackd, whose statistics these are, None for none.
 
-        `holds` is whether this node has virtual IPs, `expires` the seconds after which entries expire.
+        `expires` are the seconds after which entries expire.
         """
+        waits = role is SyncRole.WAITS
         if pid != self._pid:
             self._begin(pid, counted, now)
-            self._enter(SyncPhase.SYNCED if holds else SyncPhase.LISTENING, now)
-        heard, grew = counted.packets > self._packets, counted.created > self._created
+            self._missed |= waits
+            self._enter(SyncPhase.LISTENING if waits else SyncPhase.SYNCED, now)
+        received, grew = counted.packets > self._packets, counted.created > self._created
         self._packets, self._created = counted.packets, counted.created
-        if heard:
-            self._heard_at = now
+        if received:
+            self._received_at = now
         if grew:
             self._grew_at = now
-        if now - self._heard_at >= MISSED:
-            self._alone_at = now
-        return self._holding(now, heard=heard, expires=expires) if holds else self._waiting(now, heard=heard)
+        silence = now - self._received_at
+        self._missed |= silence >= MISSED
+        if waits:
+            self._wait(now, silence)
+        else:
+            self.ready = True
+            if received or silence >= SILENT or self.phase is SyncPhase.RECEIVING:
+                self._enter(SyncPhase.ALONE if silence >= SILENT else SyncPhase.SYNCED, now)
+        if received and self._missed and role is not SyncRole.ANSWERS:
+            return self._request(now, waits=waits)
+        if role is SyncRole.HOLDS and now >= self._send_at:
+            self._send_at = now + min(SENT_AGAIN, expires / 3)
+            return ConntrackdQuestion.SEND_ALL
+        return None
 
-    def _holding(self, now: float, *, heard: bool, expires: float) -> ConntrackdQuestion | None:
-        self.ready = True
-        silent = now - self._heard_at >= SILENT
-        if silent or heard or self.phase is SyncPhase.RECEIVING:
-            self._enter(SyncPhase.ALONE if silent else SyncPhase.SYNCED, now)
-        if now < self._tell_at:
-            return None
-        self._tell_at = now + min(TOLD_AGAIN, expires / 3)
-        return ConntrackdQuestion.SEND_ALL
-
-    def _waiting(self, now: float, *, heard: bool) -> ConntrackdQuestion | None:
+    def _wait(self, now: float, silence: float) -> None:
         match self.phase:
-            case SyncPhase.LISTENING | SyncPhase.ALONE if heard:
-                self._grew_at = now
-                self._enter(SyncPhase.RECEIVING, now)
-                return ConntrackdQuestion.REQUEST_ALL
             case SyncPhase.RECEIVING if now - self._grew_at >= QUIET or now - self.since >= LONGEST:
                 self._enter(SyncPhase.SYNCED, now)
                 self.ready = True
-            case SyncPhase.LISTENING | SyncPhase.SYNCED if now - self._heard_at >= SILENT:
+            case SyncPhase.LISTENING | SyncPhase.SYNCED if silence >= SILENT:
                 self._enter(SyncPhase.ALONE, now)
                 self.ready = True
             case _:
                 pass
-        return None
+
+    def _request(self, now: float, *, waits: bool) -> ConntrackdQuestion:
+        self._missed = False
+        if waits:
+            self._grew_at = now
+            self._enter(SyncPhase.RECEIVING, now)
+        return ConntrackdQuestion.REQUEST_ALL
 
     def _begin(self, pid: int, counted: ConntrackdStatistics, now: float) -> None:
         self._pid, self._packets, self._created = pid, counted.packets, counted.created
-        self._heard_at = self._grew_at = self._tell_at = now
+        self._received_at = self._grew_at = self._send_at = now
 
     def _enter(self, phase: SyncPhase, now: float) -> None:
         if phase is not self.phase:

@@ -145,6 +145,13 @@ def _neighbor(path: Path, given: NeighborSection, bgp: BgpSection, shared: set[s
     if given.multihop is not None and given.asn == bgp.asn:
         message = "has no effect on an internal session, which may cross routers"
         yield warning((*path, "multihop"), message, (*path, "asn"))
-    if given.bfd is not None and given.bfd.interval * given.bfd.multiplier >= given.hold:
-        message = "detects a dead neighbour no sooner than the hold time: use shorter ones, or leave it out"
-        yield warning((*path, "bfd"), message, (*path, "hold"))
+    if given.bfd is not None:
+        detection = given.bfd.interval * given.bfd.multiplier
+        if detection >= given.hold:
+            message = (
+                "detects a dead neighbour no sooner than the hold time: use shorter ones, or leave it out"
+            )
+            yield warning((*path, "bfd"), message, (*path, "hold"))
+        elif 0 < bgp.graceful_restart <= detection:
+            message = "a BIRD that was killed is back only when this has noticed: after `graceful_restart`"
+            yield warning((*path, "bfd"), message, ("bgp", "graceful_restart"))
