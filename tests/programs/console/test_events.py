@@ -93,7 +93,9 @@ def test_what_happened_is_told_with_its_cause_and_outlives_everything():
         assert appliance.reload({**good, "log": {"level": "error"}})["ok"] is True
         wait_for(appliance, "reload-done", "configuration")
 
-        # Who keeps the events is killed, and one who tells them: nothing is lost, nothing told twice.
+        # Who keeps the events is killed, and one who sends them: nothing is lost, nothing is there twice.
+        for name in ("reload", "health"):  # in its first second a program fails; it does not exit
+            wait_for(appliance, "program-running", name)
         old = appliance.kill("reload")
         assert "SIGKILL" in str(wait_for(appliance, "program-exited", "reload")["detail"])
         appliance.wait_for_restart("reload", old)
