@@ -37,6 +37,7 @@ pytestmark = [
         root=True,
     ),
     pytest.mark.slow("makes the OVA and boots it in software"),
+    pytest.mark.timeout(3600),  # a boot has no hardware's help: beside other work it takes many times longer
 ]
 _full = pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-full: minutes for each boot")
 _uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")

@@ -37,17 +37,18 @@ class NodeChanges:
         assert self.streams.report().by == by
 
     def restart(self, name: str) -> None:
-        """Have a node leave and its own streams finish, stop it, and start it again."""
+        """Have a node leave and its own streams finish, stop it, start it, and open as many new ones."""
         node = self._field.nodes[name]
         node.appliance.command("leave")
         self._wait_for_others(name)
-        self.streams.finish(name)
+        finished = self.streams.finish(name)
         node.appliance.stop(patience=60.0)
         self.streams.go_on()
         with node.node.inside():
             node.appliance.start()
         self._return(name)
-        self.streams.connect(SHARED, 5)
+        for address in (SHARED, SHARED6):
+            self.streams.connect(address, -(-finished // 2))
 
     def die(self, name: str) -> None:
         """Cut a node off: exactly its own streams end; have it come back."""
