@@ -3,20 +3,31 @@
 Checks of all servers at the same moment would make a burst of packets and handshakes here, and on a machine
 that runs several of the servers. So each server has its own place in the interval, its `phase`. HAProxy's
 `spread-checks` adds a random time to each interval; a fixed place keeps the pauses exact, so that the longest
-time to find a dead server is known.
+time to find a dead server is known. A few servers share a place: a process that wakes up for one check finds
+its caches cold, and takes a third of the time for each of seven at once.
 """
 
 import math
 import zlib
 from dataclasses import dataclass
+from typing import Final
 
 from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Check, Pool, Server
 
 
-def phase(pool: str, server: str) -> float:
-    """Return a place in (0, 1]: always the same for a server, and evenly spread over many."""
-    return (zlib.crc32(f"{pool}/{server}".encode()) + 1) / (1 << 32)
+_TOGETHER: Final = 8  # servers that share a place, in the mean
+_TOO_SOON: Final = 0.05  # parts of an interval: two checks are not closer, if the first one was late or early
+
+
+def places(servers: int) -> int:
+    """Return how many places an interval has for so many servers, a power of two: it changes seldom."""
+    return 1 << (max(servers - 1, 0) // _TOGETHER).bit_length()
+
+
+def phase(pool: str, server: str, *, places: int = 1) -> float:
+    """Return a place in [0, 1): always the same for a server, and evenly spread over many."""
+    return (zlib.crc32(f"{pool}/{server}".encode()) * places >> 32) / places
 
 
 def pause(check: Check, *, passed: bool, in_question: bool) -> float:
@@ -33,21 +44,16 @@ def pause(check: Check, *, passed: bool, in_question: bool) -> float:
 class CheckSchedule:
     """When the next check of one server is `due`; None if none is planned."""
 
-    __slots__ = ("_asked_by_clients_at", "_clients_ask", "_in_place", "due")
+    __slots__ = ("_asked_by_clients_at", "_clients_ask", "due")
 
     def __init__(self) -> None:
         self.due: float | None = None
-        self._in_place = False
         self._clients_ask = False
         self._asked_by_clients_at = -math.inf
 
     def first(self, at: float | None) -> None:
         """Plan the next check for a moment that depends on no earlier one; None for no check."""
         self.due = at
-
-    def leave_place(self) -> None:
-        """Forget the server's place in the interval, which has changed."""
-        self._in_place = False
 
     def check_started(self, now: float) -> None:
         """Store that a check begins: it serves the clients that failed so far; later ones need another."""
@@ -62,14 +68,15 @@ class CheckSchedule:
 
         A client that failed while the check ran may know more than the check: the next one is made soon.
         """
-        seconds = pause(check, passed=passed, in_question=in_question or self._clients_ask)
-        # The first checks of all servers come close together; their place in the interval counts from the
-        # second on.
-        if not self._in_place:
-            self._in_place = True
-            seconds *= place
+        in_question = in_question or self._clients_ask
+        seconds = pause(check, passed=passed, in_question=in_question)
         # From start to start, as in HAProxy: a slow check does not make the next one later.
-        self.due = max(started + seconds, now)
+        due = started + seconds
+        if not in_question:
+            due -= (due - place * seconds) % seconds
+            if due - started < _TOO_SOON * seconds:
+                due += seconds
+        self.due = max(due, now)
 
     def connect_failed(self, check: Check, now: float) -> bool:
         """Plan a check at once, because clients cannot connect; True if it is earlier than the planned one.
@@ -93,7 +100,7 @@ class HealthSettings:
 
     `check` is None for a server that is never checked and always up. `slow_start` is in seconds, 0.0 for
     none. `weight` is the operator's if there is one. `phase` is the server's place in its check interval, in
-    (0, 1].
+    [0, 1).
     """
 
     check: Check | None
@@ -102,11 +109,13 @@ class HealthSettings:
     phase: float
 
 
-def health_settings(pool: Pool, server: Server, weight: OperatorWeight | None = None) -> HealthSettings:
-    """Return the settings of a server; `weight` is the operator's."""
+def health_settings(
+    pool: Pool, server: Server, weight: OperatorWeight | None = None, *, places: int = 1
+) -> HealthSettings:
+    """Return the settings of a server; `weight` is the operator's, `places` are those of an interval."""
     return HealthSettings(
         check=server.check,
         weight=asked_weight(server.weight, weight),
         slow_start=pool.slow_start,
-        phase=phase(pool.name, server.name),
+        phase=phase(pool.name, server.name, places=places),
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from appliance.core.checks.check_schedule import HealthSettings, health_settings
+from appliance.core.checks.check_schedule import HealthSettings, health_settings, places
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight, asked_weight
@@ -108,7 +108,7 @@ class CheckedServers:
         started: set[Key] = set()
         kept: set[Key] = set()
         events = []
-        window = _SPREAD * sum(len(pool.servers) for pool in snapshot.pools)
+        count = sum(len(pool.servers) for pool in snapshot.pools)
         for pool in snapshot.pools:
             if before.get(pool.name) is pool:  # a pool that stays is decoded only once
                 keys = [(pool.name, server.name) for server in pool.servers]
@@ -119,7 +119,7 @@ class CheckedServers:
             tally = self._tallies[pool.name] = Counter()
             for server in pool.servers:
                 key = pool.name, server.name
-                checked, event = self._checked(old.get(key), pool, server, tally, now=now, window=window)
+                checked, event = self._checked(old.get(key), pool, server, tally, now=now, count=count)
                 if checked is not old.get(key) or checked.server.check != server.check:
                     started.add(key)
                 checked.server, checked.weight = server, self.weights.get(key)
@@ -233,10 +233,11 @@ class CheckedServers:
         tally: Counter[ServerState],
         *,
         now: float,
-        window: float,
+        count: int,
     ) -> tuple[CheckedServer, HealthEvent | None]:
-        settings = health_settings(pool, server, self.weights.get((pool.name, server.name)))
-        window = min(window, server.check.interval) if server.check else 0.0
+        weight = self.weights.get((pool.name, server.name))
+        settings = health_settings(pool, server, weight, places=places(count))
+        window = min(_SPREAD * count, server.check.interval) if server.check else 0.0
         if old is not None and (old.server.host, old.server.port) == (server.host, server.port):
             old.health.count_in(tally)
             return old, old.health.change_settings(settings, now=now, window=window)

@@ -222,7 +222,6 @@ class ServerHealth:
         if settings.check == before.check:
             return None
         self._count_anew()
-        self._schedule.leave_place()
         self._schedule_first(now, window)
         if settings.check is not None:
             return None

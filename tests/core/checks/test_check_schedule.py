@@ -1,9 +1,11 @@
 """When checks are due: after which pause, at which place in the interval, and for clients that failed."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.health.server_health import CHECK, GOOD, feed, settings_of
 
-from appliance.core.checks.check_schedule import phase
+from appliance.core.checks.check_schedule import phase, places
 from appliance.core.checks.server_health import ServerHealth
 from appliance.model.server_states import AdminState, HealthVerdict
 
@@ -35,18 +37,40 @@ def test_first_checks_are_spread_over_the_window_and_second_ones_over_the_interv
     health = ServerHealth(settings_of(at=0.25), now=100.0, window=2.0)
     assert health.next_check == 100.5
     health.check_ended(GOOD, started=100.5, now=100.6)
-    assert health.next_check == 103.0
-    health.check_ended(GOOD, started=103.0, now=103.1)
-    assert health.next_check == 113.0
+    assert health.next_check == 102.5
+    health.check_ended(GOOD, started=102.5, now=102.6)
+    assert health.next_check == 112.5
+
+
+@given(
+    place=st.floats(0, 1, exclude_max=True),
+    late=st.lists(st.floats(-0.004, 0.03), min_size=2, max_size=30),
+    start=st.floats(0, 1e7),
+)
+def test_a_check_that_begins_late_or_early_moves_no_later_one(place: float, late: list[float], start: float):
+    """A timer fires a moment early, a busy machine is late: the place in the interval stays."""
+    health = ServerHealth(settings_of(at=place), now=start)
+    health.check_ended(GOOD, started=start, now=start)
+    first = health.next_check
+    assert first is not None
+    assert 0.499 <= first - start <= 10.501
+    for number, off in enumerate(late, start=1):
+        due = health.next_check
+        assert due is not None
+        health.check_ended(GOOD, started=due + off, now=due + off)
+        assert health.next_check == pytest.approx(first + 10.0 * number, abs=1e-6)
 
 
 def test_phases_are_the_same_always_and_spread_evenly():
-    """Of a thousand servers about a hundred are in every tenth of the interval, and each stays there."""
-    phases = [phase("pool", f"server-{index}") for index in range(1000)]
-    tenths = [sum(index / 10 < each <= (index + 1) / 10 for each in phases) for index in range(10)]
+    """Of a thousand servers some eight share a place, about a hundred are in every tenth, and each stays there."""
+    assert [places(count) for count in (0, 1, 8, 9, 16, 17, 1000)] == [1, 1, 1, 2, 2, 4, 128]
+    assert phase("pool", "server-7") == 0.0
+    phases = [phase("pool", f"server-{index}", places=places(1000)) for index in range(1000)]
+    tenths = [sum(index / 10 <= each < (index + 1) / 10 for each in phases) for index in range(10)]
     assert sum(tenths) == 1000
     assert all(60 < count < 140 for count in tenths)
-    assert phase("pool", "server-7") == phases[7]
+    assert phase("pool", "server-7", places=places(1000)) == phases[7]
+    assert len(set(phases)) == 128
 
 
 def test_a_check_that_could_not_be_made_says_nothing():
@@ -91,9 +115,9 @@ def test_a_check_that_was_due_anyway_comes_in_its_time():
     assert health.connect_failed(now=0.5)
     health.check_started(0.5)
     feed(health, "+", now=0.5)
-    assert health.next_check == 10.5
-    assert not health.connect_failed(now=10.6)
-    assert health.next_check == 10.5
+    assert health.next_check == 10.0
+    assert not health.connect_failed(now=10.1)
+    assert health.next_check == 10.0
 
 
 def test_a_failed_connect_during_a_check_wants_another_one_soon():
@@ -105,7 +129,7 @@ def test_a_failed_connect_during_a_check_wants_another_one_soon():
     assert health.next_check == 12.0
     health.check_started(12.0)
     feed(health, "+", now=12.0)
-    assert health.next_check == 22.0
+    assert health.next_check == 20.0
 
 
 @pytest.mark.parametrize("state", ["down", "maint", "unchecked"])

@@ -17,9 +17,9 @@ CHECK = snapshots.check("http", interval=10.0, fast_interval=2.0, down_interval=
 
 
 def settings_of(
-    check: Check | None = CHECK, *, weight: int = 100, slow_start: float = 0.0, at: float = 1.0
+    check: Check | None = CHECK, *, weight: int = 100, slow_start: float = 0.0, at: float = 0.0
 ) -> HealthSettings:
-    """Return settings whose place in the interval is its end, so that pauses are whole."""
+    """Return settings whose place in the interval is its beginning, so that pauses are whole."""
     return HealthSettings(check=check, weight=weight, slow_start=slow_start, phase=at)
 
 
