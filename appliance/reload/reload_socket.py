@@ -16,7 +16,7 @@ from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.kept_listener import RETRY, KeptListener
-from appliance.net.loop.turns import Turns
+from appliance.net.loop.turns import Turns, until_next
 from appliance.wire.lines.control import Answer, encode_answer
 from appliance.wire.lines.reload_line import ReloadLines, SocketLine
 
@@ -95,7 +95,7 @@ class ReloadSockets:
 
     def _keep(self) -> None:
         while True:
-            gevent.sleep(RETRY)
+            gevent.sleep(until_next(RETRY))
             for each in list(self._listeners.values()):
                 each.keep()
 

@@ -40,6 +40,7 @@ from appliance.net.files import state_files
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.loop.thread_pool import computed
+from appliance.net.loop.turns import until_next
 from appliance.net.observing.observation import observe, observe_boards
 from appliance.net.process.this_node import this_node
 from appliance.wire import history_ring
@@ -263,7 +264,7 @@ class LatestFigures:
             except Exception as error:  # noqa: BLE001  # the boundary: the next look comes nevertheless
                 self._on_fault(error)
             pause = (time.process_time() - begun) / _LOOK_COST
-            gevent.sleep(min(max(pause, _LOOK), _LOOK_AT_MOST))
+            gevent.sleep(min(max(pause, until_next(_LOOK)), _LOOK_AT_MOST))
 
 
 def _descriptors(observations: Observations) -> Iterator[WorkerDescriptors]:

@@ -21,6 +21,7 @@ from appliance.net.control.kept_listener import RETRY, KeptListener
 from appliance.net.listening.bind_addresses import Address
 from appliance.net.listening.bind_refusals import BindProblem
 from appliance.net.listening.listeners import Listeners, ReservedBinds
+from appliance.net.loop.turns import until_next
 from appliance.stats.access import AccessError, WebAccess, web_access
 from appliance.stats.changes import Changes
 from appliance.stats.command_line import CommandLine
@@ -229,7 +230,7 @@ class StatsService:
 
     def _keep(self) -> None:
         while True:
-            gevent.sleep(RETRY)
+            gevent.sleep(until_next(RETRY))
             if self._socket is not None:
                 self._socket.keep()
 

@@ -15,7 +15,6 @@ from typing import Final
 from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Check, Pool, Server
 
-
 _TOGETHER: Final = 8  # servers that share a place, in the mean
 _TOO_SOON: Final = 0.05  # parts of an interval: two checks are not closer, if the first one was late or early
 

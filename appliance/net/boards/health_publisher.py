@@ -14,6 +14,7 @@ from gevent.event import Event
 
 from appliance.core.checks.checked_servers import Key
 from appliance.net.boards.board_writer import BoardWriter
+from appliance.net.loop.turns import until_next
 from appliance.wire.boards.health_board import (
     PoolHealthRecord,
     ServerHealthRecord,
@@ -96,7 +97,7 @@ class HealthPublisher:
 
     def _publish_always(self) -> None:
         while True:
-            self._urgent.wait(FRESH)
+            self._urgent.wait(until_next(FRESH))
             if self._changed or self._touched:
                 self._publish()
                 gevent.sleep(RETRY if self._troubled else pause(len(self._records)))

@@ -7,6 +7,7 @@ from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.boards.heartbeats import PAUSE, Heartbeat
+from appliance.net.loop.turns import until_next
 
 
 class HubHeartbeat:
@@ -16,8 +17,12 @@ class HubHeartbeat:
         self._heartbeat = Heartbeat(path)
         if self._heartbeat.trouble:
             log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
-        self._timer = get_hub().loop.timer(0.0, PAUSE)
-        self._timer.start(lambda: self._heartbeat.beat(time.monotonic()))
+        self._beat()
+        self._timer = get_hub().loop.timer(until_next(PAUSE), PAUSE)
+        self._timer.start(self._beat)
+
+    def _beat(self) -> None:
+        self._heartbeat.beat(time.monotonic())
 
     def close(self) -> None:
         """Stop beating."""

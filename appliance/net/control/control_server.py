@@ -24,7 +24,7 @@ from appliance.net.control.command_table import CommandTable, OnError
 from appliance.net.control.gevent_listener import listen_for_readers
 from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName
-from appliance.net.loop.turns import FirstCome, Turns
+from appliance.net.loop.turns import FirstCome, Turns, until_next
 from appliance.net.privileges.peer_credentials import peer_credentials
 from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
 from appliance.wire.lines.line_buffer import LineBuffer
@@ -170,7 +170,7 @@ class ControlServer:
     def _keep(self) -> None:
         """Listen again if the socket was removed: no client could find it."""
         while True:
-            gevent.sleep(KEEP)
+            gevent.sleep(until_next(KEEP))
             if not self._name.is_missing:
                 continue
             with contextlib.suppress(OSError):  # the directory does not exist yet, or is full

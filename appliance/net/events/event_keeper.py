@@ -16,6 +16,7 @@ from appliance.model.operator_events import OperatorEvent, Publish, publish_nowh
 from appliance.model.paths import Paths
 from appliance.net.events.event_file import EventFile, complete_since, tail
 from appliance.net.events.event_follower import EventFollower
+from appliance.net.loop.turns import until_next
 
 _PAUSE: Final = 0.5  # seconds between two reads of the boards; who shows events reads the boards too
 _RETRY: Final = 5.0  # seconds after which a file that could not be written is tried again
@@ -60,7 +61,7 @@ class EventKeeper:
                 self._collect(follower, now)
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
-                gevent.sleep(_PAUSE)
+                gevent.sleep(until_next(_PAUSE))
         finally:
             # The other programs have ended by now, and the runtime directory may not outlive this one.
             self._collect(follower, time.monotonic())

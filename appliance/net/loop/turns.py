@@ -76,6 +76,11 @@ class Turns:
         return now < self._until
 
 
+def until_next(seconds: float) -> float:
+    """Return the seconds until the clock is a multiple of `seconds`: all that is due then wakes us once."""
+    return seconds - time.monotonic() % seconds
+
+
 def wait_while(pending: Callable[[], object], *, within: float) -> None:
     """Wait while something is pending, at most `within` seconds; others have their turns."""
     with gevent.Timeout(within, False):  # noqa: FBT003  # its only form

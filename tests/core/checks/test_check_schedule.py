@@ -62,7 +62,7 @@ def test_a_check_that_begins_late_or_early_moves_no_later_one(place: float, late
 
 
 def test_phases_are_the_same_always_and_spread_evenly():
-    """Of a thousand servers some eight share a place, about a hundred are in every tenth, and each stays there."""
+    """Of a thousand servers some eight share a place, a tenth are in every tenth, and each stays there."""
     assert [places(count) for count in (0, 1, 8, 9, 16, 17, 1000)] == [1, 1, 1, 2, 2, 4, 128]
     assert phase("pool", "server-7") == 0.0
     phases = [phase("pool", f"server-{index}", places=places(1000)) for index in range(1000)]

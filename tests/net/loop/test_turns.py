@@ -6,7 +6,7 @@ import gevent
 import pytest
 from gevent import socket
 
-from appliance.net.loop.turns import Turns
+from appliance.net.loop.turns import Turns, until_next
 
 pytestmark = pytest.mark.sockets
 
@@ -65,3 +65,10 @@ def test_who_waits_for_the_loop_does_not_rest_besides():
     work(0.003)
     turns.give()
     assert len(rests) == 1
+
+
+@pytest.mark.parametrize(("now", "seconds"), [(100.25, 0.75), (100.9, 0.1), (101.0, 1.0)])
+def test_what_is_due_as_often_is_due_together(monkeypatch: pytest.MonkeyPatch, now: float, seconds: float):
+    """It is due when the clock is a multiple, however late the last time was."""
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    assert until_next(1.0) == pytest.approx(seconds)
