@@ -35,6 +35,7 @@ def test_looks_take_a_fifth_of_a_processor_at_most(
 
     monkeypatch.setattr(LatestFigures, "_look_at_boards", look)
     monkeypatch.setattr(figures.gevent, "sleep", sleep)
+    monkeypatch.setattr(figures, "until_next", lambda seconds: seconds)
     monkeypatch.setattr(time, "process_time", lambda: spent[0])
     paths = Paths(runtime=tmp_path, state=tmp_path)
     looking = LatestFigures(paths, HistoryFile(paths.history, structlog.get_logger()), on_fault=print)

@@ -10,6 +10,7 @@ from typing import Final
 
 import gevent
 from gevent import get_hub
+from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.operator_events import OperatorEvent, Publish, publish_nowhere
@@ -40,6 +41,7 @@ class EventKeeper:
         self._since = float("-inf")
         self._write_at = 0.0
         self._trouble = ""
+        self._end = Event()
         self._greenlet = gevent.spawn(self._keep)
         self._greenlet.link_exception(lambda ended: log.error("events-crashed", exc_info=ended.exception))
 
@@ -50,18 +52,19 @@ class EventKeeper:
 
     def close(self) -> None:
         """Collect for a last time; events on the boards stay there."""
-        self._greenlet.kill()
+        self._end.set()  # killed in the middle of a write, it would write the same again
+        self._greenlet.join()
 
     def _keep(self) -> None:
         known, self._since = get_hub().threadpool.apply(self._known)
         follower = EventFollower(self._runtime, known=known)
         try:
-            while True:
+            while not self._end.is_set():
                 now = time.monotonic()
                 self._collect(follower, now)
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
-                gevent.sleep(until_next(_PAUSE))
+                self._end.wait(until_next(_PAUSE))
         finally:
             # The other programs have ended by now, and the runtime directory may not outlive this one.
             self._collect(follower, time.monotonic())

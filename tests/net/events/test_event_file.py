@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +146,27 @@ def test_what_is_told_until_the_end_is_kept(paths: Paths):
     tell(event(2))
     keeper.close()
     assert numbers(tail(paths.events)) == numbers(told) == [1, 2]
+
+
+def test_an_end_in_the_middle_of_a_write_writes_nothing_twice(paths: Paths, monkeypatch: pytest.MonkeyPatch):
+    """The keeper ends when the thread that writes has ended."""
+    begun, go_on, append = threading.Event(), threading.Event(), EventFile.append
+
+    def slow(file: EventFile, events: list[OperatorEvent]) -> None:
+        begun.set()
+        assert go_on.wait(20)
+        append(file, events)
+
+    monkeypatch.setattr(EventFile, "append", slow)
+    EventBoard(paths.event_board("health"), "health")(event(1))
+    keeper = EventKeeper(paths, structlog.get_logger())
+    wait_until(begun.is_set, what="it writes", sleep=gevent.sleep)
+    closing = gevent.spawn(keeper.close)
+    gevent.sleep(0)
+    go_on.set()
+    closing.join()
+    assert numbers(tail(paths.events)) == [1]
+    assert len(paths.events.read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize(("lost", "new"), [(True, [7]), (False, [5, 7])])

@@ -1,5 +1,6 @@
 """Commands run as who they should, end when they should, and say why they failed."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -236,7 +237,8 @@ def test_it_dies_with_the_process_that_started_it(tmp_path: Path):
 def test_no_descriptor_is_lost():
     """Fifty runs later as many are open as before."""
     command("true").wait(ENOUGH)
+    gc.collect()  # what other tests have left
     before = len(list(OPEN.iterdir()))
     for _ in range(50):
         assert command("true").wait(ENOUGH).passed
-    assert len(list(OPEN.iterdir())) == before
+    assert len(list(OPEN.iterdir())) <= before
