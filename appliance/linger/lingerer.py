@@ -252,7 +252,8 @@ class Lingerer:
         active = self._active()
         self._expire_dead_nodes(active)
         keepers = self.nodes.keepers(interfaces, now)
-        self._tunnels.follow(self._settings, self.shared.sets, now)
+        if self._tunnels.follow(self._settings, self.shared.sets, now):
+            self.shared.wake(now)
         with self._noting_errors():
             if self._settings is not None:
                 self._listen(self._settings, now)

@@ -110,13 +110,17 @@ class SharedHolder:
     def glance(self, now: float) -> bool:
         """Return whether something cannot wait; called ten times a second, and cheap. Raises OSError."""
         if now - self._glanced_at > _STALLED:
-            self._awake, self._quiet = now, False
+            self.wake(now)
         self._glanced_at = now
         if not self.sets:
             return False
         if self._notices.changed():
             self._listed = False
         return not (self._quiet and self._listed) or any(self._has_notes(each.family) for each in self.sets)
+
+    def wake(self, now: float) -> None:
+        """Take no silence until now for the death of a node: nothing could be received."""
+        self._awake, self._quiet = now, False
 
     def look(self, now: float) -> None:
         """Look who lives, and whether the addresses are here; called repeatedly. Raises OSError."""

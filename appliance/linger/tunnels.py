@@ -33,11 +33,15 @@ class Tunnels:
         self._looks = 0
         self._settings: object = None
 
-    def follow(self, settings: Linger | None, sets: Iterable[SharedSet], now: float) -> None:
-        """Make the devices that are wanted, and remove others; called repeatedly."""
+    def follow(self, settings: Linger | None, sets: Iterable[SharedSet], now: float) -> bool:
+        """Make the devices that are wanted, and remove others; called repeatedly.
+
+        Return whether one was lost: nothing was received through it, which is no sign that a node is dead.
+        """
         wanted = (settings.vxlan if settings else None), tuple(sets)
-        if wanted == self._settings and (wanted[0] is None or now - self._looked_at < _LOOKED):
-            return
+        lost = not all(_is_there(each.name, index) for each, index in self._made.values())
+        if wanted == self._settings and (wanted[0] is None or (not lost and now - self._looked_at < _LOOKED)):
+            return False
         first, self._settings, self._looked_at = wanted != self._settings, wanted, now
         try:
             self._follow(*wanted, first=first)
@@ -45,6 +49,7 @@ class Tunnels:
             self.trouble = str(error.strerror or error)
         else:
             self.trouble = ""
+        return lost
 
     def rules(self, shared: SharedSet) -> Tunnel | None:
         """Return what the rules of a family need, None without a device."""

@@ -71,8 +71,8 @@ class Company:
 class Exchange:
     """How this node exchanges reports of one family: with which `peers` and `macs` of its own.
 
-    `since` is when it began, None if it cannot. `awake` is when this node last went on after it was held up,
-    and heard nothing.
+    `since` is when it began, None if it cannot. `awake` is when this node last went on after it could not
+    receive: it was held up, or the device to the others was gone.
     """
 
     peers: Collection[str]

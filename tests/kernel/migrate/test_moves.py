@@ -36,6 +36,7 @@ _FULL: Final = os.environ.get("E2E_FULL") == "1"
 _COUNT: Final = 1000 if _FULL else 50  # sessions of each family
 _ROUNDS: Final = 20 if _FULL else 3
 _MANY: Final = 5000 if _FULL else 200  # the same: more than a batch
+_CUT: Final = 1000 if _FULL else 200  # the same, as programs are killed
 _SLOW: Final = pytest.mark.slow("many moves of whole appliances")
 
 
@@ -151,14 +152,14 @@ def test_a_fault_in_the_middle_costs_one_batch_at_most(tmp_path: Path, fault: st
     drawn = random.Random(fault)  # noqa: S311  # when the fault comes
     with (
         migrating_nodes(2, tmp_path) as (client, (one, two)),
-        CheckedStreams(client, port=PORT, period=0.1) as streams,
+        CheckedStreams(client, port=PORT, period=0.5 if _FULL else 0.1) as streams,
     ):
         for _ in range(_ROUNDS if _FULL else 1):
-            fill(streams, _MANY)
+            fill(streams, _CUT)
             before = sum(streams.report().ended.values())
             given = int(str(one.migrated().get("given", 0)))
             one.appliance.command("leave")
-            share = drawn.randrange(1, _MANY)
+            share = drawn.randrange(1, _CUT)
             wait_until(
                 lambda: int(str(one.migrated().get("given", 0))) >= given + share or is_empty(one),  # noqa: B023  # called at once
                 what="some have moved",
