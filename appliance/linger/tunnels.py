@@ -39,7 +39,9 @@ class Tunnels:
         Return whether one was lost: nothing was received through it, which is no sign that a node is dead.
         """
         wanted = (settings.vxlan if settings else None), tuple(sets)
-        lost = not all(_is_there(each.name, index) for each, index in self._made.values())
+        lost = [at for at, (each, index) in self._made.items() if not _is_there(each.name, index)]
+        for family in lost:
+            del self._made[family]
         if wanted == self._settings and (wanted[0] is None or (not lost and now - self._looked_at < _LOOKED)):
             return False
         first, self._settings, self._looked_at = wanted != self._settings, wanted, now
@@ -49,7 +51,7 @@ class Tunnels:
             self.trouble = str(error.strerror or error)
         else:
             self.trouble = ""
-        return lost
+        return bool(lost)
 
     def rules(self, shared: SharedSet) -> Tunnel | None:
         """Return what the rules of a family need, None without a device."""
@@ -80,7 +82,7 @@ class Tunnels:
 
     def _keep(self, wanted: VxlanWanted) -> None:
         made, index = self._made.get(wanted.family, (None, 0))
-        if made != wanted or not _is_there(wanted.name, index):
+        if made != wanted:
             self._made.pop(wanted.family, None)
             self._made[wanted.family] = wanted, vxlan.make(self._requests, wanted)
         elif self._looks % _COMPLETED == 0:

@@ -26,7 +26,7 @@ class Draining:
         return now >= self._cut_at
 
     def accept_for(self, seconds: float, *, now: float) -> None:
-        """Accept for so many seconds more at most."""
+        """Stop accepting after `seconds`, or earlier if that was planned."""
         self._accept_until = min(self._accept_until, now + seconds)
 
     def accepts_late(self, now: float) -> float:

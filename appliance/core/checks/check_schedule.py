@@ -4,7 +4,7 @@ Checks of all servers at the same moment would make a burst of packets and hands
 that runs several of the servers. So each server has its own place in the interval, its `phase`. HAProxy's
 `spread-checks` adds a random time to each interval; a fixed place keeps the pauses exact, so that the longest
 time to find a dead server is known. A few servers share a place: a process that wakes up for one check finds
-its caches cold, and takes a third of the time for each of seven at once.
+its caches cold; of seven at once each takes two thirds of the time.
 """
 
 import math
@@ -20,7 +20,7 @@ _TOO_SOON: Final = 0.05  # parts of an interval: two checks are not closer, if t
 
 
 def places(servers: int) -> int:
-    """Return how many places an interval has for so many servers, a power of two: it changes seldom."""
+    """Return the number of places in an interval: a power of two, so that few reloads change it."""
     return 1 << (max(servers - 1, 0) // _TOGETHER).bit_length()
 
 
@@ -71,7 +71,7 @@ class CheckSchedule:
         seconds = pause(check, passed=passed, in_question=in_question)
         # From start to start, as in HAProxy: a slow check does not make the next one later.
         due = started + seconds
-        if not in_question:
+        if not in_question:  # counted on the clock: from the last start, late timers would move it
             due -= (due - place * seconds) % seconds
             if due - started < _TOO_SOON * seconds:
                 due += seconds
