@@ -29,7 +29,7 @@ def test_slow_start_ramps_after_maint(health: Health):
 def test_a_server_in_maint_is_not_checked(health: Health):
     """Checks end with maint; a server that died meanwhile is found down before it gets traffic."""
     with Backend("mortal") as mortal:
-        health.accept(of([server("master-0", mortal)]))
+        health.accept(of([server("master-0", mortal, SLOW)]))
         health.start()
         health.wait_for("master-0", HealthVerdict.UP)
         assert health.ask("set-state", pool="masters", server="master-0", state="maint").ok

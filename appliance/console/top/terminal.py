@@ -70,6 +70,10 @@ class Screen:
             curses.resizeterm(lines, columns)
         self._window.clear()
 
+    def given_back(self) -> None:
+        """Restore the terminal until the next `draw`."""
+        curses.endwin()
+
     def draw(self, lines: tuple[Line, ...]) -> None:
         """Show these lines; only differences are transmitted."""
         self._window.erase()

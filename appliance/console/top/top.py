@@ -1,5 +1,6 @@
 """`appliance top`: current activity, in a terminal that stays up to date, or once as text."""
 
+import os
 import select
 import signal
 import sys
@@ -36,6 +37,7 @@ class _Event(Enum):
     """Events of the loop other than samples and keys."""
 
     RESIZED = "resized"
+    SUSPENDED = "suspended"
     ENDED = "ended"
 
 
@@ -50,17 +52,41 @@ def run(looker: Looker, state: ScreenState, *, interval: float) -> None:
         for number in _ENDS:
             gevent.signal_handler(number, events.put, _Event.ENDED)
         gevent.signal_handler(signal.SIGWINCH, events.put, _Event.RESIZED)
+        suspension = _Suspension(events)
         greenlets = [
             gevent.spawn(_look_always, looker, events, interval),
             gevent.spawn(_read_always, screen, events),
         ]
         try:
-            _show(screen, looker, state, events)
+            _show(screen, looker, state, events, suspension)
         finally:
             gevent.killall(greenlets)
 
 
-def _show(screen: Screen, looker: Looker, state: ScreenState, events: "Queue[_Happening]") -> None:
+class _Suspension:
+    """Ctrl-Z: between two drawings, as curses' own handler acts in the middle of one and can hang there."""
+
+    def __init__(self, events: "Queue[_Happening]") -> None:
+        self._events = events
+        self._take()
+
+    def _take(self) -> None:
+        self._handler = gevent.signal_handler(signal.SIGTSTP, self._events.put, _Event.SUSPENDED)
+
+    def stop(self) -> None:
+        """Stop as by default, until the shell continues; without a shell that could, the kernel does not."""
+        self._handler.cancel()
+        os.kill(os.getpid(), signal.SIGTSTP)
+        self._take()
+
+
+def _show(
+    screen: Screen,
+    looker: Looker,
+    state: ScreenState,
+    events: "Queue[_Happening]",
+    suspension: _Suspension,
+) -> None:
     scene = Scene(sample=None, state=state, explain=looker.explain, moment=looker.moment)
     while not scene.state.ended:
         screen.draw(lines(scene, screen.size))
@@ -69,6 +95,10 @@ def _show(screen: Screen, looker: Looker, state: ScreenState, events: "Queue[_Ha
             case _Event.ENDED:
                 return
             case _Event.RESIZED:
+                screen.resized()
+            case _Event.SUSPENDED:
+                screen.given_back()
+                suspension.stop()
                 screen.resized()
             case BaseException():
                 raise happening

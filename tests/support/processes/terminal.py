@@ -20,6 +20,7 @@ from support.processes.processes import end
 from support.processes.waiting import wait_until
 
 _CHUNK: Final = 65536
+_LAST: Final = 2000  # bytes in a failure's message
 _KEYS: Final = {
     "up": b"\x1bOA",
     "down": b"\x1bOB",
@@ -95,7 +96,8 @@ class InTerminal:
         try:
             wait_until(look, what=f"the screen shows {condition!r}", timeout=timeout)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n--- the screen\n{found[0]}") from error
+            last = self.raw[-_LAST:]
+            raise AssertionError(f"{error}\n--- the screen\n{found[0]}\n--- last\n{last!r}") from error
         return found[0]
 
     def press(self, *keys: str) -> None:
