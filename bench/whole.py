@@ -1,9 +1,9 @@
 """What the whole appliance takes with nothing to do: memory, processor time, and how soon it serves.
 
 Ours is the demo's appliance: supervisord, reload, health, stats, two masters with a worker each, seven
-servers with a check a second; the demo's servers are not counted. HAProxy (master and worker) has the same
+servers with a check a second. HAProxy (master and worker) has the same
 frontends, servers and checks, and keepalived one virtual router, in a network namespace of its own. Of 16
-workers one has the ingress.
+workers one has the ingress. The servers run before either starts.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from support.network.ports import accepts
 from support.processes.processes import alive, children, command_line, end, proportional
 from support.processes.waiting import wait_until
 from support.run import tools
@@ -36,7 +37,6 @@ _WORKERS: Final = 5
 _MOST_WORKERS: Final = 16
 _RELOADS: Final = 5
 _REST: Final = 2.0
-_NOT_OURS: Final = "demo_backend"
 _WORKER: Final = "appliance.programs.worker"
 _MB: Final = 1 << 20
 
@@ -131,9 +131,9 @@ def markdown(found: dict[str, list[Numbers]]) -> str:
 
 
 def _ours(package: Path | None, seconds: float) -> Numbers:
-    with site(offset=_OFFSET) as made, _appliance(made, package) as held:
+    with site(offset=_OFFSET) as made, _servers(made), _appliance(made, package) as held:
         time.sleep(_SETTLED)  # what a start leaves to be done has been done
-        pids = _ours_of(held.pids[0])
+        pids = _family(held.pids[0])
         workers = [each for each in pids if _WORKER in command_line(each)]
         numbers = {
             "MB PSS of all programs": sum(map(proportional, pids)) / _MB,
@@ -152,7 +152,7 @@ def _ours(package: Path | None, seconds: float) -> Numbers:
             "ms of a reload that changes a weight": median(weights),
             "ms of a reload that needs new workers": median(limits),
             "MB private to one more worker": private,
-            "MB PSS of all programs, 16 workers": sum(map(proportional, _ours_of(held.pids[0]))) / _MB,
+            "MB PSS of all programs, 16 workers": sum(map(proportional, _family(held.pids[0]))) / _MB,
         }
 
 
@@ -183,7 +183,7 @@ def _more_workers(made: DemoSite, supervisor: int, text: str, count: int) -> lis
     _reload(made, text.replace("workers: 1", f"workers: {count}", 1))
 
     def workers() -> list[int]:
-        return [each for each in _ours_of(supervisor) if '"group":"api"' in command_line(each)]
+        return [each for each in _family(supervisor) if '"group":"api"' in command_line(each)]
 
     wait_until(lambda: len(workers()) == count, what="the new workers alone are there", timeout=60)
     time.sleep(_REST)
@@ -229,7 +229,7 @@ def _keepalived(root: Path) -> list[str] | None:
 
 @contextlib.contextmanager
 def _servers(made: DemoSite) -> Iterator[None]:
-    """Run the demo's servers without an appliance: those that HAProxy checks."""
+    """Run the demo's servers without its appliance, until they accept."""
     lines = made.include.read_text().splitlines()
     commands = [
         line.partition(" = ")[2].replace("%%", "%") for line in lines if line.startswith("command = ")
@@ -238,6 +238,11 @@ def _servers(made: DemoSite) -> Iterator[None]:
         for each in commands:
             stack.enter_context(_process(["sh", "-c", f"exec {each}"]))
         stack.callback(made.ending.touch)
+        places = [(f"127.0.0.2{number}", 16443) for number in (1, 2, 3)]
+        places += [(f"127.0.0.1{number}", port) for number in (1, 2) for port in (18080, 18443)]
+        wait_until(
+            lambda: all(accepts(port + _OFFSET, host) for host, port in places), what="the servers accept"
+        )
         yield
 
 
@@ -246,15 +251,11 @@ def _appliance(made: DemoSite, package: Path | None) -> Iterator[_Held]:
     environment = {
         **os.environ,
         **made.paths.environment(),
-        "APPLIANCE_SUPERVISOR_INCLUDE": str(made.include),
         **({"PYTHONPATH": str(package)} if package else {}),
     }
     user = ["--user", "root"] if os.geteuid() == 0 else []
     with _started(python.command("appliance.console", "run", *user), environment) as held:
-        try:
-            yield held
-        finally:
-            made.ending.touch()
+        yield held
 
 
 @contextlib.contextmanager
@@ -298,10 +299,6 @@ def _answers() -> bool:
 def _family(pid: int) -> list[int]:
     """Return a process and all below it."""
     return [pid, *(each for child in children(pid) for each in _family(child))]
-
-
-def _ours_of(supervisor: int) -> list[int]:
-    return [each for each in _family(supervisor) if _NOT_OURS not in command_line(each)]
 
 
 def _at_rest(pids: Sequence[int], seconds: float) -> float:

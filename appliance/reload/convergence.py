@@ -114,7 +114,7 @@ def converge(accepted: Snapshot, clients: ProgramClients, once: OnceLog, *, ever
 def _lead(program: str, number: int, clients: ProgramClients, once: OnceLog) -> None:
     failures = failures_of(program, clients.prepare([program], number, forced=True)[program])
     if not failures:
-        failures = failures_of(program, clients.commit([program], number)[program])
+        failures = failures_of(program, clients.commit([[program]], number)[program])
     for failure in failures:
         once.failed(program, failure.message)
     if not failures:

@@ -5,7 +5,8 @@ runs and does not answer does: it would keep a configuration that nobody asked f
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,9 +16,9 @@ import msgspec
 
 from appliance.core.programs import CONFIGURED
 from appliance.model.paths import Paths
-from appliance.net.control.control_client import ControlClient, ControlUnavailable
+from appliance.net.control.control_client import ControlClient, ControlUnavailable, ask
 from appliance.net.files import state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 from appliance.net.process.own_processes import own_processes
 from appliance.net.supervision.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.lines.control import Answer, Question
@@ -85,7 +86,7 @@ class _Stopped:
     def _write(self, names: frozenset[str]) -> None:
         if names != self.names():
             state_files.clear_way(self._path)
-            write_atomically(self._path, msgspec.json.encode(sorted(names)))
+            write_whole(self._path, msgspec.json.encode(sorted(names)))
 
 
 class ProgramClients:
@@ -96,15 +97,30 @@ class ProgramClients:
         self._timeouts = timeouts
         self._supervisor = SupervisorClient(paths.supervisor_socket, timeout=timeouts.life)
         self._stopped = _Stopped(paths.runtime / "stopped.json")
+        self._kept: dict[str, ControlClient] | None = None
+
+    @contextmanager
+    def connections(self) -> Iterator[None]:
+        """Keep the connections for all steps of one change: most of a step's time is that of its connects."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            for each in kept.values():
+                each.close()
 
     def prepare(self, programs: Iterable[str], number: int, *, forced: bool = False) -> dict[str, Outcome]:
         """Ask all at once to do everything for a snapshot that can fail; `forced` is passed to them."""
         more = {"forced": True} if forced else {}
         return self._ask_all("prepare", programs, number, self._timeouts.prepare, **more)
 
-    def commit(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
-        """Order one after another to make a snapshot real."""
-        return {each: self._ask(each, "commit", number, self._timeouts.commit) for each in programs}
+    def commit(self, steps: Iterable[Iterable[str]], number: int) -> dict[str, Outcome]:
+        """Order the programs to make a snapshot real: those of a step at once, one step after another."""
+        outcomes: dict[str, Outcome] = {}
+        for programs in steps:
+            outcomes |= self._ask_all("commit", programs, number, self._timeouts.commit)
+        return outcomes
 
     def abort(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
         """Order all at once to forget a snapshot."""
@@ -116,15 +132,15 @@ class ProgramClients:
 
     def snapshot_of(self, program: str) -> int | None:
         """Return the number of the snapshot that a program has, None if it does not answer."""
-        answer = self._ask(program, "status", None, self._timeouts.life)
-        number = answer.values.get("snapshot") if isinstance(answer, Answer) else None
+        answer = self._status(program)
+        number = answer.values.get("snapshot") if answer else None
         return number if isinstance(number, int) else None
 
     def has_applied(self, program: str, number: int) -> bool:
         """Return whether a program has applied a snapshot, in all its workers if it has any."""
-        answer = self._ask(program, "status", None, self._timeouts.life)
+        answer = self._status(program)
         return (
-            isinstance(answer, Answer)
+            answer is not None
             and answer.values.get("snapshot") == number
             and not answer.values.get("failure")
         )
@@ -217,27 +233,49 @@ class ProgramClients:
         asked = {each: gevent.spawn(self._ask, each, command, number, timeout, **more) for each in programs}
         return {each: greenlet.get() for each, greenlet in asked.items()}
 
+    def _status(self, program: str) -> Answer | None:
+        try:
+            return ask(self._paths.control(program), Question(command="status"), timeout=self._timeouts.life)
+        except ControlUnavailable:
+            return None
+
     def _ask(self, program: str, command: str, number: int | None, timeout: float, **more: object) -> Outcome:
         values = more if number is None else {"snapshot": number, **more}
         try:
-            client = ControlClient(self._paths.control(program), timeout=self._timeouts.life)
+            client = self._connect(program)
         except ControlUnavailable as error:
             return ProgramDown(reason=str(error))
-        with client:
-            try:
+        try:
+            if timeout > self._timeouts.commit:
                 # A hanging program still accepts connections, in its backlog. It is detected here, within a
                 # few seconds; the command itself may legitimately take two minutes.
                 client.ask(Question(command="status"), timeout=self._timeouts.life)
-                return client.ask(Question(command=command, values=values), timeout=timeout)
-            except ControlUnavailable as error:
-                return ProgramLost(reason=str(error))
+            return client.ask(Question(command=command, values=values), timeout=timeout)
+        except ControlUnavailable as error:
+            return ProgramLost(reason=str(error))
+        finally:
+            self._leave(client)
 
     def _can_be_asked(self, program: str) -> bool:
         try:
-            ControlClient(self._paths.control(program), timeout=self._timeouts.life).close()
+            self._leave(self._connect(program))
         except ControlUnavailable:
             return False
         return True
+
+    def _connect(self, program: str) -> ControlClient:
+        """Return a connection to be given to `_leave`; raises ControlUnavailable."""
+        kept = self._kept.get(program) if self._kept is not None else None
+        if kept is not None and not kept.is_gone:
+            return kept
+        made = ControlClient(self._paths.control(program), timeout=self._timeouts.life)
+        if self._kept is not None:
+            self._kept[program] = made
+        return made
+
+    def _leave(self, client: ControlClient) -> None:
+        if self._kept is None:
+            client.close()
 
     def _is_coming(self, program: str) -> bool:
         """Return whether a program comes up or runs; then its control socket is there soon."""

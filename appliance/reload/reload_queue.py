@@ -16,7 +16,7 @@ from gevent.queue import Empty, Queue
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.files.kept_counts import KeptCounts
-from appliance.net.loop.turns import wait_while
+from appliance.net.loop.turns import until_next, wait_while
 from appliance.net.sources.read_files import ReadFiles
 from appliance.reload.participation import Participation
 from appliance.reload.reload_transaction import ReloadTransaction
@@ -163,7 +163,7 @@ class ReloadQueue:
         """Return the next request; do what is due until there is one, and if requests leave no pause."""
         while True:
             try:
-                request: _Request = self._queue.get(timeout=_TURN)
+                request: _Request = self._queue.get(timeout=until_next(_TURN))
             except Empty:
                 self._do_what_is_due(time.monotonic())
             else:

@@ -327,23 +327,29 @@ class ReloadTransaction:
         self, snapshot: Snapshot, *, forced: bool
     ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
         """Prepare, accept, commit; return failed commits and warnings. If refused, nothing has changed."""
-        steps, number = plan(self.accepted, snapshot), snapshot.number
+        steps = plan(self.accepted, snapshot)
+        with self._clients.connections():
+            absent = self._agree(steps, snapshot, forced=forced)
+            outcomes = self._clients.commit(steps.commits(but=absent), snapshot.number)
+        failed = {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, ProgramDown)}
+        gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ProgramDown)}
+        return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
+
+    def _agree(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
+        """Prepare and accept; return the programs that are down."""
         try:
             snapshots.propose(self._paths, snapshot)
             absent = self._prepare(steps, snapshot, forced=forced)
             snapshots.accept(self._paths, snapshot)
         except (ReloadRefused, OSError) as error:
-            self._withdraw(steps, number)
+            self._withdraw(steps, snapshot.number)
             raise (
                 error
                 if isinstance(error, ReloadRefused)
                 else ReloadRefused([AnswerProblem(message=str(error))])
             ) from error
         self.accepted = snapshot
-        outcomes = self._clients.commit((each for each in steps.prepare if each not in absent), number)
-        failed = {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, ProgramDown)}
-        gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ProgramDown)}
-        return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
+        return absent
 
     def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
         """Do everything that can fail; return the programs that are down, and are not asked."""

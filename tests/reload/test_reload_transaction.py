@@ -21,11 +21,12 @@ from support.reload.fake_programs import FakeProgram
 from appliance.core.rollout.reload_retries import LOSSES, PAUSES
 from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.control_client import ControlClient
 from appliance.net.files import snapshots, start_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.sources.judging import Judged, judge
 from appliance.net.sources.read_files import ReadFiles
-from appliance.reload import boot, refusals
+from appliance.reload import boot, program_clients, refusals
 from appliance.reload.program_clients import Outcome, ProgramClients, ProgramTimeouts
 from appliance.reload.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem
@@ -104,6 +105,45 @@ def test_everybody_prepares_before_anybody_commits(house: House):
     assert house.journal[2:] == ["health commit 2", "proxy-api commit 2"]
     assert house.accepted == 2
     assert snapshots.read(house.paths.last_good) == snapshots.read(house.paths.accepted)
+
+
+def test_a_change_connects_to_each_program_once(house: House, monkeypatch: pytest.MonkeyPatch):
+    """A connect wakes the program up, and takes longer than a question."""
+    made = _connections(monkeypatch)
+    house.write(weight=2)
+    assert house.transaction.reload().ok
+    assert sorted(each.path.stem for each in made) == ["health", "proxy-api"]
+    assert all(each.closed.is_set() for each in made)
+
+
+def test_a_program_that_is_replaced_in_the_middle_is_connected_to_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+):
+    """Its successor gets the commit, and is no program that has gone away."""
+    made, accept = _connections(monkeypatch), snapshots.accept
+
+    def accept_then(paths: Paths, snapshot: Snapshot) -> None:
+        accept(paths, snapshot)
+        next(each for each in made if each.path.stem == "health")._socket.shutdown(socket.SHUT_RDWR)
+
+    monkeypatch.setattr(snapshots, "accept", accept_then)
+    house.write(weight=2)
+    assert house.transaction.reload().ok
+    assert (house.health.obeys, house.api.obeys) == (2, 2)
+    assert sorted(each.path.stem for each in made) == ["health", "health", "proxy-api"]
+
+
+def _connections(monkeypatch: pytest.MonkeyPatch) -> list[ControlClient]:
+    """Return the list of all connections that `reload` makes from now on."""
+    made: list[ControlClient] = []
+
+    class Listed(ControlClient):
+        def __init__(self, path: Path, *, timeout: float) -> None:
+            super().__init__(path, timeout=timeout)
+            made.append(self)
+
+    monkeypatch.setattr(program_clients, "ControlClient", Listed)
+    return made
 
 
 def test_nothing_changed_asks_nobody(house: House):

@@ -1,10 +1,16 @@
 """What the programs must do when the configuration changes."""
 
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
 from appliance.core.programs import needed
-from appliance.model.program_names import FORWARD, REDIRECT, VRRP
+from appliance.model.program_names import DISCOVER, FORWARD, PROXIES, REDIRECT, STATS, VRRP
 from appliance.model.snapshot.snapshot import Snapshot
+
+_AT_ONCE: Final = frozenset({*PROXIES, DISCOVER, STATS})
+"""Programs that commit at the same time: none needs another's commit before its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +24,12 @@ class ProgramChanges:
     prepare: tuple[str, ...]
     start: tuple[str, ...]
     stop: tuple[str, ...]
+
+    def commits(self, *, but: Container[str]) -> tuple[tuple[str, ...], ...]:
+        """Return the programs of `prepare` that are not in `but`, by the steps of the commit."""
+        those = (each for each in self.prepare if each not in but)
+        steps = groupby(those, key=lambda each: "" if each in _AT_ONCE else each)
+        return tuple(tuple(together) for _, together in steps)
 
 
 def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:

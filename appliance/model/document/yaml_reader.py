@@ -43,9 +43,6 @@ NODE_LIMIT: Final = 200_000
 _FAST: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml, if PyYAML has it: ten times as fast. If it refuses a file, PyYAML's own words give the reason."""
 
-_LARGE: Final = 100_000
-"""Characters from which on that matters: some thousand servers."""
-
 _MARKS: Final = (Mark, getattr(yaml, "_yaml", yaml.error).Mark)
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -73,8 +70,8 @@ def read_yaml(text: str) -> Node | None:
     if unprintable:
         code = ord(unprintable.group())
         raise DocumentError(f"the character U+{code:04X} is not allowed", Text(text).at(unprintable.start()))
-    # libyaml takes tabs for spaces in more places than PyYAML, and puts empty values a column further.
-    if len(text) >= _LARGE and "\t" not in text:
+    # libyaml takes tabs for spaces in more places than PyYAML.
+    if "\t" not in text:
         with suppress(DocumentError):
             return _YamlReader(text, _FAST).document()
     return _YamlReader(text, yaml.SafeLoader).document()

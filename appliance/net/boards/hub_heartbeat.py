@@ -19,7 +19,8 @@ class HubHeartbeat:
             log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
         self._beat()
         self._timer = get_hub().loop.timer(until_next(PAUSE), PAUSE)
-        self._timer.start(self._beat)
+        # Without the update it would be due by the loop's time, which stands still while a program starts.
+        self._timer.start(self._beat, update=True)
 
     def _beat(self) -> None:
         self._heartbeat.beat(time.monotonic())

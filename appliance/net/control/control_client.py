@@ -1,6 +1,7 @@
 """The client side of a control socket: one question, one answer."""
 
 import contextlib
+import select
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -95,6 +96,15 @@ class ControlClient(Closable):
         if answer is None:
             raise ControlUnavailable(f"{self.path}: went away during {command}")
         return answer
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the other side is gone by now; `closed` is set when the loop has read that."""
+        if self.closed.is_set():
+            return True
+        poll = select.poll()
+        poll.register(self._socket, 0)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         """Close the connection. Waiting questions raise ControlUnavailable."""

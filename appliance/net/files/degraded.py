@@ -10,7 +10,7 @@ import msgspec
 
 from appliance.model.paths import Paths
 from appliance.net.files import readers, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 from appliance.wire.lines.control import AnswerProblem
 
 
@@ -29,7 +29,7 @@ def degraded_path(paths: Paths) -> Path:
 
 def write_degraded(paths: Paths, note: Degraded) -> None:
     """Write the note that `appliance status` shows; raises OSError."""
-    write_atomically(degraded_path(paths), msgspec.json.encode(note), mode=readers.file_mode(paths.runtime))
+    write_whole(degraded_path(paths), msgspec.json.encode(note), mode=readers.file_mode(paths.runtime))
 
 
 def read_degraded(paths: Paths) -> Degraded | None:

@@ -3,7 +3,7 @@
 `discover` writes them, `reload` and `run` read them. The copy is used at a start without the cluster's API.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from appliance.model.paths import Paths
@@ -15,7 +15,7 @@ from appliance.model.snapshot.found_servers import (
     encode,
 )
 from appliance.net.files import state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_atomically, write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
 
@@ -34,13 +34,13 @@ def read(paths: Paths) -> FoundServers:
 
 def write(paths: Paths, found: FoundServers) -> None:
     """Write the found servers for `reload`; raises OSError."""
-    _write(paths.found_servers, found)
+    _write(paths.found_servers, found, write_whole)
 
 
 def keep(paths: Paths, found: FoundServers) -> None:
     """Write the copy for a start without the cluster's API; raises OSError."""
     paths.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _write(paths.kept_found_servers, found)
+    _write(paths.kept_found_servers, found, write_atomically)
 
 
 def damaged(paths: Paths) -> Iterator[tuple[Path, str]]:
@@ -60,6 +60,6 @@ def _read(path: Path) -> FoundServers | None:
         raise FoundServersError(f"{path}: {error}") from error
 
 
-def _write(path: Path, found: FoundServers) -> None:
+def _write(path: Path, found: FoundServers, write: Callable[[Path, bytes], None]) -> None:
     state_files.clear_way(path)
-    write_atomically(path, checksummed(encode(found)))
+    write(path, checksummed(encode(found)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from appliance.net.files import state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 
 
 class KeptCounts:
@@ -23,7 +23,7 @@ class KeptCounts:
         """Count one; raises OSError if it cannot be written, but counts it nevertheless."""
         self.counts[name] = self.counts.get(name, 0) + 1
         state_files.clear_way(self._path)
-        write_atomically(self._path, msgspec.json.encode(self.counts))
+        write_whole(self._path, msgspec.json.encode(self.counts))
 
 
 def read(path: Path) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ import msgspec
 
 from appliance.model.paths import Paths
 from appliance.net.files import readers, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 from appliance.wire.lines.control import AnswerProblem
 
 _SUFFIX: Final = ".failure.json"
@@ -43,7 +43,7 @@ def write(paths: Paths, program: str, failure: ProgramFailure) -> None:
     path = failure_file(paths, program)
     state_files.clear_way(path)
     with contextlib.suppress(OSError):
-        write_atomically(path, msgspec.json.encode(failure), mode=readers.file_mode(path.parent))
+        write_whole(path, msgspec.json.encode(failure), mode=readers.file_mode(path.parent))
 
 
 def remove(paths: Paths, program: str) -> None:

@@ -1,7 +1,8 @@
 """Snapshots on disk: proposed, accepted, and the last good one.
 
-Every file appears whole or not at all (atomic_write) and belongs to its owner alone. Numbers are never
-reused, so a program that missed an abort cannot take a new proposal for its old one.
+Every file appears whole or not at all (atomic_write) and belongs to its owner alone. Only the last good
+one has to outlive a power cut: syncing the others to the disk would take longer than the rest of a reload.
+Numbers are never reused, so a program that missed an abort cannot take a new proposal for its old one.
 """
 
 import contextlib
@@ -26,7 +27,7 @@ from appliance.model.snapshot.snapshot import (
     without_secrets,
 )
 from appliance.net.files import readers, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_atomically, write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process.collection import no_collection
 from appliance.wire.checksummed_json import ChecksumError, checksummed, verified
@@ -109,12 +110,12 @@ def propose(paths: Paths, snapshot: Snapshot) -> None:
     if not path.parent.is_dir() and os.path.lexists(path.parent):
         state_files.set_aside(path.parent)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    _write(path, snapshot)
+    _write(path, snapshot, write_whole)
 
 
 def accept(paths: Paths, snapshot: Snapshot) -> None:
     """Make a snapshot the accepted one, for every program: the point of no return; raises OSError."""
-    _write(paths.accepted, snapshot)
+    _write(paths.accepted, snapshot, write_whole)
     _write_for_readers(paths, snapshot)
 
 
@@ -126,7 +127,7 @@ def for_readers(paths: Paths) -> Snapshot | None:
 
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
     """Copy an accepted snapshot to where a start with a broken configuration finds it; raises OSError."""
-    _write(paths.last_good, snapshot)
+    _write(paths.last_good, snapshot, write_atomically)
 
 
 def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
@@ -180,14 +181,14 @@ def _numbers(paths: Paths) -> list[int]:
     return [int(name) for name in names if _NUMBER.fullmatch(name)]
 
 
-def _write(path: Path, snapshot: Snapshot) -> None:
+def _write(path: Path, snapshot: Snapshot, write: Callable[[Path, bytes], None]) -> None:
     """Write a snapshot unless the file already has it: then a full file system does not matter."""
     data = checksummed(encode(snapshot))
     with contextlib.suppress(FileUnusable):
         if state_files.read(path) == data:
             return
     state_files.clear_way(path)
-    write_atomically(path, data)
+    write(path, data)
 
 
 def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
@@ -202,7 +203,7 @@ def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
         if is_open:
-            write_atomically(path, checksummed(encode(shown)), mode=readers.file_mode(paths.runtime))
+            write_whole(path, checksummed(encode(shown)), mode=readers.file_mode(paths.runtime))
 
 
 def readable(path: Path) -> Snapshot | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from appliance.model.paths import Paths
 from appliance.net.files import state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ def path(paths: Paths) -> Path:
 def write(paths: Paths, note: StartNote) -> None:
     """Write the file; raises OSError."""
     state_files.clear_way(path(paths))
-    write_atomically(path(paths), msgspec.json.encode(note))
+    write_whole(path(paths), msgspec.json.encode(note))
 
 
 def read(paths: Paths) -> StartNote | None:

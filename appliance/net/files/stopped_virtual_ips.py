@@ -9,7 +9,7 @@ from pathlib import Path
 
 from appliance.model.paths import Paths
 from appliance.net.files import state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 
 
 def are_stopped(paths: Paths) -> bool:
@@ -20,7 +20,7 @@ def are_stopped(paths: Paths) -> bool:
 def note_stop(paths: Paths) -> None:
     """Write the note; raises OSError."""
     state_files.clear_way(_path(paths))
-    write_atomically(_path(paths), b"")
+    write_whole(_path(paths), b"")
 
 
 def forget_stop(paths: Paths) -> None:

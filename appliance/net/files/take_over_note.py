@@ -7,14 +7,14 @@ import msgspec
 from appliance.model.paths import Paths
 from appliance.model.take_overs import TakeOvers
 from appliance.net.files import readers, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 
 
 def write(paths: Paths, note: TakeOvers) -> None:
     """Write the file for readers; raises OSError."""
     path = paths.take_overs
     state_files.clear_way(path)
-    write_atomically(path, msgspec.json.encode(note), mode=readers.file_mode(path.parent))
+    write_whole(path, msgspec.json.encode(note), mode=readers.file_mode(path.parent))
 
 
 def read(paths: Paths) -> TakeOvers:

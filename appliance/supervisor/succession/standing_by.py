@@ -18,7 +18,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
@@ -107,7 +107,7 @@ class StandingBy:
         os.environ[FORMER_INSTANCE] = former
         if self._accepted is not None:
             try:
-                write_atomically(self._paths.accepted, self._accepted)
+                write_whole(self._paths.accepted, self._accepted)
             except OSError as error:
                 self._log.error("snapshot-not-restored", reason=error.strerror)  # disk full
         self._paths.supervisor_socket.unlink(missing_ok=True)

@@ -63,6 +63,10 @@ def test_vrrp_comes_last():
         "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger",
         "migrate", "announce", "vrrp",
     )  # fmt: skip
+    assert plan(both, api).commits(but={"linger"}) == (
+        ("health",), ("redirect",), ("forward",), ("proxy-api", "proxy-ingress", "discover", "stats"),
+        ("migrate",), ("announce",), ("vrrp",),
+    )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
     assert plan(api, both).start == (
         "redirect", "forward", "proxy-ingress", "discover", "stats", "linger", "migrate", "announce",

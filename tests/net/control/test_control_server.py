@@ -164,6 +164,21 @@ def test_more_descriptors_than_a_group_has_binds_are_refused(program: Program):
         client.ask_for_descriptors(Question(command="many", values={"count": MOST + 1}))
 
 
+def test_another_side_that_is_gone_is_known_at_once(tmp_path: Path):
+    """Also before the loop has read it, by which `closed` is set."""
+    path = tmp_path / "control"
+    with plain.socket(plain.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        with ControlClient(path) as client:
+            assert not client.is_gone
+            listener.accept()[0].close()
+            assert client.is_gone
+            assert not client.closed.is_set()
+            assert client.closed.wait(10)
+            assert client.is_gone
+
+
 def test_descriptors_travel_with_a_question(program: Program):
     """A descriptor in a question reaches the handler."""
     read, write = os.pipe()
