@@ -266,8 +266,10 @@ class ProgramClients:
     def _connect(self, program: str) -> ControlClient:
         """Return a connection to be given to `_leave`; raises ControlUnavailable."""
         kept = self._kept.get(program) if self._kept is not None else None
-        if kept is not None and not kept.is_gone:
-            return kept
+        if kept is not None:
+            if not kept.is_gone:
+                return kept
+            kept.close()
         made = ControlClient(self._paths.control(program), timeout=self._timeouts.life)
         if self._kept is not None:
             self._kept[program] = made

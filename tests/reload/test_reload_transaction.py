@@ -131,6 +131,7 @@ def test_a_program_that_is_replaced_in_the_middle_is_connected_to_again(
     assert house.transaction.reload().ok
     assert (house.health.obeys, house.api.obeys) == (2, 2)
     assert sorted(each.path.stem for each in made) == ["health", "health", "proxy-api"]
+    assert all(each.closed.is_set() for each in made)
 
 
 def _connections(monkeypatch: pytest.MonkeyPatch) -> list[ControlClient]:
