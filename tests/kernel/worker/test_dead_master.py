@@ -125,6 +125,8 @@ def test_a_master_that_loses_power_costs_no_request(ground: Ground, interval: st
 @pytest.mark.slow("load on a segment of its own")
 def test_a_master_that_nobody_connects_to_is_found_by_its_checks(ground: Ground):
     """Without a client's word it takes up to an interval, a fast one and the times for two connects."""
+    # A check under way would end with the time-out of its answer.
+    ground.appliance.wait_for_event("server-up", lambda event: event["server"] == SICK)
     ground.sick.isolate()
     cut = time.monotonic()
     down = ground.appliance.wait_for_event("server-down", lambda event: event["server"] == SICK)
