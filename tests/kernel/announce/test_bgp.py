@@ -12,8 +12,6 @@ from support.announce.shared_node import ADDRESS, ADDRESS6, NODES_ASN, SharedNod
 from support.network.namespaces import Segment
 from support.processes.waiting import wait_until
 
-from appliance.net.boards import heartbeats
-
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "bird", root=True)]
 
 
@@ -64,13 +62,6 @@ def test_both_nodes_serve_and_one_leaves(kind: type[Router]):
         assert other.routes(198) == other.routes(199) == []
 
 
-def _pid(node: SharedNode, heartbeat: str) -> int:
-    """Return the process of a heartbeat."""
-    found = heartbeats.read(node.appliance.paths.heartbeat(heartbeat))
-    assert found is not None
-    return found.pid
-
-
 @pytest.mark.parametrize(
     ("killed", "kind"),
     [
@@ -83,10 +74,10 @@ def test_a_kill_is_no_event_at_the_router(killed: str, kind: Callable[..., Route
     """BIRD and `announce` are replaced after a KILL, and the router changes no route."""
     with site(kind) as (router, one, other):
         router.watch()
-        before = _pid(one, killed)
+        before = one.pid(killed)
         os.kill(before, signal.SIGKILL)
         wait_until(
-            lambda: _pid(one, killed) != before and are_established(one),
+            lambda: one.pid(killed) != before and are_established(one),
             what=f"another {killed} has its sessions",
             timeout=40.0,
         )
@@ -106,13 +97,13 @@ def test_a_killed_supervisord_is_no_event_at_the_router():
     """The next `run` ends what is left, and continues with its routes and with BIRD."""
     with site(FrrRouter) as (router, one, other):
         router.watch()
-        bird = _pid(one, "bird")
+        bird = one.pid("bird")
         os.kill(one.appliance.pid, signal.SIGKILL)
         wait_until(lambda: not one.appliance.is_running(), what="supervisord is gone")
         with one.node.inside():
             one.appliance.start()
         wait_until(lambda: one.state() == "serving" and are_established(one), what="it serves again")
-        assert _pid(one, "bird") == bird
+        assert one.pid("bird") == bird
         assert router.serving(ADDRESS, [one.node, other.node]) == [one.name, other.name]
         assert router.changes(ADDRESS) == []
 
@@ -123,11 +114,11 @@ def test_a_bird_that_hangs_is_replaced():
     """The watchdog kills a BIRD that does not answer, and another one has its sessions."""
     with site(BirdRouter) as (_, one, _other):
         assert one.appliance.reload({**one.appliance.config, "watchdog": "3s"})["ok"]
-        bird = _pid(one, "bird")
+        bird = one.pid("bird")
         os.kill(bird, signal.SIGSTOP)
         wait_until(lambda: "BIRD does not answer" in str(one.status().get("trouble")), what="it is told")
         wait_until(
-            lambda: _pid(one, "bird") != bird and are_established(one),
+            lambda: one.pid("bird") != bird and are_established(one),
             what="another BIRD has its sessions",
             timeout=60.0,
         )

@@ -10,6 +10,8 @@ from support.network import greeter
 from support.network.namespaces import Node
 from support.supervisor.appliance import Appliance, Values
 
+from appliance.net.boards import heartbeats
+
 ADDRESS: Final = "198.51.100.10"
 ADDRESS6: Final = "2001:db8:10::10"
 NODES_ASN: Final = 64512
@@ -88,6 +90,12 @@ class SharedNode:
         """Return the state of the shared IP, "" while `announce` does not answer."""
         addresses = self.status().get("addresses")
         return str(addresses[0]["state"]) if isinstance(addresses, list) and addresses else ""
+
+    def pid(self, heartbeat: str) -> int:
+        """Return the process that writes a heartbeat."""
+        found = heartbeats.read(self.appliance.paths.heartbeat(heartbeat))
+        assert found is not None
+        return found.pid
 
     def routes(self, table: int) -> list[str]:
         """Return the routes of both families in a table of the kernel, which need not be there."""
