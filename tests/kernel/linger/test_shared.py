@@ -63,7 +63,6 @@ def test_a_change_of_two_nodes_ends_nothing():
         assert f"{OUTSIDE}.1 is behind a router, and there is no `linger.vxlan`" in str(answer)
 
 
-@_WHOLE
 def test_seven_changes_of_three_nodes_end_nothing():
     """Streams that began meanwhile, too; each goes on at its node, which soon gets its packets alone."""
     with shared_field(3) as field, streams_of(field) as streams:
@@ -99,8 +98,7 @@ def test_without_linger_all_that_the_router_moves_end(count: int, resilient: boo
             assert ended > before[last]
 
 
-@_WHOLE
-@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("count", [pytest.param(2, marks=_WHOLE), 3])
 def test_connections_of_a_dead_node_are_reset(count: int):
     """They end as soon as the others have found it dead and all deny them; those of the others go on."""
     with shared_field(count) as field, streams_of(field) as streams:
