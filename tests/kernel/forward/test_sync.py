@@ -84,6 +84,20 @@ def test_connections_survive_the_loss_of_their_node(forward_pair: ForwardPair):
             each.close()
 
 
+def test_a_node_that_returns_takes_over_as_soon_as_it_has_all(forward_pair: ForwardPair):
+    """The node of the higher priority starts last: it waits for the connections, and not for its time-out."""
+    pair = forward_pair
+    with pair.second.appliance(pair.config(priority=100, sync=True)) as second:
+        wait_until(lambda: forwards_to(second, *pair.names), what="servers", timeout=30.0)
+        pair.wait_for_holder(pair.second)
+        sessions = [pair.first.session(address) for address in VIPS for _ in range(20)]
+        with pair.first.appliance(pair.config(priority=150, sync=True)):
+            pair.wait_for_holder(pair.first)
+            assert answers(sessions) == [each.server for each in sessions]
+        for each in sessions:
+            each.close()
+
+
 @SLOW
 def test_they_move_there_and_back(forward_pair: ForwardPair):
     """A lost node that returns has all connections before it takes the virtual IPs; no move ends any."""

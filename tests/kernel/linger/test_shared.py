@@ -22,6 +22,7 @@ from appliance.core.linger.shared_rules import RATE
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 _LATE: Final = 3600
+_ABSENT: Final = "192.0.2.99"
 _CLOSED: Final = 7  # TCP_CLOSE of net/tcp_states.h
 
 _FLOOD: Final = "50000" if os.environ.get("E2E_FULL") else str(2 * RATE)
@@ -76,6 +77,20 @@ def test_seven_changes_of_three_nodes_end_nothing():
         streams.go_on()
         led = field.strays("three").get("led", 0)
         wait_until(lambda: field.strays("three").get("led", 0) > led, what="three knows the owners")
+
+
+class _WithAbsentPeer(SharedField):
+    """Nodes one of whose peers does not run: they have to give it time to be heard."""
+
+    def config(self, name: str, *more: str) -> dict[str, object]:
+        return super().config(name, _ABSENT, *more)
+
+
+def test_a_node_that_starts_serves_once_it_would_forward():
+    """Until all peers were heard, or had their time, a packet of another node's connection would be reset."""
+    with _WithAbsentPeer(1, wait=False) as field:
+        wait_until(lambda: field.serves("one"), what="one serves", timeout=30.0)
+        assert [each["ready"] for each in field.shared("one")] == [True, True]
 
 
 @_WHOLE

@@ -19,6 +19,7 @@ from support.migrate.migrate_field import (
     MigratingNode,
     fill,
     is_empty,
+    late_packets_held,
     leave,
     migrating_nodes,
     settle,
@@ -52,7 +53,9 @@ def test_a_node_may_go_at_once_and_its_sessions_go_on(tmp_path: Path):
         CheckedStreams(client, port=PORT, period=0.1) as streams,
     ):
         fill(streams, _COUNT)
-        leave(one, two)
+        with late_packets_held(one.node, tmp_path) as held:
+            leave(one, two)
+            wait_until(lambda: held() == 2 * _COUNT, what="late packets of all are held back")
         one.node.unplug()
         streams.go_on()
         one.node.plug()

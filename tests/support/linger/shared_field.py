@@ -128,10 +128,10 @@ class SharedField:
     def wait_for(self, *names: str) -> None:
         """Wait until these nodes serve the addresses, and have the router use exactly them."""
         for each in names:
-            wait_until(lambda: self._serves(each), what=f"{each} serves", timeout=_PATIENCE)  # noqa: B023  # called at once
+            wait_until(lambda: self.serves(each), what=f"{each} serves", timeout=_PATIENCE)  # noqa: B023  # called at once
         self.route(*names)
 
-    def _serves(self, name: str) -> bool:
+    def serves(self, name: str) -> bool:
         """Return whether a node has both addresses in the table that routers are to learn."""
         machine = self.machines[name]
         shown = "".join(machine.ip(family, "route", "show", "table", "all") for family in ("-4", "-6"))

@@ -1,6 +1,7 @@
 """Nodes whose sessions follow their virtual IPs, a server beside them, and a client."""
 
 import contextlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +14,11 @@ from support.linger.linger_field import KEY, PORT, SERVER_PORT, VIP, VIP6, Linge
 from support.network import echoer
 from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import Node, Segment
+from support.processes.processes import end
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Values
+
+from appliance.migrate.held_packets import AFTERWARDS
 
 NAMES: Final = ("one", "two", "three")
 VIPS: Final = (VIP, VIP6)
@@ -169,6 +173,27 @@ def _show_moves(source: MigratingNode, before: int) -> None:
     for each in source.appliance.events("sessions-moved-to-node")[before:]:
         shown = {name: each[name] for name in ("address", "sessions", "seconds", "longest_pause")}
         sys.stderr.write(f"{source.name}: {shown}\n")
+
+
+@contextlib.contextmanager
+def late_packets_held(node: Node, directory: Path) -> Iterator[Callable[[], int]]:
+    """Watch the kernel of a node: give a function that counts the connections whose late packets it holds.
+
+    Without that hold a packet of a connection that another node has by now finds no socket, and its answer,
+    a reset, ends the connection.
+    """
+    shown = directory / "nft"
+    ends = re.compile(rf"\S+ \. \d+ \. \S+ \. {PORT} timeout {AFTERWARDS}s")
+
+    def watches() -> bool:
+        node.run(["nft", "add table inet watched; delete table inet watched"])
+        return "watched" in shown.read_text()
+
+    with shown.open("wb") as output:
+        watch = node.start(["nft", "monitor", "new"], output=output)
+        wait_until(watches, what="nft shows what is new")
+        yield lambda: len(set(ends.findall(shown.read_text())))
+        end(watch)
 
 
 def take_back(source: MigratingNode, target: MigratingNode) -> None:
