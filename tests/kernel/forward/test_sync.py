@@ -14,8 +14,8 @@ from support.forward.forward_field import ForwardField, Session, forwards_to
 from support.forward.forward_pair import VIPS, ForwardPair, third_node
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance, Values
+from support.vrrp.informed import wait_until_informed
 
-from appliance.model.loading.virtual_router_defaults import INFORMED_WITHIN
 from appliance.net.privileges.peer_credentials import listening_process
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "conntrackd", root=True)]
@@ -93,20 +93,11 @@ def test_a_node_that_returns_takes_over_as_soon_as_it_has_all(forward_pair: Forw
         pair.wait_for_holder(pair.second)
         sessions = [pair.first.session(address) for address in VIPS for _ in range(20)]
         with pair.first.appliance(pair.config(priority=150, sync=True)) as first:
-            waits: list[float] = []
-            wait_until(lambda: not _note_wait(first, waits), what="it has the connections", timeout=90.0)
-            assert min(filter(None, waits), default=INFORMED_WITHIN) > 1
+            assert wait_until_informed(first) > 1
             pair.wait_for_holder(pair.first)
             assert answers(sessions) == [each.server for each in sessions]
         for each in sessions:
             each.close()
-
-
-def _note_wait(appliance: Appliance, waits: list[float]) -> float:
-    """Note, and return, for how many seconds virtual routers still wait until they know all connections."""
-    routers: list[Values] = appliance.ask("vrrp", "status")["routers"]  # type: ignore[assignment]  # JSON
-    waits.append(max(float(str(each["uninformed_for"])) for each in routers))
-    return waits[-1]
 
 
 @SLOW

@@ -32,6 +32,7 @@ from support.linger.linger_field import (
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
+from support.vrrp.informed import wait_until_informed
 from support.vrrp.keepalived import Instance, Keepalived
 
 from appliance.net.netlink.conntrack import Conntrack
@@ -74,6 +75,22 @@ def test_moves_there_and_back_end_no_connection(vip: str, virtual_mac: bool):  #
         wait_until(lambda: not two.kept(vip), what="two gives the address up", timeout=30.0)
         assert not two.node.holds(vip, "lo")
         wait_until(lambda: not one.others(vip), what="one leads nothing there")
+
+
+def test_a_node_that_joins_takes_over_as_soon_as_it_is_informed():
+    """The node of the higher priority starts last; connections of the other one go on."""
+    with Segment() as segment:
+        client, first, second = (segment.node(name) for name in ("client", "one", "two"))
+        with LingerNode(second, "two", config(priority=100)) as two:
+            wait_until(lambda: two.state() == "active", what="two is active", timeout=30.0)
+            with (
+                SteadyClients(client, count=COUNT, period=PERIOD) as clients,
+                LingerNode(first, "one", config(priority=150)) as one,
+            ):
+                assert wait_until_informed(one.appliance) > 1
+                wait_until(lambda: one.state() == "active", what="one is active", timeout=30.0)
+                clients.ask()
+                assert clients.end()["ended"] == 0
 
 
 @pytest.mark.slow("whole appliances on a segment of their own")
