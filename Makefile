@@ -246,7 +246,7 @@ release: venv  ## everything that users download, in dist/release/VERSION, with 
 	$(call STEP,finish $(RELEASE))
 	@cd $(RELEASE) && ls -l
 
-PLATFORMS = README.md *.container *.yaml *.tmpl coreos openshift vsphere monitoring ansible
+PLATFORMS = README.md *.container *.Containerfile *.yaml *.tmpl coreos openshift vsphere monitoring ansible
 # Units, pods and what else of image/ a user of a release needs without a checkout.
 release-platforms:
 	mkdir -p $(RELEASE)

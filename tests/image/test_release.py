@@ -231,6 +231,7 @@ def test_files_of_the_platforms_are_an_archive(tmp_path: Path):
         names = {name.partition("/")[2] for name in opened.getnames()}
     assert {
         "compose.yaml",
+        "from-archive.Containerfile",
         "coreos/appliance.bu",
         "vsphere/deploy.py",
         "haproxy-pod.yaml",

@@ -73,12 +73,15 @@ class Site:
         scratch.replace(folder / "appliance.yaml")
         return folder
 
-    def container(self, node: Node, *arguments: str, config: Path, plain: bool = False) -> Container:
+    def container(
+        self, node: Node, *arguments: str, config: Path, plain: bool = False, image: str = ""
+    ) -> Container:
         """Start a container on a node, with the settings of the unit that we ship or with podman's own."""
         shipped = [] if plain else quadlet(ROOT / "image" / "appliance.container")
         container = Container(
             *("--network", f"ns:/run/netns/{node.name}", *shipped),
             *("--volume", f"{config}:/etc/appliance:ro", *arguments),
+            image=image,
         )
         self.started.append(container)
         return container

@@ -101,6 +101,23 @@ def build_changed(tag: str, *commands: str) -> str:
     return name
 
 
+def build_from_archive(archive: Path, name: str) -> None:
+    """Build the container of an archive on the base of the tests, with the arguments of image/README.md."""
+    arguments = {
+        "ARCHIVE": archive.name,
+        "BASE_IMAGE": base_image(),
+        "INSTALL": "apt-get update && apt-get install --yes python3-venv libnftables1",
+        "PYTHON": "python3",
+    }
+    podman(
+        *("build", "--quiet", "--format", "docker", "--network", "host", "--tag", name),
+        *("--file", str(ROOT / "image" / "from-archive.Containerfile")),
+        *(f"--build-arg={key}={value}" for key, value in arguments.items()),
+        str(archive.parent),
+        timeout=BUILD,
+    )
+
+
 def remove_image(name: str) -> None:
     """Remove an image that was built of this checkout's."""
     podman("image", "rm", "--force", name, check=False)
