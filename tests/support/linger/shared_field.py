@@ -305,5 +305,8 @@ def shared_field(
     """Run so many nodes, all of which the router uses; `wait` until all have heard each other."""
     made = SharedField(count, linger=linger, racks=racks, vxlan=vxlan, wait=wait, resilient=resilient)
     with made as field:
-        field.route(*field.machines)
+        if wait:
+            field.wait_for(*field.machines)
+        else:
+            field.route(*field.machines)
         yield field
