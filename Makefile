@@ -239,12 +239,29 @@ release: venv  ## everything that users download, in dist/release/VERSION, with 
 	rm -rf $(RELEASE) build/release && mkdir -p $(RELEASE)
 	@for python in $(PYTHONS); do $(MAKE) --no-print-directory release-archives PYTHON=$$python || exit 1; done
 	$(MAKE) --no-print-directory release-platforms
-	$(MAKE) --no-print-directory image ova sbom DIST=$(RELEASE)
+	$(MAKE) --no-print-directory release-image-other
+	$(MAKE) --no-print-directory release-image ova sbom DIST=$(RELEASE)
 	$(call STEP,ova $(RELEASE)/$(NAMED).ova --ova-key "$(OVA_KEY)" --ova-certificate "$(OVA_CERTIFICATE)")
-	podman save --quiet --format docker-archive --output $(RELEASE)/$(NAMED)-image-amd64.tar $(IMAGE):$(VERSION)
-	$(call STEP,image $(RELEASE)/$(NAMED)-image-amd64.tar) && rm $(RELEASE)/$(NAMED)-image-amd64.tar
 	$(call STEP,finish $(RELEASE))
 	@cd $(RELEASE) && ls -l
+
+# Both processors' images have the same name: the other one's is made first, and leaves it to this one's.
+release-image: ARCHITECTURE = $(if $(filter arm64,$(OTHER_DEBIAN)),amd64,arm64)
+release-image-other: ARCHITECTURE = $(OTHER_DEBIAN)
+release-image release-image-other: SAVED = $(RELEASE)/$(NAMED)-image-$(ARCHITECTURE).tar
+define SAVED_IMAGE
+	$(MAKE) --no-print-directory image IMAGE_ARGS="$(IMAGE_ARGS) --platform linux/$(ARCHITECTURE)"
+	mkdir -p $(RELEASE)
+	podman save --quiet --format docker-archive --output $(SAVED) $(IMAGE):$(VERSION)
+	$(BIN)/python -m image.release image $(SAVED) && rm $(SAVED)
+endef
+release-image:
+	$(SAVED_IMAGE)
+
+BINFMT ?= /proc/sys/fs/binfmt_misc/qemu-$(OTHER_MACHINE)
+release-image-other:
+	$(if $(wildcard $(BINFMT)),$(SAVED_IMAGE),@echo "release: NOT MADE: the image for $(ARCHITECTURE):" \
+	  "this kernel starts no programs for $(OTHER_MACHINE) (Debian: apt-get install qemu-user-static)")
 
 PLATFORMS = README.md *.container *.Containerfile *.yaml *.tmpl coreos openshift vsphere monitoring ansible
 # Units, pods and what else of image/ a user of a release needs without a checkout.
