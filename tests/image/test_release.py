@@ -218,6 +218,15 @@ def test_what_is_no_image_is_named(content: bytes, tmp_path: Path):
         saved_image.write(path)
 
 
+@pytest.mark.parametrize(
+    ("binfmt", "shown"), [("/nonexistent", "NOT MADE: the image for"), ("/", "--platform linux/")]
+)
+def test_the_image_for_the_other_processor_is_made_where_it_can_be(binfmt: str, shown: str):
+    """Where the kernel starts its programs; elsewhere the maker reads that it is missing."""
+    make = ["make", "--dry-run", "release-image-other", f"BINFMT={binfmt}"]
+    assert shown in subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
 def test_files_of_the_platforms_are_an_archive(tmp_path: Path):
     """With all that its README names, and nothing that is made; a second time the same bytes."""
     archives = []
