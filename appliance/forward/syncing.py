@@ -12,7 +12,7 @@ from typing import Final
 import gevent
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.forwarding.sync_state import ANSWERS, SyncPhase, SyncRole, SyncState
+from appliance.core.forwarding.sync_state import ANSWERS_FOR, SyncPhase, SyncRole, SyncState
 from appliance.forward.conntrackd import Conntrackd, ConntrackdFailed
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
@@ -159,7 +159,7 @@ class Syncing:
     def _reported(self, held: frozenset[str], now: float) -> frozenset[str]:
         """Return the addresses whose connections this node sends: also those that it had just now."""
         self._held_at |= dict.fromkeys(held, now)
-        self._held_at = {each: at for each, at in self._held_at.items() if now - at < ANSWERS}
+        self._held_at = {each: at for each, at in self._held_at.items() if now - at < ANSWERS_FOR}
         return self._addresses.intersection(self._held_at)
 
     def _settings(

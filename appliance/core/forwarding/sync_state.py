@@ -30,7 +30,7 @@ MISSED: Final = 2.0
 LONGEST: Final = 15.0
 """Seconds after which a node continues with what it has."""
 
-ANSWERS: Final = 5.0
+ANSWERS_FOR: Final = 5.0
 """Seconds for which a node that gave its virtual IPs away answers requests."""
 
 SENT_AGAIN: Final = 1800.0
