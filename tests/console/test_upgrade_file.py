@@ -81,14 +81,20 @@ def _archive(tmp_path: Path, data: bytes) -> str:
 def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_path: Path):
     """No archive, one without what it should hold, and one of a release that is there already."""
     before = sorted(folders.place.iterdir())
-    for data, reason in (
-        (b"no archive", "damaged, or no archive"),
-        (releases.compressed(releases.archive({"requirements.txt": b"click==0 --hash=sha256:0\n"})), "click"),
-        (releases.compressed(releases.archive(name=_OLD)), f"{_OLD} is installed already"),
-        (releases.compressed(releases.archive(name=_OLDER)), f"{_OLDER} is installed already"),
+    unlocked = releases.archive({"requirements.txt": b"click==0 --hash=sha256:0\n"})
+    for data, reason, step in (
+        (b"no archive", "damaged, or no archive", "copy or make the archive again"),
+        (releases.compressed(unlocked), "click", "copy or make the archive again"),
+        (releases.compressed(releases.archive(name=_OLD)), f"{_OLD} is installed already", "none"),
+        (
+            releases.compressed(releases.archive(name=_OLDER)),
+            f"{_OLDER} is installed already",
+            "appliance upgrade --back",
+        ),
     ):
         done = _upgrade(tmp_path, _archive(tmp_path, data), "--unsigned")
         assert (done.exit_code, reason in done.output) == (1, True), done.output
+        assert f"Next: {step}" in done.output
         assert "nothing was changed" in done.output
     assert sorted(folders.place.iterdir()) == before
 

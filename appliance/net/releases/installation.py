@@ -64,8 +64,10 @@ def install(
 
 def _installed(name: str, parts: Path, folders: ReleaseFolders) -> str:
     _compare_kind(parts)
-    if name in (folders.current, folders.former):
-        raise InstallationFailed(f"{name} is installed already")
+    if name == folders.current:
+        raise InstallationFailed(f"{name} is installed already", step="none: it is what starts")
+    if name == folders.former:
+        raise InstallationFailed(f"{name} is installed already", step="appliance upgrade --back")
     if folders.runs(name):
         raise InstallationFailed(
             f"{name} runs already, but is not what starts next", step=folders.by_hand(name)
