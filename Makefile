@@ -240,7 +240,8 @@ release: venv  ## everything that users download, in dist/release/VERSION, with 
 	@for python in $(PYTHONS); do $(MAKE) --no-print-directory release-archives PYTHON=$$python || exit 1; done
 	$(MAKE) --no-print-directory release-platforms
 	$(MAKE) --no-print-directory release-image-other
-	$(MAKE) --no-print-directory release-image ova sbom DIST=$(RELEASE)
+	$(MAKE) --no-print-directory release-image
+	$(MAKE) --no-print-directory ova sbom DIST=$(RELEASE)
 	$(call STEP,ova $(RELEASE)/$(NAMED).ova --ova-key "$(OVA_KEY)" --ova-certificate "$(OVA_CERTIFICATE)")
 	$(call STEP,finish $(RELEASE))
 	@cd $(RELEASE) && ls -l
