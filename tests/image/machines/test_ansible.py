@@ -19,6 +19,7 @@ pytestmark = [
         root=True,
     ),
     pytest.mark.slow("makes two archives and boots systemd twice"),
+    pytest.mark.timeout(3600),  # seven plays, each of minutes beside other work
 ]
 
 _PLAYBOOK: Final = podman.ROOT / "image/ansible/site.yml"
