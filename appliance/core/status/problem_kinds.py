@@ -47,7 +47,7 @@ class ProblemKind(Enum):
         "frontend {subject} is full: {detail} connections",
         "`appliance sessions --frontend {subject}` shows who; else raise its max_connections",
     )
-    POOL_DOWN = ("pool {subject} has no server up", _WHY)
+    POOL_DOWN = ("pool {subject} has no server up", "`appliance why {subject} --kind pool`")
     NOT_WRITTEN = (
         "{subject} cannot write {detail}",
         "make room there, or give the appliance's user the right to write",

@@ -146,9 +146,8 @@ def _changes(shared: SharedIp, running: SharedIpStatus, *, leaves: bool) -> Iter
 
 def _track(track: Track) -> Change:
     what = f"Its track {track.name} is {track.kind} {track.target}"
-    return Change(
-        text=what, command=f"appliance why {track.target}" if track.kind is TrackKind.POOL else None
-    )
+    is_pool = track.kind is TrackKind.POOL
+    return Change(text=what, command=f"appliance why {track.target} --kind pool" if is_pool else None)
 
 
 def _of_other_daemon(neighbor: Neighbor, bgp: Bgp) -> Finding:

@@ -187,7 +187,7 @@ PROPERTIES: Final = (
         key="config",
         category=_WHOLE,
         label="appliance.yaml",
-        description="A whole configuration, base64 (base64 -w0 appliance.yaml). Wins over section 4.",
+        description="A whole configuration, base64 (base64 -w0 appliance.yaml). Wins over the cluster's.",
         longest=65535,
     ),
 )

@@ -27,7 +27,7 @@ def test_sentence_and_next_step_are_filled_in(kind: ProblemKind):
 @pytest.mark.parametrize(
     ("kind", "subject", "step"),
     [
-        (ProblemKind.POOL_DOWN, "masters", "`appliance why masters`"),
+        (ProblemKind.POOL_DOWN, "masters", "`appliance why masters --kind pool`"),
         (ProblemKind.VIRTUAL_IP, "api", "`appliance why api`"),
         (ProblemKind.PROGRAM, "health", f"`{_CONTROL} restart health`"),
         (ProblemKind.FRONTEND_FULL, "kube-api", "`appliance sessions --frontend kube-api`"),

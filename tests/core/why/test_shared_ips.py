@@ -112,7 +112,11 @@ def test_a_track_is_down(state: str, unhealthy: Unhealthy, part: str):
     found = why("ingress-all", of(shared), track=(TRACK, track("port")), unhealthy=unhealthy)
     assert found.decided_by is Decider.TRACK
     assert part in " ".join(found.reasons)
-    assert [each.command for each in found.changes] == ["appliance why routers", None, "appliance bgp status"]
+    assert [each.command for each in found.changes] == [
+        "appliance why routers --kind pool",
+        None,
+        "appliance bgp status",
+    ]
 
 
 def test_an_operator_has_sent_it_away():
