@@ -6,6 +6,7 @@ of prctl(2)), if it was built with CONFIG_CHECKPOINT_RESTORE, as those of the di
 """
 
 import ctypes
+import errno
 import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +61,8 @@ def _show(words: Iterable[bytes], settings: Iterable[bytes]) -> None:
     room.write(command + environment)
     start = ctypes.addressof(ctypes.c_char.from_buffer(room))
     fields = _STAT.read_bytes().rpartition(b")")[2].split()
+    if len(fields) <= max(_PLACES.values()):  # an emulator of processors has one of its own
+        raise OSError(errno.ENOTSUP, f"no other command line: {_STAT} has {len(fields)} fields")
     places = _Map(
         **{name: int(fields[at]) for name, at in _PLACES.items()},
         brk=_LIBRARY.sbrk(0),

@@ -170,3 +170,11 @@ def test_another_release_in_the_same_place_is_noticed(tmp_path: Path, monkeypatc
 def test_a_command_line_can_be_shown():
     """This kernel lets a process show another command line, on which all forks depend."""
     assert shown_command.can_be_shown()
+
+
+def test_without_the_kernels_own_numbers_none_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An emulator of processors has a /proc/self/stat with few fields: programs start by exec there."""
+    stat = tmp_path / "stat"
+    stat.write_text("1 (python3) R 0 0 0\n")
+    monkeypatch.setattr(shown_command, "_STAT", stat)
+    assert not shown_command.can_be_shown()
