@@ -13,6 +13,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -33,12 +34,21 @@ from appliance.wire.boards import vrrp_board
 _LOOPBACK: Final = "lo"
 
 
+class UnitState(StrEnum):
+    """State of the appliance's unit."""
+
+    STARTING = "starting"
+    RUNNING = "running, with problems"
+    STOPPED = "not running"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenFacts:
     """The data of the screen.
 
     `configured`: the operator's file exists. `addresses` are those of each interface but `lo`, with their
-    prefix lengths. Operators compare `host_keys` with those that ssh shows at the first login.
+    prefix lengths. Operators compare `host_keys` with those that ssh shows at the first login. systemd is
+    asked for `unit` where supervisord does not answer and should; otherwise it is RUNNING.
     """
 
     host: str
@@ -47,6 +57,7 @@ class ScreenFacts:
     addresses: tuple[tuple[str, tuple[str, ...]], ...]
     host_keys: tuple[HostKey, ...]
     status: Status
+    unit: UnitState
 
 
 def current_facts(paths: Paths, links: Links | None = None) -> ScreenFacts:
@@ -54,14 +65,41 @@ def current_facts(paths: Paths, links: Links | None = None) -> ScreenFacts:
     if links is None:
         with Links() as own:
             return current_facts(paths, own)
+    status = current_status(paths)
+    configured = any(each.exists() for each in paths.operators_files)
     return ScreenFacts(
         host=socket.gethostname(),
         config=paths.config,
-        configured=any(each.exists() for each in paths.operators_files),
+        configured=configured,
         addresses=interface_addresses(links),
         host_keys=host_keys(SSH),
-        status=current_status(paths),
+        status=status,
+        unit=unit_state() if configured and status.supervisor is not None else UnitState.RUNNING,
     )
+
+
+_UNIT: Final = ("systemctl", "show", "appliance.service", "--property=ActiveState,Job,NRestarts")
+_SYSTEMD_SECONDS: Final = 10.0
+
+
+def unit_state() -> UnitState:
+    """Ask systemd about `appliance.service`. A start that it repeats has failed before: that is STOPPED."""
+    try:
+        asked = subprocess.run(  # noqa: S603  # no shell
+            _UNIT, capture_output=True, text=True, errors="replace", timeout=_SYSTEMD_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return UnitState.STOPPED
+    shown = dict(line.split("=", 1) for line in asked.stdout.splitlines() if "=" in line)
+    match shown.get("ActiveState"):
+        case "active" | "reloading":
+            return UnitState.RUNNING
+        # The job exists from the boot until the unit is ready, also while it waits for other units.
+        case "inactive" | "activating" if (
+            shown.get("Job", "") not in ("", "0") and shown.get("NRestarts") == "0"
+        ):
+            return UnitState.STARTING
+    return UnitState.STOPPED
 
 
 def interface_addresses(links: Links) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -126,9 +164,9 @@ def _lines(facts: ScreenFacts) -> Iterator[str]:
             "`sudo appliance reload` takes it"
         )
     report = facts.status.guest
-    problems = (
-        facts.status.problems if facts.configured else tuple(wrong_properties(report) if report else ())
-    )
+    starting = facts.unit is UnitState.STARTING
+    of_properties = tuple(wrong_properties(report)) if report else ()
+    problems = facts.status.problems if facts.configured and not starting else of_properties
     for problem in problems[:_MOST_PROBLEMS]:
         yield from hint(problem)
     if len(problems) > _MOST_PROBLEMS:
@@ -155,7 +193,7 @@ def _state(facts: ScreenFacts) -> str:
     if not facts.configured and status.configuration is None:
         return "not configured"
     if status.supervisor is not None:
-        return "not running"
+        return facts.unit
     if status.degraded is not None:
         return "serving the last good configuration"
     return "serving" if status.ok else "running, with problems"
@@ -170,7 +208,7 @@ def _what_to_do(facts: ScreenFacts, report: GuestReport | None) -> Iterator[str]
             "to configure: shut down, fill in the vApp options of the machine, power on; or log in, write "
             f"{facts.config}, and `sudo systemctl restart appliance`"
         )
-    elif facts.status.supervisor is not None:
+    elif facts.status.supervisor is not None and facts.unit is UnitState.STOPPED:
         yield from hint("why it does not run: `sudo journalctl -u appliance`")
 
 

@@ -91,4 +91,4 @@ def _get(frontend: Frontend, timeout: float) -> str:
 
 
 def _why(frontend: Frontend) -> str:
-    return f"`appliance why {frontend.name}`"
+    return f"`appliance why {frontend.name} --kind frontend`"

@@ -5,7 +5,11 @@ from typing import Self
 
 from appliance.core.status import connection_room
 
-_WHY = "`appliance why {subject}`"
+# Each has the kind: a name that several things share is refused without.
+_WHY_POOL = "`appliance why {subject} --kind pool`"
+_WHY_VIRTUAL_IP = "`appliance why {subject} --kind vip`"
+_WHY_SHARED_IP = "`appliance why {subject} --kind shared`"
+_WHY_NEIGHBOR = "`appliance why {subject} --kind neighbor`"
 
 
 class ProblemKind(Enum):
@@ -47,7 +51,7 @@ class ProblemKind(Enum):
         "frontend {subject} is full: {detail} connections",
         "`appliance sessions --frontend {subject}` shows who; else raise its max_connections",
     )
-    POOL_DOWN = ("pool {subject} has no server up", "`appliance why {subject} --kind pool`")
+    POOL_DOWN = ("pool {subject} has no server up", _WHY_POOL)
     NOT_WRITTEN = (
         "{subject} cannot write {detail}",
         "make room there, or give the appliance's user the right to write",
@@ -60,7 +64,7 @@ class ProblemKind(Enum):
         "virtual IPs are left to others since the line `stop`: `appliance reload` has them back",
         "`appliance reload`",
     )
-    VIRTUAL_IP = ("virtual IP {subject} {detail}", _WHY)
+    VIRTUAL_IP = ("virtual IP {subject} {detail}", _WHY_VIRTUAL_IP)
     NOT_REDIRECTED = ("connections cannot be redirected: {detail}", "`appliance check --here`")
     NOT_FORWARDED = (
         "connections cannot be forwarded as they should be: {detail}",
@@ -83,11 +87,11 @@ class ProblemKind(Enum):
         "`appliance fleet push FILE` brings one file to all nodes",
     )
     JUDGED_DIFFERENTLY = ("{detail}", "`appliance why POOL/SERVER` on both nodes has their checks")
-    SHARED_IP = ("shared IP {subject} is {detail}", _WHY)
-    BGP_SESSION = ("the BGP session with {subject} is down{detail}", _WHY)
+    SHARED_IP = ("shared IP {subject} is {detail}", _WHY_SHARED_IP)
+    BGP_SESSION = ("the BGP session with {subject} is down{detail}", _WHY_NEIGHBOR)
     BFD_SESSION = (
         "BFD with {subject} is {detail}: it detects a dead node by the hold time only",
-        _WHY,
+        _WHY_NEIGHBOR,
     )
     NOT_ANNOUNCED = (
         "shared IPs cannot be announced as they should be: {detail}",

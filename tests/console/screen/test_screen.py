@@ -13,7 +13,7 @@ from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
 
 from appliance.console.screen import screen
-from appliance.console.screen.screen import ScreenFacts, screen_text
+from appliance.console.screen.screen import ScreenFacts, UnitState, screen_text
 from appliance.console.status.status import current_status
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
@@ -59,6 +59,7 @@ def view(shown: Status, *, configured: bool = True) -> ScreenFacts:
             HostKey(kind="ED25519", fingerprint="SHA256:bbb"),
         ),
         status=shown,
+        unit=UnitState.RUNNING if shown.supervisor is None else UnitState.STOPPED,
     )
 
 
@@ -109,6 +110,50 @@ def test_what_is_wrong_is_told_with_what_to_do(shown: Status, state: str, hint: 
     """Each state in its own words."""
     assert state in text(shown)
     assert hint in text(shown)
+
+
+def test_while_it_starts_only_wrong_properties_are_shown():
+    """That no program answers yet is no problem; once systemd has started it, it is one."""
+    shown = view(status(guest=BAD, supervisor="gone", ok=False))
+    starting = screen_text(replace(shown, unit=UnitState.STARTING))
+    assert "State:     starting\n" in starting
+    assert "DNS servers (dns)" in starting
+    assert "gone" not in starting
+    assert "journalctl" not in starting
+    running = screen_text(replace(shown, unit=UnitState.RUNNING))
+    assert "State:     running, with problems\n" in running
+    assert "gone" in running
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("shown", "state"),
+    [
+        ("Job=104\nNRestarts=0\nActiveState=activating", UnitState.STARTING),
+        ("Job=104\nNRestarts=0\nActiveState=inactive", UnitState.STARTING),  # waits for another unit
+        ("Job=\nNRestarts=0\nActiveState=inactive", UnitState.STOPPED),
+        ("NRestarts=3\nActiveState=activating", UnitState.STOPPED),  # waits to start again
+        ("Job=312\nNRestarts=3\nActiveState=activating", UnitState.STOPPED),
+        ("Job=312\nNRestarts=0\nActiveState=deactivating", UnitState.STOPPED),
+        ("NRestarts=0\nActiveState=active", UnitState.RUNNING),
+        ("Job=312\nNRestarts=0\nActiveState=reloading", UnitState.RUNNING),
+        ("", UnitState.STOPPED),  # systemd did not answer
+    ],
+)
+def test_the_state_of_the_unit_is_what_systemd_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str, state: UnitState
+):
+    """A first start is told from one that systemd repeats."""
+    guest(tmp_path).program("systemctl", f"test $2 = appliance.service && printf '%s\\n' '{shown}'")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    assert screen.unit_state() is state
+
+
+@pytest.mark.programs
+def test_without_systemd_what_does_not_answer_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As in a container."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert screen.unit_state() is UnitState.STOPPED
 
 
 def test_a_machine_without_configuration_says_how_to_get_one():

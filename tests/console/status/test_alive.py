@@ -78,4 +78,4 @@ def test_nobody_answers_at_the_endpoint(config: Config):
         said = _alive(appliance)
     assert said.exit_code == 1
     assert said.output.startswith("Error: ready at 127.0.0.1:")
-    assert said.output.endswith(": Connection refused\nNext: `appliance why ready`\n")
+    assert said.output.endswith(": Connection refused\nNext: `appliance why ready --kind frontend`\n")

@@ -9,6 +9,7 @@ from support.values.observations import NOW, observations
 from appliance.core.status.assessment import assess
 from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.core.status.status import json_schema
+from appliance.core.why.explanation import Kind
 
 pytestmark = pytest.mark.pure
 
@@ -27,8 +28,10 @@ def test_sentence_and_next_step_are_filled_in(kind: ProblemKind):
 @pytest.mark.parametrize(
     ("kind", "subject", "step"),
     [
-        (ProblemKind.POOL_DOWN, "masters", "`appliance why masters --kind pool`"),
-        (ProblemKind.VIRTUAL_IP, "api", "`appliance why api`"),
+        (ProblemKind.POOL_DOWN, "masters", f"`appliance why masters --kind {Kind.POOL}`"),
+        (ProblemKind.VIRTUAL_IP, "api", f"`appliance why api --kind {Kind.VIRTUAL_IP}`"),
+        (ProblemKind.SHARED_IP, "api", f"`appliance why api --kind {Kind.SHARED_IP}`"),
+        (ProblemKind.BGP_SESSION, "tor-a", f"`appliance why tor-a --kind {Kind.NEIGHBOR}`"),
         (ProblemKind.PROGRAM, "health", f"`{_CONTROL} restart health`"),
         (ProblemKind.FRONTEND_FULL, "kube-api", "`appliance sessions --frontend kube-api`"),
     ],

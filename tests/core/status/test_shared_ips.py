@@ -107,4 +107,4 @@ def test_they_are_problems_of_the_status():
     status = assessed(announcing(shared_status(state="withdrawn", reason="x is down"), by=(session(),)))
     [problem] = [each for each in status.problems if each.subject == "ingress-all"]
     assert problem == "shared IP ingress-all is withdrawn here: x is down"
-    assert problem.next_step(supervisorctl="") == "`appliance why ingress-all`"
+    assert problem.next_step(supervisorctl="") == "`appliance why ingress-all --kind shared`"
