@@ -1,11 +1,10 @@
 """The commands of docs/installing.md and image/README.md that are about containers, run word for word.
 
-Each of them is run by a test, or is in a list here that says why it is not; one that is in neither fails.
+documents/test_container_commands.py has those that are not, each with its reason.
 """
 
 import contextlib
 import json
-import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -37,37 +36,6 @@ _BUILD: Final = (
 )
 _SERVERS: Final = ("34", "90", "99", "51", "52")
 """Of the example's network 10.0.0.0/24."""
-
-_NOT_RUN: Final = {
-    "make image ova DEBIAN_SNAPSHOT=": "it needs a registry; test_cold_builds.py builds twice without",
-    "make image CA=": "its files are examples; machines/podman.py builds with secrets of this machine",
-    "make sbom": "test_sbom.py runs it, with this machine's base image",
-    "cp image/appliance.container": "systemd does not run here; other tests run with the unit's settings",
-    "cp image/appliance-pids.container": "the same; test_container_upgrade.py has their settings",
-    "ln -s appliance@.container": "the same",
-    "rm /etc/containers/systemd": "the same",
-    "systemctl": "systemd does not run here; other tests run with the unit's settings",
-    "install -d -o 9445": "the runtime directory is the test's: test_readme_of_an_upgrade",
-    "govc": "it needs a vSphere",
-    "export GOVC_URL": "the same; test_vsphere.py has a simulator",
-    "python3 image/vsphere/deploy.py": "the same",
-    "butane": "test_platforms.py runs it, where it can be had",
-    "oc apply": "it needs an OpenShift",
-    "ovftool": "it needs a vSphere",
-    "sudo systemctl enable --now apt": "in the virtual machine, and it needs a mirror, which no test's has",
-    "printf": "in the virtual machine, and of no use without a mirror",
-    "sudo appliance upgrade": "in the virtual machine: test_systemd_upgrade.py",
-}
-
-
-def _shown() -> list[str]:
-    headings = [*re.findall(r"^## (.*)$", _OF_IMAGE, re.MULTILINE)]
-    of_image = [command for heading in headings for command in commands(_OF_IMAGE, heading)]
-    return [*commands(_INSTALLING, "As a container"), *of_image]
-
-
-def _reason(command: str) -> str | None:
-    return next((reason for start, reason in _NOT_RUN.items() if command.startswith(start)), None)
 
 
 @pytest.fixture(scope="module")
@@ -178,14 +146,6 @@ def test_readme_of_an_upgrade(machine: FreshMachine, nodes: tuple[Node, Node], t
 def test_both_build_the_same():
     """Both files say the same command to build."""
     assert commands(_OF_IMAGE, "Build")[0] == _BUILD
-
-
-@pytest.mark.parametrize("command", sorted({each for each in _shown() if not each.startswith("podman")}))
-def test_not_run(command: str):
-    """A command that is no test's is here with its reason."""
-    reason = _reason(command)
-    assert reason, f"{command}: run it, or say why not"
-    pytest.skip(f"not run word for word: `{command.partition('#')[0].strip()}`: {reason}")
 
 
 def test_a_machine_that_has_a_configuration_already(nodes: tuple[Node, Node], tmp_path: Path):
