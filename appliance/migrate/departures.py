@@ -280,15 +280,15 @@ class Departures:
         if having is Having.BACK and self._back(way, batch, places):
             self._let_go(ends)
         else:
-            servers = [one for place in places for one in batch.ends[place][1:]]
-            self._forget(going, ends, servers, shared=way.target.shared)
-            if having is Having.GONE:
+            if having is Having.GONE:  # counted before they close: who sees none left reads the whole count
                 self.given[way.address] += len(going)
                 self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
             else:
                 self.lost += len(going)
                 self._on_lost(way.address, len(going))
                 self.log.error("sessions-lost", sessions=len(going), reason="the other node does not answer")
+            servers = [one for place in places for one in batch.ends[place][1:]]
+            self._forget(going, ends, servers, shared=way.target.shared)
         for each in batch.sessions:
             each.close()
         return good()

@@ -32,7 +32,7 @@ def _go_on(streams: tuple[CheckedStreams, ...]) -> None:
 def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
     """It leaves, and loses its network at once; when it is back, the others give it its share again."""
     with SharedMigrateField(count, tmp_path) as field:
-        field.route(*field.machines)
+        field.wait_for(*field.machines)
         with shared_streams(field, _COUNT) as streams:
             had = field.sessions("one")
             assert had
@@ -43,7 +43,7 @@ def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
             field.machines["one"].rejoin()
             field.nodes["one"].appliance.command("reload")
             field.wait_until_ready()
-            field.route(*field.machines)
+            field.wait_for(*field.machines)
             _go_on(streams)
             for name in list(field.machines)[1:]:
                 said = field.nodes[name].appliance.command("rebalance", "one")
@@ -58,7 +58,7 @@ def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
 def test_a_stop_gives_them_away(tmp_path: Path):
     """TERM ends the node long before the end of its drain, and no session."""
     with SharedMigrateField(2, tmp_path) as field:
-        field.route(*field.machines)
+        field.wait_for(*field.machines)
         with shared_streams(field, _COUNT) as streams:
             appliance = field.nodes["one"].appliance
             appliance.terminate()
