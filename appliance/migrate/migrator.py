@@ -255,7 +255,9 @@ class Migrator:
             if (each := tuple(one for one in others if one.node in named))
         }
         if not found:
-            known = sorted({one.node for others in targets.values() for one in others})
+            # A node reports its name every few seconds, its addresses at once.
+            names = {at: f"{at} ({each.name})" for each in status.nodes if each.name for at in each.addresses}
+            known = sorted({names.get(one.node, one.node) for others in targets.values() for one in others})
             raise ControlError(f"{node} has no shared address; known are: {', '.join(known) or 'none'}")
         if self._asked_for:
             raise ControlError("another rebalance is under way")

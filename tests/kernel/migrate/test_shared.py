@@ -46,6 +46,9 @@ def test_a_node_of_shared_addresses_may_go(tmp_path: Path, count: int):
             field.wait_for(*field.machines)
             _go_on(streams)
             for name in list(field.machines)[1:]:
+                wait_until(lambda: field.knows(name, "one"), what=f"{name} knows one by its name")  # noqa: B023  # called at once
+                refused = field.nodes[name].appliance.command("rebalance", "nobody", check=False)
+                assert f"{field.machines['one'].address} (one)" in refused.stderr
                 said = field.nodes[name].appliance.command("rebalance", "one")
                 sys.stderr.write(said.stdout)
             _go_on(streams)

@@ -69,6 +69,10 @@ class SharedMigrateField(SharedField):
             return self.nodes[name].appliance.ask("migrate", "status")
         return {}
 
+    def knows(self, name: str, other: str) -> bool:
+        """Return whether a node knows another one by its name."""
+        return any(each["name"] == other for each in listed(self.nodes[name].status(), "nodes"))
+
     def sessions(self, name: str) -> int:
         """Return how many sessions of shared addresses a node has."""
         found = self.nodes[name].appliance.command("sessions", "--json")
