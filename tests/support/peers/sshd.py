@@ -62,9 +62,12 @@ class Sshd:
 
 @contextmanager
 def sshd(root: Path, environment: Mapping[str, str] | None = None) -> Iterator[Sshd]:
-    """Run one with its keys in a directory; what it starts has these variables, too."""
-    variables = " ".join(f'"{name}={value}"' for name, value in (environment or {}).items())
-    settings = f"SetEnv {variables}" if variables else ""
+    """Run one with its keys in a directory; what it starts has these variables, too.
+
+    The directory is HOME there: the user's own .bashrc may print what is no part of a test.
+    """
+    given = {"HOME": root, **(environment or {})}
+    settings = "SetEnv " + " ".join(f'"{name}={value}"' for name, value in given.items())
     for name in ("host", "user"):
         words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(root / name)]
         subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
