@@ -35,7 +35,7 @@ _NOT_RUN: Final = {
 
 
 def _shown() -> list[str]:
-    headings = [*re.findall(r"^## (.*)$", _OF_IMAGE, re.MULTILINE)]
+    headings = re.findall(r"^## (.*)$", _OF_IMAGE, re.MULTILINE)
     of_image = [command for heading in headings for command in commands(_OF_IMAGE, heading)]
     return [*commands(_INSTALLING, "As a container"), *of_image]
 

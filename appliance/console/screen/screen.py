@@ -196,7 +196,7 @@ def _state(facts: ScreenFacts) -> str:
         return facts.unit
     if status.degraded is not None:
         return "serving the last good configuration"
-    return "serving" if status.ok else "running, with problems"
+    return "serving" if status.ok else UnitState.RUNNING
 
 
 def _what_to_do(facts: ScreenFacts, report: GuestReport | None) -> Iterator[str]:

@@ -405,6 +405,7 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
             f"https://VIP:9445/readyz after {time.monotonic() - started:.0f} s"
         )
         machine.says(f"ssh admin@{_ADDRESS}", timeout=_SERVING)  # the screen knows its address
+        assert "State:     starting" in machine.console()
         assert "not running" not in machine.console()
         shell = around.shell()
         assert shell.run("hostname") == "lb-1.example.com\n"

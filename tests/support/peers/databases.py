@@ -14,7 +14,7 @@ from support.processes.waiting import wait_until
 from support.run import tools
 
 POSTGRES: Final = "/usr/lib/postgresql/15/bin/postgres"
-"""Where Debian has it, with `initdb` beside it: in nobody's PATH."""
+"""Where Debian has it, with `initdb` and `pg_isready` beside it: in nobody's PATH."""
 
 _ENGLISH: Final = {**os.environ, "LC_ALL": "C"}
 _OWNER: Final = "postgres"
@@ -56,7 +56,14 @@ def postgres() -> Iterator[int]:
         options = [word for each in settings for word in ("-c", each)]
         command = [*as_owner, POSTGRES, "-D", str(data), "-p", str(port), *options]
         with _serving(command, port, directory):
+            # It accepts before it serves; until then it refuses: "the database system is starting up".
+            ask = [str(Path(POSTGRES).with_name("pg_isready")), "-h", "127.0.0.1", "-p", str(port)]
+            wait_until(lambda: _succeeds(ask), what=f"{POSTGRES} serves")
             yield port
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _as_postgres(directory: str) -> list[str]:
