@@ -19,7 +19,7 @@ from appliance.net.files.standard_input import read_standard_input
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
-from appliance.translation.composing import changes, together
+from appliance.translation.combined_files import changes, together
 
 _STANDARD_INPUT: Final = "-"
 _NEXT: Final = "Next: correct it at the place shown; `man appliance.yaml` has every key."

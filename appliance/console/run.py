@@ -16,7 +16,7 @@ import click
 from appliance.console.output.error_positions import located
 from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
-from appliance.core.programs import CONFIGURED, PROGRAMS, needed, variable
+from appliance.core.program_table import CONFIGURED, PROGRAMS, needed, variable
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers, take_over_note
@@ -176,9 +176,9 @@ def _locked(paths: Paths, *, instance: str, take_over: bool) -> "Incumbent | Non
             raise
     else:
         return None
-    from appliance.console import taking_over  # noqa: PLC0415  # for this case only
+    from appliance.console import start_alongside  # noqa: PLC0415  # for this case only
 
-    found = taking_over.ask(paths, instance=instance)
+    found = start_alongside.ask(paths, instance=instance)
     for descriptor in (found.connection, found.lock):
         os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     left = Predecessor(

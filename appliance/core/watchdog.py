@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.programs import PROGRAMS
+from appliance.core.program_table import PROGRAMS
 
 LOOK: Final = 1.0
 """Seconds from one look at the heartbeats to the next."""

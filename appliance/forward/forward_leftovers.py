@@ -13,7 +13,7 @@ from appliance.model.capability import Capability
 from appliance.model.paths import Paths
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.nftables.nftables import Nftables, NftablesError
-from appliance.net.privileges.needed_capabilities import has
+from appliance.net.privileges.process_capabilities import has
 from appliance.wire.nftables.nftables_commands import Family, delete_table
 
 CLAIM: Final = "lb-appliance-forward"

@@ -21,9 +21,9 @@ from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.linger.shared_nodes import Settled
-from appliance.core.linger.unheard import Elsewhere, informed, unheard
+from appliance.core.linger.silent_nodes import Elsewhere, informed, unheard
 from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
-from appliance.linger.led_packets import FAMILIES, Ends, LedPackets
+from appliance.linger.kernel_rules import FAMILIES, Ends, ForwardingRules
 from appliance.linger.node_exchange import NodeExchange
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.reports import ANSWERED, INTERVAL, Reports
@@ -82,7 +82,7 @@ class Lingerer:
         self._settings: Linger | None = None
         self._kept = KeptAddresses()
         self._connections = OpenConnections(paths)
-        self._led = LedPackets()
+        self._led = ForwardingRules()
         self._sharing = Nodes(draw=lambda: secrets.token_bytes(CHALLENGE))
         self.shared = SharedHolder(self._sharing, self._led, log, publish=publish)
         self._tunnels = Tunnels()

@@ -14,7 +14,7 @@ from gevent import socket as gevent_socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.nodes import SILENT, Nodes, put_last
-from appliance.core.linger.unheard import Listening
+from appliance.core.linger.silent_nodes import Listening
 from appliance.linger.address_sets import AddressSet
 from appliance.linger.shared_reports import SharedReports
 from appliance.net.packets import interface_mac

@@ -18,10 +18,10 @@ from appliance.core.linger.provocations import Provocations
 from appliance.core.linger.segment import unreachable
 from appliance.core.linger.shared_nodes import DEAD, Company, Exchange, company
 from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.silent_nodes import Listening, unheard
 from appliance.core.linger.strays import Strays
-from appliance.core.linger.unheard import Listening, unheard
 from appliance.linger.address_sets import SharedSet
-from appliance.linger.led_packets import FAMILIES, LedPackets
+from appliance.linger.kernel_rules import FAMILIES, ForwardingRules
 from appliance.linger.shared_reports import ANYWHERE, SharedReports
 from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.program_names import LINGER
@@ -53,7 +53,9 @@ _NOBODY: Final = Company(others={}, settled=False, doubtful=())
 class SharedHolder:
     """The sets of the snapshot applied last, with the reports about them, None while there are none."""
 
-    def __init__(self, nodes: Nodes, led: LedPackets, log: FilteringBoundLogger, *, publish: Publish) -> None:
+    def __init__(
+        self, nodes: Nodes, led: ForwardingRules, log: FilteringBoundLogger, *, publish: Publish
+    ) -> None:
         self.log = log
         self._publish = publish
         self.sets: tuple[SharedSet, ...] = ()

@@ -41,7 +41,7 @@ from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.supervisor.program_forks import ProgramForks
 from appliance.supervisor.service_manager import ServiceManager
 from appliance.supervisor.supervisor import Supervisor
-from appliance.supervisor.supervisord import EXIT_SIGNALS, Options, Wakeup
+from appliance.supervisor.supervisord_options import EXIT_SIGNALS, Options, Wakeup
 from appliance.wire.lines.succession import (
     LOCK,
     OTHER_GOES_ON,

@@ -10,7 +10,7 @@ from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import snapshots, state_files

@@ -8,7 +8,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.model.snapshot.snapshot import Snapshot

@@ -14,7 +14,7 @@ from typing import Final
 import gevent
 import msgspec
 
-from appliance.core.programs import CONFIGURED
+from appliance.core.program_table import CONFIGURED
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlClient, ControlUnavailable, ask
 from appliance.net.files import state_files

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview

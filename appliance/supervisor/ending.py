@@ -14,16 +14,16 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.programs import STOP_MARGIN, stop_seconds
+from appliance.core.program_table import STOP_MARGIN, stop_seconds
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.model.paths import Paths
 from appliance.model.program_names import PROXIES
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.process.leftovers import Leftovers
-from appliance.supervisor.programs import Programs
+from appliance.supervisor.running_programs import Programs
 from appliance.supervisor.service_manager import ServiceManager
-from appliance.supervisor.supervisord import Options
+from appliance.supervisor.supervisord_options import Options
 
 _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
 

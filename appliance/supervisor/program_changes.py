@@ -13,9 +13,9 @@ from appliance.model.paths import Paths
 from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDOUT, output
-from appliance.supervisor.programs import OURS
+from appliance.supervisor.running_programs import OURS
 from appliance.supervisor.succession.standing_by import StandingBy
-from appliance.supervisor.supervisord import Options
+from appliance.supervisor.supervisord_options import Options
 from appliance.supervisor.watchdog import HeartbeatWatch
 
 _FIRST_PAUSE: Final = 0.25  # seconds before the second start of a program that does not stay up

@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from appliance.core.programs import PROGRAMS
+from appliance.core.program_table import PROGRAMS
 from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.net.process import python
 from appliance.net.starting import forked_program

@@ -10,7 +10,7 @@ from appliance.net.privileges import capabilities
 from appliance.net.privileges.drop_privileges import USER_VARIABLE
 from appliance.net.process.python import NO_USER_SITE
 from appliance.supervisor.service_manager import ServiceManager
-from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
+from appliance.supervisor.supervisord_options import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import REFUSALS
 
 _CANNOT: Final = 127  # a shell's exit status for a command that does not exist

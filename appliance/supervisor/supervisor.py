@@ -20,13 +20,13 @@ from appliance.net.process.leftovers import Leftovers
 from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.supervisor.ending import Ending
 from appliance.supervisor.program_changes import ProgramChanges
-from appliance.supervisor.programs import Programs
 from appliance.supervisor.release_starter import ReleaseStarter
+from appliance.supervisor.running_programs import Programs
 from appliance.supervisor.service_manager import ServiceManager
 from appliance.supervisor.succession.reports import SuccessionReports
 from appliance.supervisor.succession.standing_by import StandingBy
 from appliance.supervisor.succession.succession import Succession
-from appliance.supervisor.supervisord import EXIT_SIGNALS, Options
+from appliance.supervisor.supervisord_options import EXIT_SIGNALS, Options
 from appliance.wire.lines.succession import Predecessor
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.programs import PROGRAMS
+from appliance.core.program_table import PROGRAMS
 from appliance.core.watchdog import LOOK, HeartbeatReading, HungProcess, Watchdog
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import WATCHDOG, SnapshotError

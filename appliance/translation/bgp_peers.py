@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from appliance.model.config.values import bgp, units
+from appliance.model.config.values import bgp
 from appliance.model.config.values.vrrp import KEY_FILE, router_address
 from appliance.model.document.document import Document
 from appliance.model.document.tree import Entry, Node, Plain, plain
@@ -205,7 +205,7 @@ def _digits(value: object) -> str:
 
 def _hold(value: object) -> Keys:
     seconds = _checked_seconds(value)
-    units.hold_time(f"{seconds}s")
+    bgp.hold_time(f"{seconds}s")
     return {"hold": f"{seconds}s"}
 
 

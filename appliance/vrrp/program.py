@@ -26,9 +26,9 @@ from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.process.realtime import Realtime
-from appliance.vrrp.addresses.address_questions import AddressQuestions
+from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.vrrp.groups.router_groups import RouterGroups
@@ -69,7 +69,7 @@ class VrrpProgram:
         closer: Closer,
     ) -> None:
         self.taken_over = False
-        self.missing = needed_capabilities.missing()
+        self.missing = process_capabilities.missing()
         self.realtime = realtime
         self.snapshot: Snapshot | None = None
         self.takes_part = not stopped_virtual_ips.are_stopped(paths)
@@ -97,7 +97,7 @@ class VrrpProgram:
             self.reports.lateness.go_on(before.board)
         self._requests = Requests()
         self._routing = Routing(self._requests)
-        self._asking = AddressQuestions(loop, closer)
+        self._asking = NeighbourQueries(loop, closer)
         environment = RouterEnvironment(
             loop=loop,
             links=self._links,

@@ -31,8 +31,8 @@ from appliance.worker.live_settings import LiveSettings
 from appliance.worker.relay import tcp
 from appliance.worker.relay.acceptors import Acceptors
 from appliance.worker.relay.connect_failures import ConnectFailureSender
+from appliance.worker.relay.raw_io import COMPILED
 from appliance.worker.relay.traffic import Traffic, descriptor_limit
-from appliance.worker.relay.transfer import COMPILED
 from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 

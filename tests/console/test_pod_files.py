@@ -23,7 +23,7 @@ from appliance.model.snapshot.shared_ip import Engine
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 from appliance.translation.bgp_peers import translate
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 from appliance.wire.bird.bird_config import PROTOCOL
 
 pytestmark = pytest.mark.pure

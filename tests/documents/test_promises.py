@@ -23,7 +23,7 @@ from support.documents.promises import (
 )
 from support.run.layers import DATA_PATH
 
-from appliance.core.programs import CONFIGURED
+from appliance.core.program_table import CONFIGURED
 
 pytestmark = pytest.mark.pure
 

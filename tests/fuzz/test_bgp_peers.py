@@ -12,7 +12,7 @@ from support.openshift.peers_file import PEERS, peers_file
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
 from appliance.translation.bgp_peers import translate
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure

@@ -14,7 +14,7 @@ from support.translation.haproxy_files import NO_FILES
 from appliance.model.document.document import read
 from appliance.model.document.tree import plain
 from appliance.model.loading.loading import load
-from appliance.translation.composing import load_together, together
+from appliance.translation.combined_files import load_together, together
 from appliance.translation.haproxy import reader as haproxy_reader
 from appliance.translation.import_report import as_text, as_values
 from appliance.translation.import_result import import_result

@@ -13,9 +13,9 @@ from support.fuzzing.fuzzing import Target, fuzz
 from support.fuzzing.mutation import Mutator
 from support.openshift.openshift_templates import RELEASES, keepalived_conf
 
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 from appliance.translation.keepalived.meaning.globals import DEFAULTS
-from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
+from appliance.translation.keepalived.meaning.instance_directives import INSTANCE
 from appliance.translation.keepalived.reader import translate
 from appliance.translation.keepalived.virtual_servers.real_server import REAL_SERVER
 from appliance.translation.keepalived.virtual_servers.virtual_server import VIRTUAL_SERVER

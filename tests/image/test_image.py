@@ -125,7 +125,7 @@ def test_nothing_is_compiled_at_a_start(image: str):
 def test_the_data_path_is_compiled(image: str):
     """Extension modules move the connections, and their sources are left out."""
     del image
-    said = "import appliance.worker.relay.transfer as t; print(t.COMPILED, t.__file__)"
+    said = "import appliance.worker.relay.raw_io as t; print(t.COMPILED, t.__file__)"
     compiled, file = _shell(f"/opt/appliance/bin/python -c '{said}'")
     assert compiled == "True"
     assert file.endswith(".so")

@@ -11,7 +11,7 @@ from appliance.model.loading.loading import Loaded
 from appliance.model.snapshot.shared_ip import Bfd, Engine
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.translation.bgp_peers import translate
-from appliance.translation.composing import changes, load_together
+from appliance.translation.combined_files import changes, load_together
 from appliance.translation.translation import Translation
 
 pytestmark = pytest.mark.pure

@@ -31,7 +31,7 @@ from appliance.net.files.standard_input import PATIENCE
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, as_answer, collect, load
 from appliance.net.sources.read_files import ReadFiles
-from appliance.translation.composing import together
+from appliance.translation.combined_files import together
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 FORMER: Final = ".former"

@@ -15,7 +15,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import HmacKey
 from appliance.net.files import hmac_keys, state_files
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.stats.access import AccessError, web_access
 
@@ -62,7 +62,7 @@ def _of_sessions(settings: MovedSessions | None) -> Iterator[Finding]:
         tls.context(settings, server=True)
     except LinkError as error:
         yield Finding(path=("linger", "sessions"), message=str(error))
-    if needed_capabilities.has(Capability.CAP_NET_ADMIN) and (why := tcp_repair.unsupported()):
+    if process_capabilities.has(Capability.CAP_NET_ADMIN) and (why := tcp_repair.unsupported()):
         yield Finding(path=("linger", "sessions"), message=why)
 
 

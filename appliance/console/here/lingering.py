@@ -17,7 +17,7 @@ from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import way
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
 from appliance.net.packets.interface_mtu import mtus
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.wire.nftables.nftables_commands import Family
 
 _LOOSE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
@@ -45,7 +45,7 @@ def _conntrack() -> Iterator[Finding]:
 
 def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Finding]:
     """Yield a finding if the kernel rejects the rules in a trial; other checks report missing nftables."""
-    if unusable() or not needed_capabilities.has(Capability.CAP_NET_ADMIN):
+    if unusable() or not process_capabilities.has(Capability.CAP_NET_ADMIN):
         return
     shared = {6 if ":" in each else 4 for each in snapshot.shared_addresses}
     for version in sorted(shared.union(each.family for each in snapshot.virtual_routers)):

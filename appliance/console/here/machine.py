@@ -32,7 +32,7 @@ from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables import flowtables, forwarding
 from appliance.net.nftables.nftables import kernel_objection, unusable
 from appliance.net.packets.frames import FrameSocket
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.process import limits
 from appliance.net.scripts.machine_needs import objection
 from appliance.wire.ethernet import arp, neighbour_discovery
@@ -50,7 +50,7 @@ def held_addresses(snapshot: Snapshot) -> Iterator[Finding]:
 
     The answer may come from a router that rightly shares the address; so it is a warning.
     """
-    if not snapshot.virtual_routers or not needed_capabilities.has(Capability.CAP_NET_RAW):
+    if not snapshot.virtual_routers or not process_capabilities.has(Capability.CAP_NET_RAW):
         return
     with Links() as links:
         found = [(each, links.state(each.interface)) for each in snapshot.virtual_routers]
@@ -169,7 +169,7 @@ def missing_rights(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _capabilities(snapshot: Snapshot) -> Iterator[Finding]:
-    missing = needed_capabilities.missing()
+    missing = process_capabilities.missing()
     if missing and snapshot.virtual_routers:
         yield Finding(
             path=("virtual_ips",),
@@ -198,7 +198,7 @@ def _nftables(snapshot: Snapshot) -> Iterator[Finding]:
     if not paths:
         return
     why = unusable()
-    if why is None and needed_capabilities.has(Capability.CAP_NET_ADMIN):
+    if why is None and process_capabilities.has(Capability.CAP_NET_ADMIN):
         why = kernel_objection()
     if why:
         yield from (Finding(path=path, message=f"nftables cannot be used here: {why}") for path in paths)

@@ -9,7 +9,7 @@ import click
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.runtime_access import require_access
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.model.paths import Paths
 from appliance.model.program_names import STATS
 from appliance.model.snapshot.frontends import Frontend

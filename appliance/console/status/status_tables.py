@@ -12,7 +12,7 @@ from appliance.console.discover.discovery_tables import sources_table
 from appliance.console.output.error_positions import located
 from appliance.console.output.printing import columns
 from appliance.console.status.fitted_table import FittedTable
-from appliance.core.programs import CONFIGURED
+from appliance.core.program_table import CONFIGURED
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import (

@@ -22,7 +22,7 @@ from appliance.net.files import snapshots, state_files
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
-from appliance.translation.composing import changes, together
+from appliance.translation.combined_files import changes, together
 
 _MOST_SNAPSHOTS: Final = 8
 _LONGEST_SECRET_FILE: Final = 1 << 18

@@ -23,8 +23,8 @@ from appliance.console.top.looking import Looker
 from appliance.console.top.terminal import Screen, opened, require_terminal
 from appliance.core.status.headline import headline
 from appliance.core.top.layout import Scene, lines, report, shown
+from appliance.core.top.navigation import ListPosition, ScreenState, pressed
 from appliance.core.top.rates import Sample
-from appliance.core.top.screen_state import ListPosition, ScreenState, pressed
 from appliance.core.top.tables import Order, filtered, ordered
 from appliance.core.top.views import View, column_names, table
 from appliance.model.paths import Paths

@@ -14,7 +14,7 @@ from typing import Final
 
 from appliance.core.linger.nodes import SILENT, Keeper, SharingNode
 from appliance.core.linger.served_addresses import ServedAddress
-from appliance.core.linger.unheard import ALONE
+from appliance.core.linger.silent_nodes import ALONE
 
 LEARNING: Final = 2.0
 """Seconds to wait for further news after news of an address: several reports of each node."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.model.program_names import DISCOVER, FORWARD, PROXIES, REDIRECT, STATS, VRRP
 from appliance.model.snapshot.snapshot import Snapshot
 
@@ -15,7 +15,7 @@ _AT_ONCE: Final = frozenset({*PROXIES, DISCOVER, STATS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramChanges:
-    """Programs in the order of commits (`core.programs.PROGRAMS`).
+    """Programs in the order of commits (`core.program_table.PROGRAMS`).
 
     `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
     they are prepared and committed too, which drains them. `start` holds those that only the new one needs.

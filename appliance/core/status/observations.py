@@ -46,7 +46,7 @@ class Observations:
 
     `snapshot` is the accepted one, or why it could not be read. `supervised` is supervisord's answer, or why
     it did not answer; SupervisordNotAsked if it answers only its owner, which is another user. `answers` are
-    by program, in the type that `core.programs` names; programs that did not answer are missing. `workers`
+    by program, in the type that `core.program_table` names, without those that did not answer. `workers`
     are the boards of living workers. `failures` are by program why it could not start, as it wrote that to a
     file. `set_aside` are damaged files under their present names. `accepted_at` is when the snapshot was
     accepted, Unix seconds. `starts` is by program how often it was started. `vrrp_board` has the counters of

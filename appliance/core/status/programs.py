@@ -6,7 +6,7 @@ outlive their master, and the accepted snapshot shows which programs are needed.
 
 from collections.abc import Iterable, Iterator
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.core.status.observations import Observations, SupervisedProgram
 from appliance.core.status.status import (
     ProgramState,

@@ -6,9 +6,10 @@ from textwrap import wrap
 from typing import Final
 
 from appliance.core.status.headline import Level, headline
+from appliance.core.top.columns import widths
 from appliance.core.top.keys import Mode, help_lines
+from appliance.core.top.navigation import ScreenState, Shown, selected
 from appliance.core.top.rates import Sample, summed
-from appliance.core.top.screen_state import ScreenState, Shown, selected
 from appliance.core.top.tables import (
     Cell,
     Order,
@@ -19,7 +20,6 @@ from appliance.core.top.tables import (
     ordered,
     rate_text,
     size_text,
-    widths,
 )
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, table

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from appliance.model.config.section import Section
+from appliance.model.config.values.bgp import bfd_interval, hold_time, restart_time_or_off
 from appliance.model.config.values.field_types import (
     Asn,
     BfdInterval,
@@ -17,7 +18,6 @@ from appliance.model.config.values.field_types import (
     RoutingTable,
     written,
 )
-from appliance.model.config.values.units import bfd_interval, hold_time, restart_time_or_off
 from appliance.model.snapshot.shared_ip import Engine
 
 

@@ -37,8 +37,8 @@ from appliance.model.config.values.field_types import (
     written,
 )
 from appliance.model.config.values.http import statuses
-from appliance.model.config.values.units import advert, duration, duration_or_off
-from appliance.model.config.values.vrrp import DEVICE
+from appliance.model.config.values.units import duration, duration_or_off
+from appliance.model.config.values.vrrp import DEVICE, advert
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict, TrackKind
 
 MOST_WEIGHT: Final = 253

@@ -1,6 +1,8 @@
 """The addresses of a bind, and which of them take the connections of others."""
 
+import errno
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +11,7 @@ from gevent.socket import getaddrinfo
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.listening.bind_refusals import BindRefused
 
+_NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
 _EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104  # compared only
 
 
@@ -43,6 +46,13 @@ def candidates(bind: Bind) -> tuple[Address, ...]:
     except OSError as error:
         raise BindRefused(f"name not resolved: {error.strerror or error}") from error
     return tuple(dict.fromkeys(address_from(sockaddr) for *_, sockaddr in found))
+
+
+def falls_back_to_ipv4(address: Address, error: OSError, wanted: Iterable[Address]) -> bool:
+    """Return whether the kernel has no IPv6, and IPv4 serves what the operator wants of a bind."""
+    if address.family != socket.AF_INET6 or error.errno not in _NO_IPV6:
+        return False
+    return address.host == "::" or any(each.family == socket.AF_INET for each in wanted)
 
 
 def address_from(sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> Address:

@@ -26,12 +26,17 @@ import os
 import socket
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from appliance.core.balancing import accept_queues
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.listening.added_queues import AddedQueues, cookie
-from appliance.net.listening.bind_addresses import Address, candidates, covers, same_or_covers
+from appliance.net.listening.bind_addresses import (
+    Address,
+    candidates,
+    covers,
+    falls_back_to_ipv4,
+    same_or_covers,
+)
 from appliance.net.listening.bind_refusals import BindProblem, BindRefused, PortOwners, reason
 from appliance.net.listening.listening_sockets import (
     address_of,
@@ -40,8 +45,6 @@ from appliance.net.listening.listening_sockets import (
     listening,
     side_by_side,
 )
-
-_NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +206,7 @@ class Listeners:
             try:
                 reserved += self._reserve_address(address, fresh, early=address.host in virtual)
             except OSError as error:
-                if not self._without_ipv6(address, error, wanted):
+                if not falls_back_to_ipv4(address, error, wanted):
                     raise BindRefused(reason(address.port, error, owners)) from error
                 notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
                 if address.host == "::":
@@ -264,9 +267,3 @@ class Listeners:
     def _keep(self, bound: socket.socket, address: Address, fresh: set[Address]) -> None:
         self._sockets[address] = bound
         fresh.add(address)
-
-    def _without_ipv6(self, address: Address, error: OSError, wanted: tuple[Address, ...]) -> bool:
-        """Return whether the kernel has no IPv6 and IPv4 would serve the operator's request."""
-        if address.family != socket.AF_INET6 or error.errno not in _NO_IPV6:
-            return False
-        return address.host == "::" or any(each.family == socket.AF_INET for each in wanted)

@@ -18,7 +18,7 @@ from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing, place
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 
 CLAIM: Final = "lb-appliance-vrrp"
 """The abstract socket name that a running `vrrp` has in its network namespace (NamespaceClaim)."""
@@ -83,7 +83,7 @@ def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
             left = sorted(held.address for held in addresses.leftovers())
             left += [str(routed) for routed in routing.leftovers()]
             left += [virtual.name for virtual in virtual_mac.present(requests)]
-            if left and (missing := needed_capabilities.missing()):
+            if left and (missing := process_capabilities.missing()):
                 log.warning("leftovers-stay", left=left, missing=list(missing))
                 return True
             if left:

@@ -16,7 +16,7 @@ from typing import Final
 
 import gevent
 
-from appliance.core.programs import BY_NAME
+from appliance.core.program_table import BY_NAME
 from appliance.core.status.observations import (
     Observations,
     SupervisedProgram,

@@ -17,7 +17,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
-from appliance.core.programs import BY_NAME, PROGRAMS
+from appliance.core.program_table import BY_NAME, PROGRAMS
 from appliance.model.capability import Capability
 from appliance.model.program_names import ANNOUNCE, VRRP
 from appliance.net.process import python

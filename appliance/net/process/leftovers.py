@@ -13,7 +13,7 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.programs import BY_NAME, PROGRAMS
+from appliance.core.program_table import BY_NAME, PROGRAMS
 from appliance.model.paths import Paths
 from appliance.model.program_names import VRRP
 from appliance.net.privileges import capabilities

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Final
 
 from appliance.model.capability import Capability
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.process.prctl import ProcessOption, prctl
 
 PRIORITY: Final = 50
@@ -130,7 +130,7 @@ def _give_up(_: int, __: FrameType | None) -> None:
 def _lock() -> None:
     # With a limit mlockall(2) succeeds while all is below it, and a later allocation fails.
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
-    if not unlimited and not needed_capabilities.has(Capability.CAP_IPC_LOCK):
+    if not unlimited and not process_capabilities.has(Capability.CAP_IPC_LOCK):
         raise PermissionError(0, "not permitted beyond the limit of RLIMIT_MEMLOCK")
     library = ctypes.CDLL(None, use_errno=True)
     if library.mlockall(_LOCK_CURRENT_AND_FUTURE):

@@ -20,7 +20,7 @@ from appliance.net.process.collection import no_collection
 from appliance.net.process.this_node import this_node
 from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
-from appliance.translation.composing import left_to_haproxy, load_together, together
+from appliance.translation.combined_files import left_to_haproxy, load_together, together
 from appliance.translation.translation import Translation
 from appliance.wire.lines.control import AnswerProblem
 

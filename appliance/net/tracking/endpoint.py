@@ -2,9 +2,11 @@
 
 import time
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
+from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.snapshot.pools import Check, CheckInit, CheckType, SendProxy
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
@@ -15,6 +17,7 @@ from appliance.wire.literal import is_literal
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
 _NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})
+_PORTS: Final = {CheckType.HTTP: 80, CheckType.HTTPS: 443}
 
 
 class EndpointTrack(TrackCheck):
@@ -78,7 +81,7 @@ class EndpointTrack(TrackCheck):
         return f"name {self._host} not resolved: {self._resolver.problem(self._host) or 'no answer yet'}"
 
 
-def probe_check(
+def _probe_check(
     track: Track, kind: CheckType, *, path: str = "/", host: str | None = None, sni: str | None = None
 ) -> Check:
     """Return the settings of a health check for a track: GET, without a PROXY header."""
@@ -110,3 +113,35 @@ def _detail(outcome: CheckOutcome) -> str:
     if outcome.status:
         return f"HTTP {outcome.status} {outcome.detail}".rstrip()
     return outcome.detail or ("it accepts" if outcome.passed else outcome.result.value)
+
+
+def http_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
+    """Return the check of a track whose target is a URL; raises ValueError.
+
+    With a CA file the certificate must also be for the URL's host, a name or an address.
+    """
+    url = urlsplit(track.target)
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        raise ValueError(f"{track.target!r} is no http or https URL")
+    kind = CheckType(url.scheme)
+    port = url.port or _PORTS[kind]
+    sni = url.hostname if kind is CheckType.HTTPS else None
+    check = _probe_check(track, kind, path=_path(url), host=_host(url, kind), sni=sni)
+    return EndpointTrack(check, url.hostname, port, contexts)
+
+
+def _path(url: SplitResult) -> str:
+    path = url.path or "/"
+    return f"{path}?{url.query}" if url.query else path
+
+
+def _host(url: SplitResult, kind: CheckType) -> str:
+    """Return the Host header: with the port unless it is the scheme's default (RFC 9110 section 7.2)."""
+    name = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname or ""
+    return name if url.port in {None, _PORTS[kind]} else f"{name}:{url.port}"
+
+
+def tcp_track(track: Track, contexts: TlsContexts) -> EndpointTrack:
+    """Return the check of a track whose target is host:port; raises ValueError."""
+    place = server_endpoint(track.target)
+    return EndpointTrack(_probe_check(track, CheckType.TCP), place.host, place.port, contexts)

@@ -22,8 +22,8 @@ from appliance.net.files.atomic_write import write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
-from appliance.supervisor.programs import Programs
-from appliance.supervisor.supervisord import Options
+from appliance.supervisor.running_programs import Programs
+from appliance.supervisor.supervisord_options import Options
 from appliance.wire.lines.succession import FORMER_INSTANCE
 
 _TRIES: Final = 6  # starts of a program within its first second, with pauses: about ten seconds

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.instance_draft import Instance
 from appliance.translation.translation import Proposal
 
 _COPIED_IDS: Final = frozenset(("1", "50", "51", "52", "100"))

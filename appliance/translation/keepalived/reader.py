@@ -10,8 +10,15 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.checks import track_file, vrrp_script, vrrp_track_process
 from appliance.translation.keepalived.meaning.completion import complete
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    ignored,
+    refused,
+    unknown,
+)
 from appliance.translation.keepalived.meaning.globals import (
     DEFAULTS,
     GROUPS,
@@ -21,15 +28,12 @@ from appliance.translation.keepalived.meaning.globals import (
     global_defs,
 )
 from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
-from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface, Watched
-from appliance.translation.keepalived.meaning.instance_rules import INSTANCE, PROTECTING
-from appliance.translation.keepalived.meaning.rules import (
-    Table,
-    Understood,
-    apply,
-    ignored,
-    refused,
-    unknown,
+from appliance.translation.keepalived.meaning.instance_directives import INSTANCE, PROTECTING
+from appliance.translation.keepalived.meaning.instance_draft import Instance, Membership, Surface, Watched
+from appliance.translation.keepalived.meaning.track_definitions import (
+    track_file,
+    vrrp_script,
+    vrrp_track_process,
 )
 from appliance.translation.keepalived.meaning.values import faults_in, only, own_name
 from appliance.translation.keepalived.proposals import proposals

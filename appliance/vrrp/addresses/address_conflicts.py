@@ -13,8 +13,8 @@ from appliance.core.vrrp.conflicts import Conflict, Conflicts
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
-from appliance.vrrp.addresses.address_questions import AskedAddress, AskingInterface
 from appliance.vrrp.addresses.claim_probe import ClaimProbe
+from appliance.vrrp.addresses.neighbour_queries import AskedAddress, AskingInterface
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.wire.vrrp.advertisement import Advertisement

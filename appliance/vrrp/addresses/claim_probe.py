@@ -15,7 +15,7 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.packets.frames import FrameSocket
-from appliance.vrrp.addresses.address_questions import claim
+from appliance.vrrp.addresses.neighbour_queries import claim
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError

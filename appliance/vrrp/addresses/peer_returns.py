@@ -9,11 +9,11 @@ to answer.
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from appliance.vrrp.addresses.address_questions import (
-    AddressQuestions,
+from appliance.vrrp.addresses.neighbour_queries import (
     ArpQuestion,
     AskedAddress,
     AskingInterface,
+    NeighbourQueries,
 )
 
 PAUSE: Final = 1.0
@@ -32,7 +32,7 @@ Returned = Callable[[float], None]
 class PeerReturns:
     """The peers that are asked for, each once even if it is a peer of many virtual routers."""
 
-    def __init__(self, asking: AddressQuestions) -> None:
+    def __init__(self, asking: NeighbourQueries) -> None:
         self._asking = asking
         self._answered_at: dict[AskedAddress, float] = {}
         self._callbacks: dict[AskedAddress, dict[str, Returned]] = {}

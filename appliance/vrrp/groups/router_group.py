@@ -22,7 +22,7 @@ from appliance.core.vrrp.election import (
 from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
-from appliance.vrrp.groups.group_effects import GroupObserver, Guard, perform, report
+from appliance.vrrp.groups.election_effects import GroupObserver, Guard, perform, report
 from appliance.vrrp.instance.faults import FaultReason
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 

@@ -10,7 +10,7 @@ from typing import Final
 from appliance.core.vrrp.election import Resumption, RouterState
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.vrrp.groups.group_effects import GroupObserver
+from appliance.vrrp.groups.election_effects import GroupObserver
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase, OpenInstance
 from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.environment import RouterEnvironment

@@ -16,8 +16,8 @@ from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.routing import Routing
 from appliance.net.packets.frames import FrameSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
-from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.claim_probe import OpenClaims
+from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.port.port import OpenPort
 from appliance.vrrp.port.router_sockets import RouterSockets
@@ -50,7 +50,7 @@ class RouterEnvironment:
     requests: Requests
     neighbours: Neighbours
     closer: Closer
-    asking: AddressQuestions
+    asking: NeighbourQueries
     returns: PeerReturns
     log: FilteringBoundLogger
     missing: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Our part in one virtual router, keepalived's `vrrp_instance`: its election and all that belongs to it.
 
-The election decides and returns effects; its group performs them on the instance (`group_effects`). While
+The election decides and returns effects; its group performs them on the instance (`election_effects`). While
 there is a fault in `faults` the election is in FAULT. An error in one instance does not affect another.
 """
 

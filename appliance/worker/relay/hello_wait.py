@@ -18,9 +18,9 @@ from appliance.wire.need import Need
 from appliance.wire.tls.client_hello import LIMIT, HelloError, HelloReader
 from appliance.worker.relay.poll_events import ERROR, FIN, INCOMING
 from appliance.worker.relay.poller import Pollable
+from appliance.worker.relay.raw_io import AGAIN
 from appliance.worker.relay.raw_sockets import STREAM, reset
 from appliance.worker.relay.traffic import Traffic
-from appliance.worker.relay.transfer import AGAIN
 
 Relay = Callable[[str, FrontendState, int, bytes], None]
 """Opens a session with a pool; otherwise as `acceptor.Open`."""

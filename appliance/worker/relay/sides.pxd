@@ -4,7 +4,7 @@ import cython
 from appliance.worker.relay.poller cimport Pollable
 from appliance.worker.relay.raw_sockets cimport set_on_connection, shutdown_write
 from appliance.worker.relay.traffic cimport Traffic
-from appliance.worker.relay.transfer cimport Transfer
+from appliance.worker.relay.raw_io cimport Transfer
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
 cdef int AGAIN, CHUNK, PIPE_SIZE, _BULK, _IN_A_ROW

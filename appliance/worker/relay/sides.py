@@ -18,10 +18,10 @@ from appliance.model.end_reasons import EndReason
 from appliance.worker.relay.pipes import PIPE_SIZE, Pipe
 from appliance.worker.relay.poll_events import ALL, ERROR, FIN, INCOMING, URGENT, WRITABLE
 from appliance.worker.relay.poller import Pollable
+from appliance.worker.relay.raw_io import AGAIN, CHUNK, Transfer
 from appliance.worker.relay.raw_sockets import set_on_connection, shutdown_write
 from appliance.worker.relay.tcp import IN_LINE, NO_DELAY, unacknowledged
 from appliance.worker.relay.traffic import Expiring, Traffic
-from appliance.worker.relay.transfer import AGAIN, CHUNK, Transfer
 
 _COMPLETED: Final = EndReason.COMPLETED  # looking up a member of an enumeration costs a call
 

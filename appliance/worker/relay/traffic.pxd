@@ -1,6 +1,6 @@
 # Types for a compiled traffic.py (Cython's pure Python mode): the source stays as it is.
 from appliance.worker.relay.poller cimport Poller
-from appliance.worker.relay.transfer cimport Transfer
+from appliance.worker.relay.raw_io cimport Transfer
 
 cdef class Traffic:
     cdef public double now

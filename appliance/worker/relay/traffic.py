@@ -25,7 +25,7 @@ from appliance.worker.relay.dozing import LONGEST, Dozing
 from appliance.worker.relay.hub_visit import HubVisit
 from appliance.worker.relay.pipes import Pipes
 from appliance.worker.relay.poller import Poller
-from appliance.worker.relay.transfer import Transfer
+from appliance.worker.relay.raw_io import Transfer
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""

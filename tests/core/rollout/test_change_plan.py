@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from support.values.shared_ips import shared_ip
 from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
-from appliance.core.programs import CONFIGURED, PROGRAMS, needed, stop_seconds
+from appliance.core.program_table import CONFIGURED, PROGRAMS, needed, stop_seconds
 from appliance.core.rollout.change_plan import ProgramChanges, plan
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward

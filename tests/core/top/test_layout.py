@@ -13,8 +13,8 @@ from appliance.core.status.assessment import assess
 from appliance.core.status.status import ProgramState, Status
 from appliance.core.top.keys import Mode
 from appliance.core.top.layout import ASCII, UNICODE, Line, Scene, Terminal, lines, report, shown
+from appliance.core.top.navigation import ListPosition, ScreenState, Shown
 from appliance.core.top.rates import Sample, counters, looked
-from appliance.core.top.screen_state import ListPosition, ScreenState, Shown
 from appliance.core.top.tables import Order, Style, rate_text, size_text
 from appliance.core.top.traffic import error_rate
 from appliance.core.top.views import View, column_names, table

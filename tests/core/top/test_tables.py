@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.core.top.columns import taken, widths
 from appliance.core.top.tables import (
     Cell,
     Column,
@@ -12,8 +13,6 @@ from appliance.core.top.tables import (
     Table,
     filtered,
     ordered,
-    taken,
-    widths,
 )
 
 pytestmark = pytest.mark.pure

@@ -10,15 +10,15 @@ from support.network.namespaces import INTERFACE, Node, Segment
 from appliance.net.netlink.addresses import Addresses, kernel_marks
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.owned_addresses import OwnedAddresses
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
 
 _NOBODY = "65534"
-_MISSING = "from appliance.net.privileges import needed_capabilities; print(*needed_capabilities.missing())"
+_MISSING = "from appliance.net.privileges import process_capabilities; print(*process_capabilities.missing())"
 _EVERYTHING = f"""
 import pathlib, sys
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.netlink import virtual_mac
 from appliance.net.netlink.addresses import Addresses
 from appliance.net.packets.frames import ARP, FrameSocket
@@ -28,7 +28,7 @@ from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
-assert needed_capabilities.missing() == ()
+assert process_capabilities.missing() == ()
 with Links() as links, Addresses(OwnedAddresses(pathlib.Path(sys.argv[1]))) as addresses:
     link = links.state("{INTERFACE}")
     taken = addresses.take(link.index, ["192.0.2.100/24", "fd00::100/64"])
@@ -117,4 +117,4 @@ def test_refused_by_the_kernel(node: Node, tmp_path: Path):
 
 def test_root_has_all():
     """A process of root's misses nothing."""
-    assert needed_capabilities.missing() == ()
+    assert process_capabilities.missing() == ()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.model.capability import Capability
-from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges import process_capabilities
 from appliance.net.process import realtime
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
@@ -45,7 +45,7 @@ def _without(*names: str) -> list[str]:
     return ["setpriv", f"--bounding-set={','.join(f'-{name}' for name in names)}"]
 
 
-_MAY_RAISE_LIMITS = needed_capabilities.has(Capability.CAP_SYS_RESOURCE)
+_MAY_RAISE_LIMITS = process_capabilities.has(Capability.CAP_SYS_RESOURCE)
 
 
 @pytest.mark.promise("kernel", "real-time scheduling and locked memory")

@@ -16,7 +16,7 @@ from support.vrrp.vrrp_node import VrrpNode
 
 from appliance.model.document.document import read
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", root=True)]
 

@@ -17,7 +17,7 @@ from support.vrrp.vrrp_node import VrrpNode, router
 from appliance.model.document.document import read
 from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRouter, VirtualRule
 from appliance.net.netlink import vrrp_leftovers
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
 

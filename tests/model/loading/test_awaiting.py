@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.programs import needed
+from appliance.core.program_table import needed
 from appliance.model.document.document import Document, read
 from appliance.model.loading.awaiting import awaiting
 

@@ -8,7 +8,7 @@ import pytest
 from appliance.model.capability import Capability
 from appliance.net.privileges.capabilities import used_by
 from appliance.net.process.python import command
-from appliance.supervisor.supervisord import starts_as_ours
+from appliance.supervisor.supervisord_options import starts_as_ours
 
 pytestmark = pytest.mark.pure
 

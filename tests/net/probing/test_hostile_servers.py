@@ -19,7 +19,7 @@ from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.peer import MOST_BYTES
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.check_of_kind import http_track
+from appliance.net.tracking.endpoint import http_track
 
 pytestmark = pytest.mark.programs
 

@@ -14,7 +14,7 @@ from structlog import get_logger
 from support.machines import nobody
 from support.processes.waiting import wait_until
 
-from appliance.core.programs import CONFIGURED
+from appliance.core.program_table import CONFIGURED
 from appliance.model.paths import Paths
 from appliance.model.program_names import PROXIES
 from appliance.net.process.leftovers import OF_VRRP, Leftovers
@@ -149,7 +149,7 @@ _END = """
 import sys
 from pathlib import Path
 from structlog import get_logger
-from appliance.core.programs import CONFIGURED
+from appliance.core.program_table import CONFIGURED
 from appliance.model.program_names import PROXIES
 from appliance.model.paths import Paths
 from appliance.net.process.leftovers import Leftovers

@@ -16,8 +16,7 @@ from support.vrrp.tracks import track
 
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.check_of_kind import http_track, tcp_track
-from appliance.net.tracking.endpoint import EndpointTrack
+from appliance.net.tracking.endpoint import EndpointTrack, http_track, tcp_track
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 pytestmark = pytest.mark.sockets

@@ -3,7 +3,7 @@
 import pytest
 from supervisor.xmlrpc import Faults, RootRPCInterface, RPCError, SystemNamespaceRPCInterface, traverse
 
-from appliance.supervisor.questions import make
+from appliance.supervisor.accepted_commands import make
 
 pytestmark = pytest.mark.pure
 

@@ -14,7 +14,7 @@ from support.processes.processes import cpu_seconds
 from support.processes.waiting import wait_until
 from support.worker.trace import Origin, Relay, Setting, read_all, relay
 
-from appliance.worker.relay.transfer import CHUNK
+from appliance.worker.relay.raw_io import CHUNK
 
 pytestmark = pytest.mark.programs
 

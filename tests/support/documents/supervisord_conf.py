@@ -7,7 +7,7 @@ from typing import Final
 
 from support.documents.pages import ROOT
 
-from appliance.core.programs import PROGRAMS, STOP_SECONDS, Program, variable
+from appliance.core.program_table import PROGRAMS, STOP_SECONDS, Program, variable
 from appliance.model.program_names import RELOAD
 
 CONF: Final = ROOT / "config/supervisord.conf"

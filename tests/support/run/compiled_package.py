@@ -5,10 +5,10 @@
 
 import pytest
 
-from appliance.worker.relay import transfer
+from appliance.worker.relay import raw_io
 
 
 def check() -> None:
     """Raise UsageError where the tests would run the checkout's sources: they would prove nothing."""
-    if not transfer.COMPILED:
-        raise pytest.UsageError(f"{transfer.__file__} is not compiled: make test-compiled")
+    if not raw_io.COMPILED:
+        raise pytest.UsageError(f"{raw_io.__file__} is not compiled: make test-compiled")

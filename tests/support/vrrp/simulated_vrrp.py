@@ -19,7 +19,7 @@ from appliance.net.netlink.routing import Added as AddedRoutes
 from appliance.net.netlink.routing import Routed, place
 from appliance.net.packets.frame_queue import FrameQueue
 from appliance.vrrp.addresses.address_interface import AddressInterface
-from appliance.vrrp.addresses.address_questions import AddressQuestions
+from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.environment import RouterEnvironment
@@ -349,7 +349,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.set_link()
-        asking = AddressQuestions(self.loop, Closer())
+        asking = NeighbourQueries(self.loop, Closer())
         self.environment = RouterEnvironment(
             loop=self.loop,
             links=self.links,

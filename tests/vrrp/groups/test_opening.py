@@ -15,7 +15,7 @@ from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing
-from appliance.vrrp.addresses.address_questions import AddressQuestions
+from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
 from appliance.vrrp.instance.environment import RouterEnvironment
@@ -85,7 +85,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
                 requests=requests,
                 neighbours=Neighbours(requests),
                 closer=Closer(),
-                asking=(asking := AddressQuestions(loop, Closer())),
+                asking=(asking := NeighbourQueries(loop, Closer())),
                 returns=PeerReturns(asking),
                 log=logs.configure("vrrp", level="info", form="json"),
                 missing=("CAP_NET_RAW",),

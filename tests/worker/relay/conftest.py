@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from appliance.worker.relay.raw_io import COMPILED
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import PHASES, TRANSITIONS, SessionEvent
-from appliance.worker.relay.transfer import COMPILED
 
 _EVENTS = {
     "begin": SessionEvent.START,

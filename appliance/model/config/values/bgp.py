@@ -1,4 +1,4 @@
-"""Values of BGP in a configuration: shared addresses, neighbours, autonomous systems, communities, passwords.
+"""Values of BGP in a configuration: shared addresses, neighbours, numbers, communities, passwords, times.
 
 Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
 says what would be right. A message never shows a password.
@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from appliance.model.config.values.names import file_path
-from appliance.model.config.values.units import INTEGER_PATTERN
+from appliance.model.config.values.units import INTEGER_PATTERN, duration_between, is_off
 from appliance.model.config.values.vrrp import KEY_FILE, interface, router_address, virtual_address
 from appliance.model.messages.quoting import contrast, shown
 
@@ -107,3 +107,25 @@ def table(value: object) -> int:
             raise ValueError(f"{value} is one of the kernel's own tables: use another number, such as 198")
         return value
     raise ValueError(f"must be the number of a routing table{contrast(value, plain=INTEGER_PATTERN)}")
+
+
+def hold_time(value: object) -> float:
+    """Return BGP's hold time in seconds: whole ones, from 3 on (RFC 4271, section 4.2)."""
+    return _whole(value, least="3s", most="65535s")
+
+
+def restart_time_or_off(value: object) -> float:
+    """Return BGP's restart time in seconds, 0.0 for `off`: whole ones, 12 bits (RFC 4724, section 3)."""
+    return 0.0 if is_off(value) else _whole(value, least="1s", most="4095s")
+
+
+def bfd_interval(value: object) -> float:
+    """Return the time between BFD packets in seconds; below 50 ms a busy machine misses some."""
+    return duration_between(value, least="50ms", most="10s")
+
+
+def _whole(value: object, *, least: str, most: str) -> float:
+    seconds = duration_between(value, least=least, most=most)
+    if seconds % 1:
+        raise ValueError(f"{shown(value)} must be whole seconds")
+    return seconds

@@ -119,11 +119,11 @@ KeepAliveTime = Annotated[float, PlainValidator(units.keepalive_time), _pattern(
 UserTimeoutOrOff = Annotated[
     float, PlainValidator(units.user_timeout_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
 ]
-HoldTime = Annotated[float, PlainValidator(units.hold_time), _pattern(units.DURATION_PATTERN)]
+HoldTime = Annotated[float, PlainValidator(bgp.hold_time), _pattern(units.DURATION_PATTERN)]
 RestartTimeOrOff = Annotated[
-    float, PlainValidator(units.restart_time_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+    float, PlainValidator(bgp.restart_time_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
 ]
-BfdInterval = Annotated[float, PlainValidator(units.bfd_interval), _pattern(units.DURATION_PATTERN)]
+BfdInterval = Annotated[float, PlainValidator(bgp.bfd_interval), _pattern(units.DURATION_PATTERN)]
 WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(names.name), _pattern(names.NAME_PATTERN)]
@@ -235,8 +235,8 @@ Verify = Annotated[
     WithJsonSchema({"anyOf": [{"const": "none"}, {"type": "string", "pattern": "^/"}]}),
 ]
 
-AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURATION_PATTERN)]
-HandOverTime = Annotated[float, PlainValidator(units.hand_over), _pattern(units.DURATION_PATTERN)]
+AdvertTime = Annotated[float, PlainValidator(vrrp.advert), _pattern(units.DURATION_PATTERN)]
+HandOverTime = Annotated[float, PlainValidator(vrrp.hand_over), _pattern(units.DURATION_PATTERN)]
 VirtualAddresses = Annotated[
     tuple[
         Annotated[str, PlainValidator(vrrp.virtual_address), _pattern(vrrp.VIRTUAL_ADDRESS_PATTERN)],

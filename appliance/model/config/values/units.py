@@ -20,59 +20,34 @@ _QUANTITY: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)([A-Za-z%]*)", re
 
 def duration(value: object) -> float:
     """Return a duration in seconds: `300ms`, `5s`, `2m`, `24h`, `1d`; the kernel counts milliseconds."""
-    return _between(value, least="1ms", most="365d")
+    return duration_between(value, least="1ms", most="365d")
 
 
 def duration_or_off(value: object) -> float:
     """Return a duration in seconds, 0.0 for `off`."""
-    return 0.0 if _is_off(value) else duration(value)
+    return 0.0 if is_off(value) else duration(value)
 
 
 def lifetime_or_off(value: object) -> float:
     """Return the longest life of a connection in seconds, 0.0 for `off`; at least 1 s."""
-    return 0.0 if _is_off(value) else _between(value, least="1s", most="365d")
+    return 0.0 if is_off(value) else duration_between(value, least="1s", most="365d")
 
 
 def keepalive_time(value: object) -> float:
     """Return a time of TCP keepalive in seconds: tcp(7) counts seconds, to MAX_TCP_KEEPIDLE (net/tcp.h)."""
-    return _between(value, least="1s", most="32767s", whose=", the kernel's limit")
+    return duration_between(value, least="1s", most="32767s", whose=", the kernel's limit")
 
 
 def user_timeout_or_off(value: object) -> float:
     """Return a TCP_USER_TIMEOUT in seconds, 0.0 for `off`; tcp(7) counts milliseconds, in an int."""
-    if _is_off(value):
+    if is_off(value):
         return 0.0
-    return _between(value, least="1ms", most="2147483647ms", whose=" (24 days), the kernel's limit")
-
-
-def advert(value: object) -> float:
-    """Return an advertisement interval in seconds: from version 3's shortest to version 2's longest."""
-    return _between(value, least="10ms", most="255s")
-
-
-def hand_over(value: object) -> float:
-    """Return the longest wait of a hand-over in seconds: at most 1 minute, because a stop waits for it."""
-    return _between(value, least="10ms", most="1m")
-
-
-def hold_time(value: object) -> float:
-    """Return BGP's hold time in seconds: whole ones, from 3 on (RFC 4271, section 4.2)."""
-    return _whole(value, least="3s", most="65535s")
-
-
-def restart_time_or_off(value: object) -> float:
-    """Return BGP's restart time in seconds, 0.0 for `off`: whole ones, 12 bits (RFC 4724, section 3)."""
-    return 0.0 if _is_off(value) else _whole(value, least="1s", most="4095s")
-
-
-def bfd_interval(value: object) -> float:
-    """Return the time between BFD packets in seconds; below 50 ms a busy machine misses some."""
-    return _between(value, least="50ms", most="10s")
+    return duration_between(value, least="1ms", most="2147483647ms", whose=" (24 days), the kernel's limit")
 
 
 def watchdog(value: object) -> float:
     """Return the time without a heartbeat in seconds: at least 3 s, because a program may only be busy."""
-    return _between(value, least="3s", most="10m")
+    return duration_between(value, least="3s", most="10m")
 
 
 def percentage(value: object) -> float:
@@ -83,23 +58,18 @@ def percentage(value: object) -> float:
     return number / 100
 
 
-def _is_off(value: object) -> bool:
+def is_off(value: object) -> bool:
+    """Return whether a duration is `off`, or 0."""
     return value == "off" or _seconds(value) == 0
 
 
-def _between(value: object, *, least: str, most: str, whose: str = "") -> float:
+def duration_between(value: object, *, least: str, most: str, whose: str = "") -> float:
+    """Return a duration in seconds, from `least` to `most`; `whose` says what sets the limit."""
     seconds = _seconds(value)
     if seconds < _seconds(least):
         raise ValueError(f"{shown(value)} is too short: at least `{least}`")
     if seconds > _seconds(most):
         raise ValueError(f"{shown(value)} is too long: at most `{most}`{whose}")
-    return seconds
-
-
-def _whole(value: object, *, least: str, most: str) -> float:
-    seconds = _between(value, least=least, most=most)
-    if seconds % 1:
-        raise ValueError(f"{shown(value)} must be whole seconds")
     return seconds
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from appliance.model.config.values.addresses import Address, literal
 from appliance.model.config.values.names import file_path
-from appliance.model.config.values.units import INTEGER_PATTERN
+from appliance.model.config.values.units import INTEGER_PATTERN, duration_between
 from appliance.model.messages.quoting import contrast, shown
 
 INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
@@ -177,3 +177,13 @@ def _refuse_shared(address: Address, quoted: str) -> None:
 
 def _names_network(network: str, address: Address, length: int) -> bool:
     return address.version == 4 and length < _POINT_TO_POINT and network == str(address)
+
+
+def advert(value: object) -> float:
+    """Return an advertisement interval in seconds: from version 3's shortest to version 2's longest."""
+    return duration_between(value, least="10ms", most="255s")
+
+
+def hand_over(value: object) -> float:
+    """Return the longest wait of a hand-over in seconds: at most 1 minute, because a stop waits for it."""
+    return duration_between(value, least="10ms", most="1m")

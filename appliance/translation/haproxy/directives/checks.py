@@ -14,9 +14,9 @@ from appliance.model.config.values import http
 from appliance.model.config.values.addresses import dns_name, server_host
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.dialogue_checks import own_rules
 from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings
 from appliance.translation.haproxy.directives.statement import Handler, Statement
-from appliance.translation.haproxy.directives.talking_checks import own_rules
 from appliance.translation.haproxy.values.quantities import within
 
 _HARMLESS: Final = frozenset({"connection", "user-agent", "accept"})

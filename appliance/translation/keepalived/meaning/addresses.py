@@ -6,7 +6,7 @@ from typing import Final
 from appliance.model.config.values.addresses import literal
 from appliance.model.config.values.vrrp import DEVICE
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.instance_draft import Instance
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

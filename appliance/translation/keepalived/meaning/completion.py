@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.model.rules.virtual_router_rules import PASSWORD_SIZE
-from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
+from appliance.translation.keepalived.meaning.instance_draft import OTHER_GROUP, Instance
 from appliance.translation.keepalived.meaning.notify import KEYS
 from appliance.translation.keepalived.meaning.values import address, duration, duration_or_off
 

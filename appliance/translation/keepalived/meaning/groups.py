@@ -6,9 +6,15 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.instance import Instance, Membership
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    ignored,
+    refused,
+)
+from appliance.translation.keepalived.meaning.instance_draft import Instance, Membership
 from appliance.translation.keepalived.meaning.notify import KEYS, notify
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
 from appliance.translation.keepalived.meaning.tracking import add, mention_of
 from appliance.translation.keepalived.meaning.values import faults_in, only, own_name
 from appliance.translation.keepalived.syntax.directives import Directive

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.instance_draft import Instance
 from appliance.translation.keepalived.meaning.values import DirectiveError
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

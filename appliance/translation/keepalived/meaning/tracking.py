@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.model.config.virtual_ips import MOST_WEIGHT
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.meaning.instance import Instance, Watched
+from appliance.translation.keepalived.meaning.instance_draft import Instance, Watched
 from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, own_name, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

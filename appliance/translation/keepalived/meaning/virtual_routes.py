@@ -15,7 +15,7 @@ from appliance.model.config.values.virtual_routes import (
 from appliance.model.document.tree import Plain
 from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.virtual_router import MAIN_TABLE, VirtualRoute, VirtualRule
-from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.instance_draft import Instance
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

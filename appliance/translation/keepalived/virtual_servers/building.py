@@ -9,7 +9,8 @@ from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
 from appliance.model.server_weights import MOST_WEIGHT
 from appliance.model.snapshot.pools import Balance
 from appliance.translation.keepalived.meaning.values import own_name
-from appliance.translation.keepalived.virtual_servers.checkers import Keys, plain
+from appliance.translation.keepalived.virtual_servers.check_times import Keys
+from appliance.translation.keepalived.virtual_servers.checkers import plain
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.virtual_server import (
     SCHEDULERS,

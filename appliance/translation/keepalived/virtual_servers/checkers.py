@@ -13,16 +13,27 @@ from appliance.model.config.values.http import path as http_path
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
-from appliance.translation.keepalived.commands.server_questions import asked_of
+from appliance.translation.keepalived.commands.misc_check_commands import asked_of
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    changed,
+    ignored,
+    refused,
+)
 from appliance.translation.keepalived.meaning.notify import command
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, only, seconds, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
-from appliance.translation.keepalived.virtual_servers.blocks import MOST_NUMBER, Block, times
-
-Keys = dict[str, tuple[Plain, FilePosition]]
-"""Keys of our check, each with its place."""
+from appliance.translation.keepalived.virtual_servers.blocks import Block
+from appliance.translation.keepalived.virtual_servers.check_times import (
+    MISC,
+    MOST_NUMBER,
+    WEB_KINDS,
+    Keys,
+    times,
+)
 
 
 def plain(keys: Keys) -> dict[str, Plain]:
@@ -34,8 +45,6 @@ TCP: Final = "TCP_CHECK"
 _HTTP: Final = "HTTP_GET"
 _TLS: Final = "SSL_GET"
 _SMTP: Final = "SMTP_CHECK"
-MISC: Final = "MISC_CHECK"
-_WEB_KINDS: Final = frozenset((_HTTP, _TLS))
 _ANY_STATUS: Final = "100-599"
 _GOOD: Final = "200-299"  # keepalived's default
 
@@ -89,16 +98,9 @@ def checker(given: Directive, around: Block, server: Endpoint) -> Checker:
         apply(_TABLES[kind], found, each, found.ledger)
     if kind == MISC:
         _finish_command(found)
-    elif kind in _WEB_KINDS and not found.urls:
+    elif kind in WEB_KINDS and not found.urls:
         raise DirectiveError("has no `url { path ... }`", given.place)
     return found
-
-
-def usual(kind: str, delay: Decimal) -> dict[str, Decimal]:
-    """Return keepalived's default for a kind of checker if no block sets a value."""
-    retries, again = (Decimal(0) if kind == MISC else Decimal(1)), Decimal(3 if kind in _WEB_KINDS else 1)
-    timeout = delay if kind == MISC else Decimal(5)
-    return {"retry": retries, "delay_before_retry": again, "connect_timeout": timeout}
 
 
 def _checked(convert: Callable[[object], _Value], word: Word) -> _Value:

@@ -6,7 +6,6 @@ than the file says.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Final
 
 from appliance.model.config.pools import MOST_FURTHER_CHECKS
@@ -15,10 +14,8 @@ from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.checks import MOST_CHECKS
 from appliance.translation.keepalived.meaning.values import (
     DirectiveError,
-    duration,
     faults_in,
     only,
     own_name,
@@ -26,14 +23,12 @@ from appliance.translation.keepalived.meaning.values import (
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.virtual_servers.blocks import Block
 from appliance.translation.keepalived.virtual_servers.building import frontend, pool
+from appliance.translation.keepalived.virtual_servers.check_times import Keys, times_of
 from appliance.translation.keepalived.virtual_servers.checkers import (
-    MISC,
     TCP,
     Checker,
-    Keys,
     plain,
     requests_of,
-    usual,
 )
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer
 from appliance.translation.keepalived.virtual_servers.virtual_server import (
@@ -45,9 +40,6 @@ from appliance.translation.keepalived.virtual_servers.virtual_server import (
 from appliance.translation.translation import INGRESS_PORTS, LineOutcome, Outcome
 from appliance.translation.tree_builder import TreeBuilder
 
-_DELAY = Decimal(60)
-_LONGEST_CONNECT = Decimal(10)
-
 _NOBODY: Final = "has no valid `real_server`: keepalived ignores it, and so does the appliance"
 
 
@@ -56,7 +48,7 @@ def check_of(server: RealServer, around: Block) -> Keys | None:
     found = _checkers(server)
     if not found:
         return None
-    times, *others = [_times(each, server, around) for each in found]
+    times, *others = [times_of(each, server, around) for each in found]
     for checker, each in zip(found[1:], others, strict=True):
         if plain(each) != plain(times):
             reason = "the checks of one server have the same times and retries here: remove one, or adapt it"
@@ -122,36 +114,6 @@ def _name(host: tuple[object, FilePosition]) -> str:
         return dns_name(host[0])
     except ValueError as error:
         raise DirectiveError(f"is sent in the TLS handshake (`enable_sni`): {error}", host[1]) from None
-
-
-def _times(found: Checker, server: RealServer, around: Block) -> Keys:
-    """Return interval, timeout, rise and fall; the innermost block that sets one counts."""
-    place = found.head.place
-    outer = {**around.numbers, **server.numbers}
-    if found.head.keyword == MISC:
-        outer.pop("connect_timeout", None)
-    said = {**outer, **found.numbers}
-    interval, interval_place = said.get("delay_loop", (_DELAY, place))
-    rest = {key: (number, place) for key, number in usual(found.head.keyword, interval).items()}
-    retries, retries_place = said.get("retry", rest["retry"])
-    again, again_place = said.get("delay_before_retry", rest["delay_before_retry"])
-    timeout, timeout_place = said.get("connect_timeout", rest["connect_timeout"])
-    _tell_of_connecting(timeout, interval, timeout_place, found.ledger)
-    keys: Keys = {"interval": (duration(interval), interval_place)}
-    if retries and again != interval:
-        keys["fast_interval"] = (duration(again) if again else "1ms", again_place)
-    keys["timeout"] = (duration(timeout), timeout_place)
-    keys["rise"] = (1, place)
-    keys["fall"] = (min(int(retries) + 1, MOST_CHECKS), retries_place)
-    if retries >= MOST_CHECKS:
-        found.ledger.change(retries_place, f"is limited to {MOST_CHECKS - 1} here")
-    return keys
-
-
-def _tell_of_connecting(timeout: Decimal, interval: Decimal, place: FilePosition, ledger: Ledger) -> None:
-    most = min(_LONGEST_CONNECT, interval)
-    if timeout > most:
-        ledger.change(place, f"a check connects within {most.normalize():f} s, or fails")
 
 
 class VirtualServers:

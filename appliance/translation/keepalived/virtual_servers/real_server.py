@@ -5,10 +5,18 @@ from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    changed,
+    ignored,
+    refused,
+)
 from appliance.translation.keepalived.meaning.values import DirectiveError, is_on, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
-from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint
+from appliance.translation.keepalived.virtual_servers.check_times import MOST_NUMBER, times
 from appliance.translation.keepalived.virtual_servers.checkers import CHECKERS, Checker, checker
 
 _METHODS: Final = ("DR", "TUN")

@@ -9,11 +9,18 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.pools import Balance
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    ignored,
+    refused,
+)
 from appliance.translation.keepalived.meaning.values import DirectiveError, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
-from appliance.translation.keepalived.virtual_servers.blocks import MAIL, MOST_NUMBER, Block, endpoint, times
+from appliance.translation.keepalived.virtual_servers.blocks import MAIL, Block, endpoint
+from appliance.translation.keepalived.virtual_servers.check_times import MOST_NUMBER, times
 from appliance.translation.keepalived.virtual_servers.real_server import RealServer, nat, real_server, weight
 
 Groups = Mapping[str, Directive]

@@ -7,7 +7,7 @@ from appliance.worker.relay.session.session_state cimport SessionState
 from appliance.worker.relay.sides cimport Side
 from appliance.worker.relay.backend cimport Backend
 from appliance.worker.relay.traffic cimport Traffic
-from appliance.worker.relay.transfer cimport Transfer
+from appliance.worker.relay.raw_io cimport Transfer
 from appliance.worker.relay.virtual_source cimport VirtualSource
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.

@@ -17,6 +17,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
 from appliance.worker.relay.poll_events import WRITABLE
+from appliance.worker.relay.raw_io import AGAIN, CHUNK
 from appliance.worker.relay.raw_sockets import close, connect
 from appliance.worker.relay.session.session_end import CONNECT_REASONS, PORT_GIVEN, SERVERS_FAULT
 from appliance.worker.relay.session.session_phases import (
@@ -31,7 +32,6 @@ from appliance.worker.relay.session.session_phases import (
 )
 from appliance.worker.relay.session.session_state import SessionState
 from appliance.worker.relay.sides import Side
-from appliance.worker.relay.transfer import AGAIN, CHUNK
 
 _FAR: Final = 64
 """Connects that wait for an event after one that did not finish at once."""

@@ -4,7 +4,7 @@ import pytest
 from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.translation.keepalived.meaning.globals import DEFAULTS
-from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
+from appliance.translation.keepalived.meaning.instance_directives import INSTANCE
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure

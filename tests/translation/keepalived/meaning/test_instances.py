@@ -4,7 +4,7 @@ import pytest
 from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain, plain
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure

@@ -6,7 +6,7 @@ from support.translation.keepalived_files import instance, told, translated, vir
 from appliance.model.document.document import read
 from appliance.model.document.tree import Plain
 from appliance.model.snapshot.virtual_router import VirtualRoute, VirtualRule
-from appliance.translation.composing import load_together
+from appliance.translation.combined_files import load_together
 from appliance.translation.translation import Outcome, Translation
 
 pytestmark = pytest.mark.pure

@@ -22,9 +22,9 @@ from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.wire import proxy_protocol
 from appliance.worker.relay import raw_sockets
+from appliance.worker.relay.raw_io import AGAIN, CHUNK, Transfer
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
-from appliance.worker.relay.transfer import AGAIN, CHUNK, Transfer
 from appliance.worker.relay.virtual_source import VirtualSource
 
 pytestmark = pytest.mark.sockets

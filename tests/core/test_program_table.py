@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.programs import PROGRAMS
+from appliance.core.program_table import PROGRAMS
 from appliance.model.paths import Paths
 
 pytestmark = pytest.mark.pure

@@ -1,4 +1,4 @@
-# Types of transfer.pyx, for the compiled modules that call it directly.
+# Types of raw_io.pyx, for the compiled modules that call it directly.
 
 cdef class Transfer:
     cdef char* _buffer

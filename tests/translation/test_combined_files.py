@@ -6,7 +6,7 @@ import pytest
 
 from appliance.model.document.document import read
 from appliance.model.messages.problems import FilePosition, Problem, Severity
-from appliance.translation.composing import changes, left_to_haproxy, load_together
+from appliance.translation.combined_files import changes, left_to_haproxy, load_together
 from appliance.translation.translation import LeftSection, LineOutcome, Outcome, Translation
 from appliance.translation.tree_builder import TreeBuilder
 

@@ -10,11 +10,23 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised
 from appliance.translation.keepalived.commands.check_scripts import MARKER, ScriptQuestion
-from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
+from appliance.translation.keepalived.commands.vrrp_script_commands import (
+    CheckCommand,
+    Doubt,
+    doubt,
+    question,
+)
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.instance import Watched
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    changed,
+    ignored,
+    refused,
+)
+from appliance.translation.keepalived.meaning.instance_draft import Watched
 from appliance.translation.keepalived.meaning.notify import command, command_is_found
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, duration, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

@@ -11,9 +11,9 @@ from appliance.model.document.document import read
 from appliance.model.document.tree import Node, Plain, plain
 from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition
-from appliance.translation import import_result
-from appliance.translation.import_result import WIDTH, write_yaml
+from appliance.translation import yaml_writer
 from appliance.translation.tree_builder import TreeBuilder
+from appliance.translation.yaml_writer import WIDTH, write_yaml
 
 pytestmark = pytest.mark.pure
 
@@ -155,7 +155,7 @@ def test_a_word_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
         looked.append(text)
         return read_yaml(text)
 
-    monkeypatch.setattr(import_result, "read_yaml", counted)
+    monkeypatch.setattr(yaml_writer, "read_yaml", counted)
     tree = TreeBuilder(FilePosition(line=1, column=1))
     for number in range(50):
         tree.put((f"once-{number}", "looked-at"), "this-word", FilePosition(line=number + 1, column=1))

@@ -135,7 +135,7 @@ def is_fresh(put: tuple[ruleset.Elements, float] | None, elements: ruleset.Eleme
     return put is not None and put[0] == elements and now - put[1] < renewed
 
 
-class LedPackets(NftablesUser):
+class ForwardingRules(NftablesUser):
     """The tables of both families. Functions raise NftablesError if the kernel refuses.
 
     The tables outlive this program, so that a restart ends no connection: their elements have a time-out.

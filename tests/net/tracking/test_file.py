@@ -9,7 +9,7 @@ import pytest
 from gevent.threadpool import ThreadPool
 from support.processes.greenlets import until
 
-from appliance.net.tracking.check_of_kind import FileTrack
+from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 pytestmark = pytest.mark.sockets

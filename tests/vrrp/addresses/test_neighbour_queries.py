@@ -7,15 +7,15 @@ import pytest
 
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.vrrp.addresses import address_questions
-from appliance.vrrp.addresses.address_questions import (
+from appliance.vrrp.addresses import neighbour_queries
+from appliance.vrrp.addresses.neighbour_queries import (
     AT_ONCE,
     GAP,
     PAUSE,
     SETTLED,
-    AddressQuestions,
     AskedAddress,
     AskingInterface,
+    NeighbourQueries,
 )
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.wire.ethernet import arp
@@ -85,12 +85,12 @@ class Quiet(Loop):
 
 
 @pytest.fixture
-def asking(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressQuestions]:
+def asking(monkeypatch: pytest.MonkeyPatch) -> Iterator[NeighbourQueries]:
     """Return what asks on wires."""
     Wire.opened = []
-    monkeypatch.setattr(address_questions, "FrameSocket", Wire)
+    monkeypatch.setattr(neighbour_queries, "FrameSocket", Wire)
     loop = Quiet()
-    yield AddressQuestions(loop, Closer())
+    yield NeighbourQueries(loop, Closer())
     loop.close()
 
 
@@ -103,7 +103,7 @@ def _nobody(_: bytes, __: AskedAddress, ___: float) -> None:
     """Do nothing with an answer."""
 
 
-def test_asks_after_a_while_and_then_calmly(asking: AddressQuestions):
+def test_asks_after_a_while_and_then_calmly(asking: NeighbourQueries):
     """First when who was active before has had the time to leave, then at each pause."""
     asking.begin("192.0.2.100", PLACE, _nobody, 10.0)
     assert asking.deadline == 10.0 + SETTLED
@@ -116,7 +116,7 @@ def test_asks_after_a_while_and_then_calmly(asking: AddressQuestions):
     assert wire.asked == ["192.0.2.100"] * 2
 
 
-def test_many_are_asked_a_few_at_a_time(asking: AddressQuestions):
+def test_many_are_asked_a_few_at_a_time(asking: NeighbourQueries):
     """However many there are, one socket asks for them in turn, at a bounded rate."""
     addresses = [f"192.0.2.{number}" for number in range(100, 100 + 3 * AT_ONCE)]
     for each in addresses:
@@ -133,7 +133,7 @@ def test_many_are_asked_a_few_at_a_time(asking: AddressQuestions):
     assert asking.interval == PAUSE
 
 
-def test_the_end_of_one_leaves_the_others(asking: AddressQuestions):
+def test_the_end_of_one_leaves_the_others(asking: NeighbourQueries):
     """What was ended is not asked for; the socket goes with the last one, and what moved goes on."""
     for each in ("192.0.2.100", "192.0.2.101"):
         asking.begin(each, PLACE, _nobody, 0.0)
@@ -151,7 +151,7 @@ def test_the_end_of_one_leaves_the_others(asking: AddressQuestions):
     assert asking.deadline is None
 
 
-def test_only_its_owner_ends_a_question(asking: AddressQuestions):
+def test_only_its_owner_ends_a_question(asking: NeighbourQueries):
     """Who took an address over has it asked for; who had it before ends nothing."""
     told: list[AskedAddress] = []
     asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
@@ -162,7 +162,7 @@ def test_only_its_owner_ends_a_question(asking: AddressQuestions):
     assert wire.asked == ["192.0.2.100"]
 
 
-def test_a_peer_that_was_silent_is_back(asking: AddressQuestions):
+def test_a_peer_that_was_silent_is_back(asking: NeighbourQueries):
     """Who answers all the time is no news; who has missed a question is, for each router that has it."""
     returns, told = PeerReturns(asking), list[str]()
     for name in ("api", "ingress"):
@@ -178,7 +178,7 @@ def test_a_peer_that_was_silent_is_back(asking: AddressQuestions):
     assert asking.deadline is None
 
 
-def test_one_address_on_two_interfaces_is_asked_for_on_both(asking: AddressQuestions):
+def test_one_address_on_two_interfaces_is_asked_for_on_both(asking: NeighbourQueries):
     """Link-local addresses are the same on many VLANs; the end on one leaves the other."""
     other = replace(PLACE, interface="eth0.20", index=3)
     for place in (PLACE, other):
@@ -193,7 +193,7 @@ def test_one_address_on_two_interfaces_is_asked_for_on_both(asking: AddressQuest
     assert [len(wire.asked) for wire in Wire.opened] == [1, 2]
 
 
-def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(asking: AddressQuestions):
+def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(asking: NeighbourQueries):
     """Who comes back on one interface is no news for virtual routers on another one."""
     returns, told, other = PeerReturns(asking), list[str](), replace(PLACE, interface="eth0.20", index=3)
     for name, place in (("api", PLACE), ("ingress", other)):
@@ -202,7 +202,7 @@ def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(asking: AddressQu
     assert told == ["ingress"]
 
 
-def test_a_peer_is_asked_in_its_own_right(asking: AddressQuestions):
+def test_a_peer_is_asked_in_its_own_right(asking: NeighbourQueries):
     """A probe for the address of a peer that looks for duplicates would keep the peer from having it."""
     returns = PeerReturns(asking)
     asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
@@ -213,7 +213,7 @@ def test_a_peer_is_asked_in_its_own_right(asking: AddressQuestions):
     assert senders == {"192.0.2.100": "0.0.0.0", "192.0.2.2": PLACE.source}
 
 
-def test_a_peer_is_asked_from_the_present_hardware_address(asking: AddressQuestions):
+def test_a_peer_is_asked_from_the_present_hardware_address(asking: NeighbourQueries):
     """Also where another virtual router has it asked for: an old address would be claimed for our source."""
     returns, moved = PeerReturns(asking), replace(PLACE, mac=b"\x02\0\0\0\0\x09")
     for name, place in (("api", PLACE), ("ingress", PLACE), ("api", moved)):

@@ -7,7 +7,7 @@ from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates
 from supervisor.supervisord import Supervisor
 
-from appliance.core.programs import BY_NAME
+from appliance.core.program_table import BY_NAME
 
 OURS: Final = frozenset(BY_NAME)
 """The names of programs that have a heartbeat and whose starts are counted."""

@@ -7,10 +7,17 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.addresses import excluded_addresses, virtual_addresses
+from appliance.translation.keepalived.meaning.directive_tables import (
+    Table,
+    Understood,
+    apply,
+    changed,
+    ignored,
+    refused,
+)
 from appliance.translation.keepalived.meaning.globals import RFC_GROUPS
-from appliance.translation.keepalived.meaning.instance import OTHER_GROUP, Instance
+from appliance.translation.keepalived.meaning.instance_draft import OTHER_GROUP, Instance
 from appliance.translation.keepalived.meaning.notify import KEYS, notify
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
 from appliance.translation.keepalived.meaning.tracking import track
 from appliance.translation.keepalived.meaning.values import (
     DirectiveError,

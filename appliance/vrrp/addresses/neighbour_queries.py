@@ -75,7 +75,7 @@ _SegmentKey = tuple[AskingInterface, bool]
 """An interface, and whether its questions are for IPv6."""
 
 
-class AddressQuestions:
+class NeighbourQueries:
     """The questions of all virtual routers, woken by the loop; each is repeated from `begin` to `end`."""
 
     def __init__(self, loop: Loop, closer: Closer) -> None:

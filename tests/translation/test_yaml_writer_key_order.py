@@ -4,8 +4,8 @@ import pytest
 
 from appliance.model.document.tree import plain
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.import_result import in_order
 from appliance.translation.tree_builder import TreeBuilder
+from appliance.translation.yaml_writer import in_order
 
 pytestmark = pytest.mark.pure
 

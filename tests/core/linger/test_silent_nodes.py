@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from appliance.core.linger.nodes import Keeper, Neighbour
-from appliance.core.linger.unheard import ALONE, Elsewhere, Listening, unheard
+from appliance.core.linger.silent_nodes import ALONE, Elsewhere, Listening, unheard
 from appliance.wire.linger_report import ReportDrop
 
 pytestmark = pytest.mark.pure

@@ -10,8 +10,9 @@ from support.values.snapshots import track
 from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking import check_of_kind
-from appliance.net.tracking.check_of_kind import ExistsTrack, OnlyWhileExists, check_of
+from appliance.net.tracking import file
+from appliance.net.tracking.check_of_kind import check_of
+from appliance.net.tracking.file import ExistsTrack, OnlyWhileExists
 from appliance.net.tracking.track_check import LookResult
 
 pytestmark = pytest.mark.sockets
@@ -76,7 +77,7 @@ def test_a_file_system_that_hangs_is_down(monkeypatch: pytest.MonkeyPatch):
         free.wait(ENOUGH)
         return ""
 
-    monkeypatch.setattr(check_of_kind, "_objection", hang)
+    monkeypatch.setattr(file, "_objection", hang)
     track = ExistsTrack("/far", timeout=0.05)
     assert track.look() == LookResult(up=False, detail="/far: no answer within 0.05 s")
     assert not track.look().up

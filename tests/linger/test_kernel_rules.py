@@ -11,7 +11,7 @@ from appliance.core.linger.hops import Hops
 from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
 from appliance.core.linger.shared_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
-from appliance.linger.led_packets import LedPackets
+from appliance.linger.kernel_rules import ForwardingRules
 from appliance.net.netlink.table_counters import TableCounters
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesObject
@@ -42,12 +42,12 @@ def _nft(*arguments: str) -> str:
 
 
 @pytest.fixture
-def make() -> Iterator[Callable[..., LedPackets]]:
+def make() -> Iterator[Callable[..., ForwardingRules]]:
     """Return a function that makes the rules by a connection; the network is empty before and after."""
-    made: list[LedPackets] = []
+    made: list[ForwardingRules] = []
 
-    def by(connect: Callable[[], Nftables]) -> LedPackets:
-        made.append(LedPackets(connect=connect))
+    def by(connect: Callable[[], Nftables]) -> ForwardingRules:
+        made.append(ForwardingRules(connect=connect))
         return made[-1]
 
     _nft("flush", "ruleset")
@@ -57,7 +57,7 @@ def make() -> Iterator[Callable[..., LedPackets]]:
     _nft("flush", "ruleset")
 
 
-def _lead(led: LedPackets) -> bool:
+def _lead(led: ForwardingRules) -> bool:
     return led.lead(4, entrances=(("lo", "lo"),), elements=_ELEMENTS, port=29446, longest=60.0)
 
 
@@ -66,7 +66,7 @@ def _leads(table: str) -> bool:
 
 
 def test_elements_are_renewed_before_their_time_is_over(
-    make: Callable[..., LedPackets], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., ForwardingRules], monkeypatch: pytest.MonkeyPatch
 ):
     """In the rules and in their guard; no sooner, as each renewal is a transaction of the kernel."""
     now, written = [0.0], list[str]()
@@ -89,7 +89,7 @@ def test_elements_are_renewed_before_their_time_is_over(
 @pytest.mark.parametrize("connect", [Nftables, _OlderKernel])
 @pytest.mark.parametrize("flush", ["flush ruleset", "delete table ip lb_linger", "flush table ip lb_linger"])
 def test_a_flush_is_seen_and_mended(
-    make: Callable[..., LedPackets], connect: Callable[[], Nftables], flush: str
+    make: Callable[..., ForwardingRules], connect: Callable[[], Nftables], flush: str
 ):
     """By a look, with a guard and without: rules and elements are back when packets are led next."""
     led = make(connect)
@@ -105,7 +105,7 @@ def test_a_flush_is_seen_and_mended(
     assert _leads("lb_linger")
 
 
-def test_a_flush_that_nobody_has_told_is_mended(make: Callable[..., LedPackets]):
+def test_a_flush_that_nobody_has_told_is_mended(make: Callable[..., ForwardingRules]):
     """The next change of elements finds the table gone, and makes it with them."""
     led = make(Nftables)
     assert _lead(led)
@@ -117,7 +117,7 @@ def test_a_flush_that_nobody_has_told_is_mended(make: Callable[..., LedPackets])
 
 
 def test_a_flush_while_the_rules_are_made_is_mended(
-    make: Callable[..., LedPackets], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., ForwardingRules], monkeypatch: pytest.MonkeyPatch
 ):
     """It is no error: the table that is gone again is counted, and made at the next time."""
 
@@ -127,14 +127,14 @@ def test_a_flush_while_the_rules_are_made_is_mended(
 
     led = make(Nftables)
     with monkeypatch.context() as patched:
-        patched.setattr("appliance.linger.led_packets.named", flushed_meanwhile)
+        patched.setattr("appliance.linger.kernel_rules.named", flushed_meanwhile)
         assert not _lead(led)
     assert led.flushed == 1
     assert _lead(led)
     assert _leads("lb_linger")
 
 
-def test_the_guard_is_ours_and_goes_with_us(make: Callable[..., LedPackets]):
+def test_the_guard_is_ours_and_goes_with_us(make: Callable[..., ForwardingRules]):
     """No flush reaches it and nobody else can remove it; our end takes it away, and leaves the rules."""
     led = make(Nftables)
     _lead(led)
@@ -149,7 +149,7 @@ def test_the_guard_is_ours_and_goes_with_us(make: Callable[..., LedPackets]):
     assert "lb_linger {" in _nft("list", "ruleset")
 
 
-def test_the_guard_follows_interfaces(make: Callable[..., LedPackets]):
+def test_the_guard_follows_interfaces(make: Callable[..., ForwardingRules]):
     """It has the rules of those that are used now, and its elements again."""
     led = make(Nftables)
     _lead(led)
@@ -159,7 +159,7 @@ def test_the_guard_follows_interfaces(make: Callable[..., LedPackets]):
     assert _leads("lb_linger_guard")
 
 
-def test_a_kernel_without_owners_leads_all_the_same(make: Callable[..., LedPackets]):
+def test_a_kernel_without_owners_leads_all_the_same(make: Callable[..., ForwardingRules]):
     """Why there is no guard is known."""
     led = make(_OlderKernel)
     assert _lead(led)
@@ -172,7 +172,7 @@ _ENDS = ("203.0.113.5", 4711, _SHARED, 443)
 _SHARING = replace(_ELEMENTS, shared=SharedElements(others={_SHARED: ("192.0.2.1",)}))
 
 
-def test_owners_of_strays(make: Callable[..., LedPackets]):
+def test_owners_of_strays(make: Callable[..., ForwardingRules]):
     """They are put and removed; where the kernel has others than expected, it says so and changes nothing."""
     led = make(Nftables)
     led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)
@@ -186,7 +186,7 @@ def test_owners_of_strays(make: Callable[..., LedPackets]):
         assert "4711" in _nft("list", "set", "ip", table, "nobody")
 
 
-def test_strays_are_counted(make: Callable[..., LedPackets]):
+def test_strays_are_counted(make: Callable[..., ForwardingRules]):
     """By what became of them; while the table is gone nothing is known, and nothing fails."""
     led, counters = make(Nftables), TableCounters()
     led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from appliance.translation.keepalived.commands.check_commands import Recognised
 from appliance.translation.keepalived.commands.check_scripts import ScriptQuestion
-from appliance.translation.keepalived.commands.script_questions import CheckCommand, Doubt, doubt, question
+from appliance.translation.keepalived.commands.vrrp_script_commands import (
+    CheckCommand,
+    Doubt,
+    doubt,
+    question,
+)
 from appliance.translation.keepalived.syntax.words import CommandError, command_words
 
 pytestmark = pytest.mark.pure

@@ -7,7 +7,7 @@ import pytest
 from support.processes.greenlets import until
 from support.processes.processes import alive
 
-from appliance.net.tracking.check_of_kind import ScriptTrack
+from appliance.net.tracking.script import ScriptTrack
 from appliance.net.tracking.track_check import LookResult
 
 pytestmark = pytest.mark.programs

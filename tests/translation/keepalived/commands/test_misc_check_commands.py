@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.translation.keepalived.commands.server_questions import ServerQuestion, asked_of
+from appliance.translation.keepalived.commands.misc_check_commands import ServerQuestion, asked_of
 from appliance.translation.keepalived.syntax.words import command_words
 
 pytestmark = pytest.mark.pure

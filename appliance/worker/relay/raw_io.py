@@ -1,6 +1,6 @@
 """Reads, writes and splices on raw descriptors, through one buffer that all sessions of a process share.
 
-A failure is a negative number, not an exception: every second call ends with EAGAIN. `transfer.pyx` is this
+A failure is a negative number, not an exception: every second call ends with EAGAIN. `raw_io.pyx` is this
 module compiled, with direct system calls and no object for the moved bytes; Python prefers it if
 `hatch_build.py` has built it.
 """

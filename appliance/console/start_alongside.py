@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from appliance import __version__
-from appliance.core.programs import PROGRAMS
+from appliance.core.program_table import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.process.python import SAFE_PATH

@@ -1,5 +1,5 @@
 # cython: language_level=3, freethreading_compatible=False
-"""`transfer.py` compiled: direct system calls on one static buffer, and no object for what is moved."""
+"""`raw_io.py` compiled: direct system calls on one static buffer, and no object for what is moved."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc

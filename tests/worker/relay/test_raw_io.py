@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from appliance.worker.relay.pipes import Pipe
+from appliance.worker.relay.raw_io import AGAIN, CHUNK, Transfer
 from appliance.worker.relay.raw_sockets import shutdown_write
-from appliance.worker.relay.transfer import AGAIN, CHUNK, Transfer
 
 pytestmark = pytest.mark.sockets
 

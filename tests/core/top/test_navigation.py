@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.core.top.keys import KEYS, Action, Mode, help_lines
-from appliance.core.top.screen_state import ListPosition, ScreenState, Shown, pressed, selected
+from appliance.core.top.navigation import ListPosition, ScreenState, Shown, pressed, selected
 from appliance.core.top.tables import Order
 from appliance.core.top.views import View, column_names
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from appliance.translation.keepalived.commands.script_questions import asks_for_haproxy_alone, names_haproxy
+from appliance.translation.keepalived.commands.vrrp_script_commands import (
+    asks_for_haproxy_alone,
+    names_haproxy,
+)
 
 pytestmark = pytest.mark.pure
 

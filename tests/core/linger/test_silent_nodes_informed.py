@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.core.linger.nodes import Keeper
-from appliance.core.linger.unheard import ALONE, informed
+from appliance.core.linger.silent_nodes import ALONE, informed
 
 pytestmark = pytest.mark.pure
 
