@@ -20,7 +20,7 @@ from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.guest.settings import property_reader
 from appliance.model.paths import Paths
-from appliance.net.files.report_file import read
+from appliance.net.files.guest_report_file import read
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR, STDOUT
 from appliance.wire.ovf_environment import compose

@@ -23,7 +23,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.events.kept_events import events_since
 from appliance.net.observing.observation import observe
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 
 _WIDTH: Final = 100
 _DAY: Final = 86400.0

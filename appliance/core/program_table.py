@@ -110,7 +110,7 @@ def _proxy(name: str) -> Program:
         arguments=(name.removeprefix("proxy-"),),
         capabilities=frozenset({Capability.CAP_NET_BIND_SERVICE}),
         children=(Child(module="appliance.programs.worker", heartbeat="worker-", outlives=True),),
-        status="appliance.wire.lines.status_answer:ProxyStatus",
+        status="appliance.wire.lines.proxy_status:ProxyStatus",
         stop_priority=30,
         stop_seconds=_drained,
         why_then="TERM is the master's alone, which drains its workers. The KILL after that is for them too.",
@@ -125,7 +125,7 @@ PROGRAMS: Final = (
         # The operator's file may be root's alone, and is read at each reload.
         # It tries the binds of a new group before it accepts it.
         capabilities=frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
-        status="appliance.wire.lines.status_answer:ReloadStatus",
+        status="appliance.wire.lines.reload_status:ReloadStatus",
         stop_priority=10,
     ),
     Program(

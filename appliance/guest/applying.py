@@ -18,7 +18,7 @@ from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
 from appliance.model.guest.settings import guest_settings, property_reader
 from appliance.model.paths import Paths
-from appliance.net.files.report_file import publish
+from appliance.net.files.guest_report_file import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, adapters, parse
 
 _REMEMBERED: Final = (

@@ -26,7 +26,7 @@ from appliance.net.boards.board_content import BoardFollower
 from appliance.net.control.control_client import status_of
 from appliance.wire.boards import health_board
 from appliance.wire.lines.linger_status import OtherNode
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 from appliance.wire.linger_node import Condition, NodeFacts, marks
 
 _PAUSE: Final = 2.0  # seconds from one report to the next

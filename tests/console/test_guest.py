@@ -18,7 +18,7 @@ from appliance.console.command import main
 from appliance.model.guest.report import GuestReport, Origin
 from appliance.model.loading.loading import load
 from appliance.model.paths import Paths
-from appliance.net.files.report_file import publish
+from appliance.net.files.guest_report_file import publish
 
 pytestmark = pytest.mark.programs
 

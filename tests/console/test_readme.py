@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from support.documents.pages import page, yaml_blocks
 
 from appliance.console.command import main
-from appliance.console.demo.demo_site import DEMO_PORTS, configuration
+from appliance.console.demo.demo_ports import DEMO_PORTS, configuration
 from appliance.model.paths import NODE_VARIABLE, Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.packaged import packaged

@@ -32,7 +32,7 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import published
-from appliance.net.files import report_file, snapshots, take_over_note
+from appliance.net.files import guest_report_file, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.releases.archive import ArchiveRefused, unpack
 from appliance.proxy.generation_numbers import GenerationNumbers
@@ -208,8 +208,8 @@ def targets(root: Path) -> dict[str, Target]:
         ),
         Target(
             name="guest-report",
-            run=feed(paths.guest_report, lambda _: report_file.read(paths)),
-            seeds=(content(paths.guest_report, lambda _: report_file.publish(paths, REPORT)),),
+            run=feed(paths.guest_report, lambda _: guest_report_file.read(paths)),
+            seeds=(content(paths.guest_report, lambda _: guest_report_file.publish(paths, REPORT)),),
             words=WORDS,
         ),
         Target(

@@ -68,6 +68,7 @@ from appliance.wire.lines import (
     owner_change,
     redirect_status,
     reload_line,
+    reload_status,
     status_answer,
     succession,
     tracker_lines,
@@ -1004,7 +1005,7 @@ TARGETS = (
     ),
     Target(
         name="status-answer",
-        run=status_round_trip(status_answer.ReloadStatus),
+        run=status_round_trip(reload_status.ReloadStatus),
         seeds=(control.encode_answer(good(program="reload", version="1.0", reloads={"done": 1})),),
         errors=(control.ControlError, status_answer.StatusAnswerError),
         words=JSON_WORDS,

@@ -16,7 +16,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from appliance.console.demo.demo_pair import run_pair
-from appliance.console.demo.demo_site import DemoError, DemoSite, site
+from appliance.console.demo.demo_ports import DemoError
+from appliance.console.demo.demo_site import DemoSite, site
 from appliance.console.demo.stop_signal import END_SECONDS, KILL_SECONDS, ORPHAN_SECONDS, StopSignal
 from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import interrupt_quietly

@@ -1,11 +1,6 @@
-"""Everything on disk that the demo needs: one directory with certificates, configuration and supervision.
-
-Ports come from config/demo.yaml; an offset moves them all together.
-"""
+"""Everything on disk that the demo needs: one directory with certificates, configuration and supervision."""
 
 import contextlib
-import errno
-import re
 import shlex
 import socket
 import sys
@@ -15,22 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from appliance.console.demo.demo_ports import DemoError, configuration, refuse_taken
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files.packaged import packaged
 from appliance.net.process import python
 from appliance.net.sources.judging import judge
 
-DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8404|8443|16443|11936|18080|18443)\b")
-_IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
 _LONGEST_ROOT: Final = 40  # below it are sockets, whose paths must fit into 107 bytes
 _DELAY: Final = 5.0
 CERTIFICATE: Final = "backend.pem"
 """Name of the file with key and certificate of all backends."""
-
-
-class DemoError(Exception):
-    """The demo cannot run here; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +69,11 @@ def site(*, offset: int) -> Iterator[DemoSite]:
         made = DemoSite(root=root, paths=paths, offset=offset)
         paths.config.write_text(configuration(offset=offset, ipv6=_has_ipv6()))
         snapshot = _judged(paths.config)
-        _refuse_taken(snapshot, offset)
+        refuse_taken(snapshot, offset)
         certify(made.root)
         made.include.write_text("".join(_programs(made)))
         made.environment_file.write_text(_environment(made))
         yield made
-
-
-def configuration(*, offset: int, ipv6: bool) -> str:
-    """Return config/demo.yaml with its ports moved, and its comments kept."""
-    text = packaged("demo.yaml").read_text()
-    moved = DEMO_PORTS.sub(lambda match: str(int(match[0]) + offset), text)
-    return moved if ipv6 else _IPV6_BINDS.sub("", moved)
 
 
 def short_directory() -> str:
@@ -114,39 +96,6 @@ def _judged(path: Path) -> Snapshot:
     if loaded.snapshot is None:
         raise DemoError("; ".join(error.message for error in loaded.errors))
     return loaded.snapshot
-
-
-def _refuse_taken(snapshot: Snapshot, offset: int) -> None:
-    taken = sorted({port for host, port in _addresses(snapshot) if _taken(host, port)})
-    if taken:
-        raise DemoError(
-            f"other programs have these ports already: {', '.join(map(str, taken))}."
-            f" Choose others, for example with --port-offset {offset + 1000},"
-            f" which adds {offset + 1000} to every port of the demo."
-        )
-
-
-def _addresses(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    for group in snapshot.groups:
-        yield from ((bind.host, bind.port) for frontend in group.frontends for bind in frontend.binds)
-    yield from ((bind.host, bind.port) for bind in (snapshot.stats.binds if snapshot.stats else ()))
-    for pool in snapshot.pools:
-        for server in pool.servers:
-            yield server.host, server.port
-            if server.check and server.check.port:
-                yield server.host, server.check.port
-
-
-def _taken(host: str, port: int) -> bool:
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return True
-            raise DemoError(f"cannot listen on {host} port {port}: {error.strerror}") from error
-    return False
 
 
 def certify(root: Path) -> None:

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from appliance.console.demo.demo_site import DemoError
+from appliance.console.demo.demo_ports import DemoError
 
 SWITCH: Final = "switch"
 _UNSHARE: Final = ("unshare", "--user", "--map-root-user", "--mount", "--net")

@@ -1,8 +1,7 @@
 """Commands on all nodes of a fleet at once."""
 
 import os
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 import click
 
 from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wait, why
+from appliance.console.fleet.ssh_commands import FleetNode, Transport
 from appliance.console.output.refusal import Refused
 from appliance.model.config.values import names
 from appliance.model.document.document import read
@@ -20,34 +20,11 @@ from appliance.model.paths import Paths
 from appliance.model.rules.node_rules import own_name
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.process import python
 from appliance.net.process.this_node import this_node
 from appliance.wire.lines.node_answers import LONGEST
 
 _CORRECT_IT: Final = "correct the file, which `appliance check` judges"
 _NAME_THEM: Final = "name the configuration of the nodes with --config; its key `nodes` lists their names"
-
-VIA: Final[Mapping[str, tuple[str, ...]]] = {
-    "podman": ("podman", "exec", "--interactive", "appliance", "appliance"),
-    "sudo": ("sudo", "-n", "appliance"),
-}
-"""The command `appliance` of a node whose appliance runs in a container, or whose user is not root."""
-
-_OPTIONS: Final = (
-    "BatchMode=yes",
-    "ConnectTimeout=10",
-    "ServerAliveInterval=5",
-    "ServerAliveCountMax=3",
-)
-"""No password is asked for, and a lost connection is noticed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetNode:
-    """A node, by its name in `nodes`; `here` is whether it is this machine."""
-
-    name: str
-    here: bool
 
 
 def content(file: Path) -> bytes:
@@ -76,44 +53,6 @@ def fleet_nodes(file: Path, text: bytes) -> tuple[FleetNode, ...]:
         raise Refused(f"{file}: it names no `nodes`", step=_NAME_THEM)
     own = own_name(found, this_node())
     return tuple(FleetNode(name=each, here=each == own) for each in found)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transport:
-    """How nodes are reached: options of ssh_config(5) that win over our own, and `via` of VIA.
-
-    The configuration of OpenSSH's client has all that concerns the way: address, user, keys, jump and known
-    hosts of `Host lb-0`.
-    """
-
-    options: tuple[str, ...] = ()
-    via: str | None = None
-
-    def command(self, node: FleetNode, arguments: Sequence[str]) -> list[str]:
-        """Return the command line that runs `appliance ARGUMENTS` on a node."""
-        return self._there(node, [*self._appliance(node), *arguments])
-
-    def sequence(self, node: FleetNode, commands: Sequence[Sequence[str]], *, counts: int) -> list[str]:
-        """Return the command line that runs several there, one after another, whatever each returns.
-
-        Output and exit status are those of the one with the index `counts`. They continue if the connection
-        is lost.
-        """
-        lines = [shlex.join([*self._appliance(node), *each]) for each in commands]
-        lines = [each if at == counts else f"{each} >/dev/null 2>&1" for at, each in enumerate(lines)]
-        lines.insert(counts + 1, "status=$?")
-        return self._there(node, ["sh", "-c", "; ".join([*lines, "exit $status"])])
-
-    def _there(self, node: FleetNode, words: Sequence[str]) -> list[str]:
-        if node.here:
-            return list(words)
-        options = [word for each in (*self.options, *_OPTIONS) for word in ("-o", each)]
-        return ["ssh", "-T", *options, "--", node.name, shlex.join(words)]
-
-    def _appliance(self, node: FleetNode) -> Sequence[str]:
-        if self.via:
-            return VIA[self.via]
-        return python.own_command() if node.here else ("appliance",)
 
 
 def report(command: RemoteCommand) -> None:

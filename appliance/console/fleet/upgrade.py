@@ -9,8 +9,9 @@ from typing import Final
 
 import click
 
-from appliance.console.fleet.asking import Fleet, FleetNode, Way, missing
+from appliance.console.fleet.asking import Fleet, Way, missing
 from appliance.console.fleet.remote import RemoteCommand, closed_at_the_end, wait, why
+from appliance.console.fleet.ssh_commands import FleetNode
 from appliance.console.fleet.status import report
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused

@@ -15,7 +15,7 @@ from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
 from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, counter, gauge, labels
 from appliance.wire.lines.linger_status import LingerStatus, OtherNode
 from appliance.wire.lines.migrate_status import MigrateStatus
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 _REFUSALS: Final = (

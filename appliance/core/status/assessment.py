@@ -29,7 +29,7 @@ from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 

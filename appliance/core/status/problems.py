@@ -19,7 +19,8 @@ from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus, OtherNode
 from appliance.wire.lines.migrate_status import MigrateStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
-from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 _NAMED: Final = 3

@@ -15,7 +15,8 @@ from appliance.core.status.status import (
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines.status_answer import ProxyStatus, StatusAnswer
+from appliance.wire.lines.proxy_status import ProxyStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 
 
 def program_statuses(

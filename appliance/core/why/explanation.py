@@ -12,7 +12,7 @@ from appliance.core.status.quantities import duration
 from appliance.core.status.status import ProgramState, Status
 from appliance.model.operator_events import OperatorEvent
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 
 
 class Kind(StrEnum):

@@ -11,7 +11,7 @@ from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.pools import Pool
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.forward_status import ForwardStatus
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 
 
 def explain_frontend(group: Group, frontend: Frontend, evidence: Evidence) -> Explanation:

@@ -30,9 +30,9 @@ from appliance.net.boards.board_content import content
 from appliance.net.boards.worker_boards import worker_board_paths
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import (
+    guest_report_file,
     kept_counts,
     program_failures,
-    report_file,
     snapshots,
     state_files,
     take_over_note,
@@ -72,7 +72,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         answers={name: each for name, answer in sorted(programs.items()) if (each := _status(name, answer))},
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
-        guest=report_file.read(paths),
+        guest=guest_report_file.read(paths),
         set_aside=tuple(
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
         ),

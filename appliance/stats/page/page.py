@@ -25,7 +25,7 @@ from appliance.stats.figures import Figures
 from appliance.wire.haproxy.statistics import duration_text
 from appliance.wire.history_ring import Minute
 from appliance.wire.lines.migrate_status import MigrateStatus
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 
 STATIC: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
 """The files that the page refers to, and their types."""

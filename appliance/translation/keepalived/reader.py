@@ -10,7 +10,6 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.completion import complete
 from appliance.translation.keepalived.meaning.directive_tables import (
     Table,
     Understood,
@@ -28,6 +27,7 @@ from appliance.translation.keepalived.meaning.globals import (
     global_defs,
 )
 from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
+from appliance.translation.keepalived.meaning.instance_completion import complete
 from appliance.translation.keepalived.meaning.instance_directives import INSTANCE, PROTECTING
 from appliance.translation.keepalived.meaning.instance_draft import Instance, Membership, Surface, Watched
 from appliance.translation.keepalived.meaning.track_definitions import (

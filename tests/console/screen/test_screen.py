@@ -21,7 +21,7 @@ from appliance.core.status.status import DegradedStart, Status
 from appliance.guest.host_keys import HostKey
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.files.report_file import publish
+from appliance.net.files.guest_report_file import publish
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.sockets

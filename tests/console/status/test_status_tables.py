@@ -18,7 +18,7 @@ from appliance.model.server_states import HealthVerdict
 from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
-from appliance.wire.lines.status_answer import ReloadStatus
+from appliance.wire.lines.reload_status import ReloadStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure

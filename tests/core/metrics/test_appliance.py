@@ -25,7 +25,8 @@ from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 from appliance.wire.exposition import Histogram, Metric
 from appliance.wire.lines.linger_status import LingerStatus, SharedAddress
 from appliance.wire.lines.migrate_status import DepartureStatus, MigrateStatus
-from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import LastReload, ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure

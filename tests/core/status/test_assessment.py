@@ -8,7 +8,8 @@ from appliance.core.status.status import (
     DegradedStart,
 )
 from appliance.wire.lines.control import AnswerProblem
-from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 
 pytestmark = pytest.mark.pure
 

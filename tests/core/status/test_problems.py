@@ -20,7 +20,8 @@ from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus, SyncStatus
 from appliance.wire.lines.linger_status import LingerStatus
-from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure

@@ -14,7 +14,8 @@ from appliance.core.status.status import (
     Status,
 )
 from appliance.model.worker_phases import WorkerPhase
-from appliance.wire.lines.status_answer import ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 
 pytestmark = pytest.mark.pure
 

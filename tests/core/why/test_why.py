@@ -24,7 +24,8 @@ from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
-from appliance.wire.lines.status_answer import LastReload, ReloadStatus, StatusAnswer
+from appliance.wire.lines.reload_status import LastReload, ReloadStatus
+from appliance.wire.lines.status_answer import StatusAnswer
 
 pytestmark = pytest.mark.pure
 

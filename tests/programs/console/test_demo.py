@@ -23,7 +23,7 @@ from support.processes.processes import alive, with_environment
 from support.processes.waiting import wait_until
 
 from appliance.console.demo.demo import advice
-from appliance.console.demo.demo_site import DEMO_PORTS
+from appliance.console.demo.demo_ports import DEMO_PORTS
 from appliance.net.files.packaged import packaged
 
 pytestmark = pytest.mark.programs

@@ -39,7 +39,7 @@ from appliance.wire.lines.discovery_status import SourceStatus
 from appliance.wire.lines.forward_status import ForwardStatus, SyncStatus
 from appliance.wire.lines.linger_status import LingerStatus, OtherNode, SharedAddress
 from appliance.wire.lines.migrate_status import DepartureStatus, MigrateStatus
-from appliance.wire.lines.status_answer import LastReload, ReloadStatus
+from appliance.wire.lines.reload_status import LastReload, ReloadStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _SOURCE: Final = ROOT / "appliance" / "core" / "metrics"

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.files.report_file import publish, read
+from appliance.net.files.guest_report_file import publish, read
 
 pytestmark = pytest.mark.sockets
 
