@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from appliance.core.announce.shared_state import SharedState
 from appliance.model.snapshot.shared_ip import Bgp
 from appliance.model.snapshot.virtual_router import VirtualRoute
-from appliance.net.netlink.kept_addresses import SHARED, KeptAddresses
+from appliance.net.netlink.loopback_addresses import SHARED, KeptAddresses
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.routing import Routing
 from appliance.wire.bird.bird_config import PROTOCOL

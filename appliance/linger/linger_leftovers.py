@@ -4,7 +4,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.linger import tunnels
 from appliance.model.paths import Paths
-from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.loopback_addresses import KeptAddresses
 from appliance.net.netlink.netlink import Requests
 
 

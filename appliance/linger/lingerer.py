@@ -40,7 +40,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
-from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.loopback_addresses import KeptAddresses
 from appliance.net.netlink.table_notices import TableNotices
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.linger_node import NodeFacts

@@ -18,8 +18,8 @@ from appliance.migrate.link import Link, LinkError, accepted, listener
 from appliance.migrate.local_workers import WorkerOffer
 from appliance.migrate.owners import Owners
 from appliance.model.paths import Paths
+from appliance.net.control.connection_slots import ConnectionSlots
 from appliance.net.control.control_client import ControlUnavailable
-from appliance.net.control.places import Places
 from appliance.net.loop.turns import wait_while
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire import literal
@@ -78,7 +78,7 @@ class Arrivals:
         self._tls, self._refusal, self._on_taken, self._log = tls, refusal, on_taken, log
         self._batches = TakenBatches()
         self._committing = 0
-        self._places: Places[Greenlet] = Places()
+        self._places: ConnectionSlots[Greenlet] = ConnectionSlots()
         self._listener = listener(port)
         self._loop = gevent.spawn(self._accept)
 

@@ -17,7 +17,7 @@ from gevent import Greenlet, socket, ssl
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIHandler, WSGIServer
 
-from appliance.net.control.places import Places
+from appliance.net.control.connection_slots import ConnectionSlots
 from appliance.net.loop.turns import Turns
 from appliance.stats.access import WebAccess
 from appliance.wire import literal
@@ -146,7 +146,7 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
     ) -> None:
         self.turns = Turns()
         self._access = access
-        self._places: Places[Greenlet] = Places()
+        self._places: ConnectionSlots[Greenlet] = ConnectionSlots()
         super().__init__(
             listener,
             application,

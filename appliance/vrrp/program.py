@@ -19,13 +19,13 @@ from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink import vrrp_leftovers
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.net.privileges import process_capabilities
 from appliance.net.process.realtime import Realtime
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
@@ -82,7 +82,7 @@ class VrrpProgram:
         self._stop_by: float | None = None
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
         self._links = Links()
-        self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
+        self._addresses = Addresses(AddressRecord(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracks = Tracks(
             loop, self._links, log, heartbeat=paths.heartbeat("tracker"), groups=lambda: self.groups

@@ -11,7 +11,7 @@ from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.netlink.address_notices import AddressNotices
-from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.loopback_addresses import KeptAddresses
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.vrrp_board import RouterRecord, VrrpBoard
 

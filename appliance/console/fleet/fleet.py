@@ -8,7 +8,7 @@ from appliance.console.fleet.accept import accept
 from appliance.console.fleet.asking import Way
 from appliance.console.fleet.check import fleet_check
 from appliance.console.fleet.push import fleet_push
-from appliance.console.fleet.server_states import fleet_drain, fleet_maint, fleet_ready, fleet_weight
+from appliance.console.fleet.server_commands import fleet_drain, fleet_maint, fleet_ready, fleet_weight
 from appliance.console.fleet.ssh_commands import VIA, Transport
 from appliance.console.fleet.status import fleet_status
 from appliance.console.fleet.support import fleet_support

@@ -21,8 +21,8 @@ from gevent import Greenlet, socket
 
 from appliance.net.control import descriptor_passing, permissions
 from appliance.net.control.command_table import CommandTable, OnError
+from appliance.net.control.connection_slots import ConnectionSlots
 from appliance.net.control.gevent_listener import listen_for_readers
-from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName
 from appliance.net.loop.turns import FirstCome, Turns, until_next
 from appliance.net.privileges.peer_credentials import peer_credentials
@@ -38,7 +38,7 @@ class ReaderShare:
     """Connections of readers, each with the greenlet that serves it."""
 
     def __init__(self) -> None:
-        self._places: Places[Greenlet] = Places()
+        self._places: ConnectionSlots[Greenlet] = ConnectionSlots()
         self._waiting = FirstCome()
         self._next_at = 0.0
 

@@ -17,9 +17,9 @@ from typing import Final, Protocol
 
 from appliance.net.control import permissions
 from appliance.net.control.command_table import CommandTable, OnError
+from appliance.net.control.connection_slots import ConnectionSlots
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.control.permissions import READER_BYTES
-from appliance.net.control.places import Places
 from appliance.net.control.unix_listener import SocketName, listen_for_readers
 from appliance.net.loop.loop import Loop
 from appliance.net.privileges.peer_credentials import peer_credentials
@@ -168,7 +168,7 @@ class LoopControlServer:
         self._commands = CommandTable(handlers, for_readers=for_readers, on_error=on_error)
         self._on_error = on_error
         self._connections: dict[LoopConnection, None] = {}  # in order: the one idle longest is first
-        self._readers: Places[LoopConnection] = Places()
+        self._readers: ConnectionSlots[LoopConnection] = ConnectionSlots()
         self._listener = listen_for_readers(path)
         self._listener.settimeout(0)
         self._name = SocketName(path)

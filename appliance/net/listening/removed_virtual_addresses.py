@@ -34,11 +34,11 @@ def removed_addresses(before: Snapshot | None, after: Snapshot, paths: Paths) ->
 
 
 def _own(paths: Paths) -> frozenset[str]:
-    from appliance.net.netlink.addresses import Addresses  # noqa: PLC0415  # netlink, for this case only
-    from appliance.net.netlink.owned_addresses import OwnedAddresses  # noqa: PLC0415
+    from appliance.net.netlink.address_record import AddressRecord  # noqa: PLC0415
+    from appliance.net.netlink.virtual_addresses import Addresses  # noqa: PLC0415  # netlink, for this case only
 
     try:
-        with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
+        with Addresses(AddressRecord(paths.owned_addresses)) as addresses:
             return addresses.own()
     except OSError:  # if the machine's addresses are unknown, assume that it has none of them
         return frozenset()

@@ -13,11 +13,11 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink import virtual_mac
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing, place
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.net.privileges import process_capabilities
 
 CLAIM: Final = "lb-appliance-vrrp"
@@ -78,7 +78,7 @@ def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
 def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
     requests = Requests()
     try:
-        with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
+        with Addresses(AddressRecord(paths.owned_addresses)) as addresses:
             routing = Routing(requests)
             left = sorted(held.address for held in addresses.leftovers())
             left += [str(routed) for routed in routing.leftovers()]

@@ -9,11 +9,11 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.routing import Routing
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.net.packets.frames import FrameSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.claim_probe import OpenClaims

@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.priority import TrackResult
 from appliance.core.vrrp.election import Resumption, RouterState
-from appliance.net.netlink.addresses import Addresses, HeldAddress
+from appliance.net.netlink.virtual_addresses import Addresses, HeldAddress
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorError, PredecessorLeavingError
 from appliance.wire.boards.vrrp_board import RouterRecord, VrrpBoard

@@ -9,9 +9,9 @@ import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 
 from appliance.net.netlink.address_messages import all_addresses
-from appliance.net.netlink.addresses import Addresses, HeldAddress, kernel_marks
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.virtual_addresses import Addresses, HeldAddress, kernel_marks
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -36,7 +36,7 @@ def addresses(node: Node, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
 
 
 def _opened(directory: Path, *, marks: bool) -> Addresses:
-    return Addresses(OwnedAddresses(directory / "owned.json"), marks=marks)
+    return Addresses(AddressRecord(directory / "owned.json"), marks=marks)
 
 
 def _index(node: Node) -> int:
@@ -143,7 +143,7 @@ def test_recorded_network(node: Node, tmp_path: Path):
     """An address that only the record knows as ours does not count as reaching its network."""
     index = _index(node)
     node.batch(f"address add 10.9.0.5/24 dev {INTERFACE}")
-    OwnedAddresses(tmp_path / "owned.json").add([(INTERFACE, "10.9.0.5/24")])
+    AddressRecord(tmp_path / "owned.json").add([(INTERFACE, "10.9.0.5/24")])
     with node.inside(), _opened(tmp_path, marks=False) as addresses:
         addresses.prepare(index, ["10.9.0.5/24"])
         addresses.release(index, ["10.9.0.5/24"])
@@ -157,9 +157,9 @@ def test_left_by_a_killed_process(node: Node, tmp_path: Path, *, marks: bool):
     index, before = _index(node), node.addresses()
     killed = (
         "import os, pathlib, sys\n"
-        "from appliance.net.netlink.addresses import Addresses\n"
-        "from appliance.net.netlink.owned_addresses import OwnedAddresses\n"
-        "record = OwnedAddresses(pathlib.Path(sys.argv[1]))\n"
+        "from appliance.net.netlink.virtual_addresses import Addresses\n"
+        "from appliance.net.netlink.address_record import AddressRecord\n"
+        "record = AddressRecord(pathlib.Path(sys.argv[1]))\n"
         f"Addresses(record, marks={marks}).take({index}, {[FOUR, SIX]})\n"
         "os.kill(os.getpid(), 9)\n"
     )

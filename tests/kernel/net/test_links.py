@@ -9,10 +9,10 @@ import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.waiting import wait_until
 
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.links import LinkChange, LinkEvent, Links
 from appliance.net.netlink.netlink import Message, Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.virtual_addresses import Addresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -132,7 +132,7 @@ def test_another_mac(links: Links, node: Node):
 def test_virtual_address_removed_by_somebody_else(links: Links, node: Node, tmp_path: Path):
     """Our addresses are told as they come and go, and are not the interface's own."""
     own = links.state(INTERFACE).own
-    with Addresses(OwnedAddresses(tmp_path / "owned.json"), marks=True) as addresses:
+    with Addresses(AddressRecord(tmp_path / "owned.json"), marks=True) as addresses:
         addresses.take(links.state(INTERFACE).index, [FOUR, SIX])
     _until(links, _event(LinkChange.ADDRESS_ADDED, SIX))
     assert {FOUR, SIX} <= set(links.state(INTERFACE).addresses)

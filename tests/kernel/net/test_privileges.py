@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 
-from appliance.net.netlink.addresses import Addresses, kernel_marks
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.links import Links
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.virtual_addresses import Addresses, kernel_marks
 from appliance.net.privileges import process_capabilities
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
@@ -20,16 +20,16 @@ _EVERYTHING = f"""
 import pathlib, sys
 from appliance.net.privileges import process_capabilities
 from appliance.net.netlink import virtual_mac
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.net.packets.frames import ARP, FrameSocket
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 assert process_capabilities.missing() == ()
-with Links() as links, Addresses(OwnedAddresses(pathlib.Path(sys.argv[1]))) as addresses:
+with Links() as links, Addresses(AddressRecord(pathlib.Path(sys.argv[1]))) as addresses:
     link = links.state("{INTERFACE}")
     taken = addresses.take(link.index, ["192.0.2.100/24", "fd00::100/64"])
     assert len(taken.added) == 2, taken
@@ -47,11 +47,11 @@ print("done")
 
 _CHANGES = f"""
 import pathlib, socket, sys
-from appliance.net.netlink.addresses import Addresses
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.virtual_addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 
 index = socket.if_nametoindex("{INTERFACE}")
-with Addresses(OwnedAddresses(pathlib.Path(sys.argv[1])), marks=True) as addresses:
+with Addresses(AddressRecord(pathlib.Path(sys.argv[1])), marks=True) as addresses:
     print(addresses.take(index, ["192.0.2.101/24"]).failed)
     try:
         addresses.release(index, ["192.0.2.100/24"])
@@ -105,7 +105,7 @@ def test_two_capabilities_are_enough(node: Node, tmp_path: Path):
 @pytest.mark.skipif(not kernel_marks(), reason="needs Linux 5.18")
 def test_refused_by_the_kernel(node: Node, tmp_path: Path):
     """Without CAP_NET_ADMIN addresses are neither taken nor released, and the kernel's reason is told."""
-    with node.inside(), Links() as links, Addresses(OwnedAddresses(tmp_path / "owned.json")) as addresses:
+    with node.inside(), Links() as links, Addresses(AddressRecord(tmp_path / "owned.json")) as addresses:
         addresses.take(links.state(INTERFACE).index, ["192.0.2.100/24"])
     refused = _run(node, "-all,+net_raw", _CHANGES, str(tmp_path / "other.json")).splitlines()
     assert refused == [

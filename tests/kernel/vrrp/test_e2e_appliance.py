@@ -15,8 +15,8 @@ from support.supervisor.appliance import Appliance
 from support.vrrp.vip_client import VipClient, serve
 from support.vrrp.vrrp_field import VIP, AddressMonitor, Field
 
-from appliance.net.netlink.addresses import Addresses
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.address_record import AddressRecord
+from appliance.net.netlink.virtual_addresses import Addresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 
@@ -152,7 +152,7 @@ def test_a_reload_without_virtual_ips_leaves_nothing_of_a_dead_vrrp(ground: Fiel
         ground.wait_for_holder(ground.one, OTHER)
         one.supervisorctl("stop", "vrrp")
         assert not ground.holders()
-        with ground.one.inside(), Addresses(OwnedAddresses(one.paths.owned_addresses)) as addresses:
+        with ground.one.inside(), Addresses(AddressRecord(one.paths.owned_addresses)) as addresses:
             addresses.take(socket.if_nametoindex("eth0"), [f"{VIP}/24"])
         assert ground.holders() == [ground.one]
         assert one.reload({"defaults": {"drain": "1s"}})["ok"]

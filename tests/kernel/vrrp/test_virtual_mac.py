@@ -9,11 +9,11 @@ from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.waiting import wait_until
 
 from appliance.net.netlink import virtual_mac
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.link_messages import MacvlanFacts
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.net.packets.frames import ARP, FrameSocket
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.wire.ethernet import arp
@@ -89,7 +89,7 @@ def test_neighbours_get_the_virtual_mac(segment: Segment, requests: Requests, tm
     second = segment.nodes["second"]
     made = _add(requests, segment)
     virtual_mac.raise_up(requests, made)
-    with Addresses(OwnedAddresses(tmp_path / "owned.json")) as addresses:
+    with Addresses(AddressRecord(tmp_path / "owned.json")) as addresses:
         addresses.take(made.index, [f"{VIRTUAL}/24"])
     with second.inside():
         prober = FrameSocket(INTERFACE, receive=ARP)
@@ -112,7 +112,7 @@ def test_advertisements_come_from_it(segment: Segment, requests: Requests, tmp_p
     virtual_mac.raise_up(requests, made)
     source = first.address if family == 4 else first.link_local
     if family == 6:
-        with Addresses(OwnedAddresses(tmp_path / "owned.json")) as addresses:
+        with Addresses(AddressRecord(tmp_path / "owned.json")) as addresses:
             addresses.take(made.index, [f"{source}/128"])
     group = MULTICAST_4 if family == 4 else MULTICAST_6
     with second.inside():

@@ -31,7 +31,7 @@ from appliance.net.files.degraded import (
     write_degraded,
 )
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.proxy.generation_numbers import GenerationNumbers
 
 pytestmark = pytest.mark.sockets
@@ -140,13 +140,13 @@ def test_a_damaged_heartbeat_is_none_and_beats_again(tmp_path: Path, damage: str
 def test_a_damaged_record_of_addresses_is_empty(tmp_path: Path, damage: str):
     """Nothing is removed from an interface because of a file that cannot be understood."""
     path = tmp_path / "owned-addresses.json"
-    owned = OwnedAddresses(path)
+    owned = AddressRecord(path)
     owned.add([("ens192", "10.0.0.200/24")])
     SPOILS[damage](path)
-    again = OwnedAddresses(path)
+    again = AddressRecord(path)
     assert all(len(each) == 2 for each in again.entries)
     again.add([("ens192", "10.0.0.201/24")])
-    assert ("ens192", "10.0.0.201/24") in OwnedAddresses(path).entries
+    assert ("ens192", "10.0.0.201/24") in AddressRecord(path).entries
 
 
 @every_damage

@@ -13,10 +13,10 @@ from support.vrrp.elections import packed
 from appliance.core.vrrp.election import Entered, ReceivedAdvert, RouterState, SplitBrain, UnexpectedEvent
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
-from appliance.net.netlink.addresses import Taken
 from appliance.net.netlink.links import Link
 from appliance.net.netlink.routing import Added as AddedRoutes
 from appliance.net.netlink.routing import Routed, place
+from appliance.net.netlink.virtual_addresses import Taken
 from appliance.net.packets.frame_queue import FrameQueue
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries

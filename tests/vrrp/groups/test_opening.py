@@ -9,12 +9,12 @@ from support.values import snapshots
 from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.netlink.routing import Routing
+from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
@@ -74,7 +74,7 @@ class Field:
 def field(tmp_path: Path) -> Iterator[Field]:
     """Return an opening with nothing on its way."""
     loop = Loop()
-    record = OwnedAddresses(tmp_path / "owned")
+    record = AddressRecord(tmp_path / "owned")
     with Links() as links, Requests() as requests, Addresses(record) as addresses:
         yield Field(
             RouterEnvironment(

@@ -11,7 +11,7 @@ from support.vrrp.tracks import track
 
 from appliance.core.vrrp.election import Resumption
 from appliance.model.drop_reasons import DropReason
-from appliance.net.netlink.addresses import HeldAddress
+from appliance.net.netlink.virtual_addresses import HeldAddress
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.status import board_record
 from appliance.vrrp.takeover.predecessor import PredecessorError, PredecessorLeavingError

@@ -26,9 +26,9 @@ from appliance.net.netlink.address_messages import (
     decode_address,
     remove_address,
 )
+from appliance.net.netlink.address_record import AddressRecord
 from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.owned_addresses import OwnedAddresses
 
 _MARKS_SINCE: Final = (5, 18)
 _GONE: Final = frozenset({errno.EADDRNOTAVAIL, errno.ENODEV})
@@ -70,7 +70,7 @@ def kernel_marks() -> bool:
 class Addresses(Closable):
     """Adds and removes our addresses. Its methods raise OSError when the kernel does not answer at all."""
 
-    def __init__(self, record: OwnedAddresses, *, marks: bool | None = None) -> None:
+    def __init__(self, record: AddressRecord, *, marks: bool | None = None) -> None:
         self._requests = Requests()
         self._record = record
         self._marks = kernel_marks() if marks is None else marks

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 _Holder = TypeVar("_Holder", bound=Hashable)
 
 
-class Places(Generic[_Holder]):
+class ConnectionSlots(Generic[_Holder]):
     """Holders of places, by origin: idle (as at the start) or busy."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ Owned = tuple[str, str]
 """Interface and address with its prefix length."""
 
 
-class OwnedAddresses:
+class AddressRecord:
     """The record in the file `path`. An unreadable file counts as empty: then no address is removed."""
 
     def __init__(self, path: Path) -> None:

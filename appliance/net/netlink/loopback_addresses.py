@@ -21,10 +21,10 @@ from appliance.net.netlink.address_messages import (
     decode_address,
     remove_address,
 )
-from appliance.net.netlink.addresses import kernel_marks
 from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.rtnetlink import readable
+from appliance.net.netlink.virtual_addresses import kernel_marks
 
 LEFT: Final = 113
 """IFA_PROTO of the addresses of virtual IPs that connections still need; `vrrp` marks with 112."""
