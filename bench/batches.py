@@ -16,7 +16,7 @@ from support.linger.linger_field import PORT
 from support.migrate.migrate_field import MigratingNode, fill, leave, migrating_nodes, take_back
 from support.network.checked_streams import CheckedStreams
 
-from appliance.worker.emigrating_sessions import MOST
+from appliance.worker.sessions_to_other_nodes import MOST
 
 COUNT: Final = 500
 """Sessions of each version of IP."""

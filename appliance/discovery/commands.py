@@ -1,6 +1,6 @@
 """The commands of `discover` on its control socket: for `reload`, and for its status."""
 
-from appliance.discovery.program import DiscoverProgram
+from appliance.discovery.service import DiscoverService
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.program_names import DISCOVER
@@ -12,7 +12,7 @@ from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, 
 class DiscoverCommands(ReloadCommands):
     """The commands by their names; those of a reload are in `ReloadCommands`."""
 
-    def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
+    def __init__(self, paths: Paths, program: DiscoverService) -> None:
         self._discovery = program
         # No snapshot can fail here, whatever the API's state.
         super().__init__(DISCOVER, paths, applied=lambda: program.snapshot, apply=program.apply)

@@ -2,8 +2,8 @@
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.discovery.guard import Hold
 from appliance.core.discovery.members import MemberChange, Members
+from appliance.core.discovery.removal_guard import Hold
 from appliance.discovery.watched_source import WatchedResource
 from appliance.net.kubernetes.reflector import Failed
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from appliance.core.forwarding import flows, guard, ruleset
+from appliance.core.forwarding import flows, guard_table, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
 from appliance.net.netlink.connection_room import connection_times
@@ -191,7 +191,7 @@ class KernelTables(NftablesUser):
             self._open().run(script)
 
     def _guard(self, family: Family, frontends: Sequence[ForwardedFrontend]) -> None:
-        script = guard.guard(family, frontends)
+        script = guard_table.guard(family, frontends)
         if script != self._guarded.get(family) and self._guards.write(script):
             self._guarded[family] = script
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger import ruleset, shared_address_rules
 from appliance.core.linger.strays import StrayChanges
 from appliance.core.linger.tunnel import Tunnel
 from appliance.net.netlink.connection_room import connection_times
@@ -89,7 +89,7 @@ class RulesGuard:
     def learn(self, family: Family, changes: StrayChanges) -> None:
         """Change the elements of strays, if there is a guard."""
         if family in self._made:
-            self._table.write(shared_rules.learned(family, changes, table=ruleset.GUARD))
+            self._table.write(shared_address_rules.learned(family, changes, table=ruleset.GUARD))
 
     def change_owner(
         self,
@@ -200,7 +200,7 @@ class ForwardingRules(NftablesUser):
         word = FAMILIES[family]
         if changes.nobodys or changes.revoked:
             self._guard.learn(word, replace(changes, flushed=False, removed=(), owned=()))
-        if script := shared_rules.learned(word, changes, table=ruleset.TABLE):
+        if script := shared_address_rules.learned(word, changes, table=ruleset.TABLE):
             try:
                 self._open().run(script)
             except NftablesError as error:

@@ -15,21 +15,21 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger import shared_rules
+from appliance.core.linger import shared_address_rules
 from appliance.core.linger.hops import hops
 from appliance.core.linger.nodes import Keeper, Nodes
 from appliance.core.linger.ruleset import TABLE, Elements
 from appliance.core.linger.served_addresses import ServedAddress, after
-from appliance.core.linger.shared_nodes import Settled
+from appliance.core.linger.shared_address_nodes import Settled
 from appliance.core.linger.silent_nodes import Elsewhere, informed, unheard
+from appliance.linger.address_reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.address_sets import AddressSet, address_sets, entrances, indexes, shared_sets
 from appliance.linger.kernel_rules import FAMILIES, Ends, ForwardingRules
 from appliance.linger.node_exchange import NodeExchange
 from appliance.linger.open_connections import OpenConnections
-from appliance.linger.reports import ANSWERED, INTERVAL, Reports
 from appliance.linger.segments import Segments
-from appliance.linger.shared_holder import SharedHolder
-from appliance.linger.shared_reports import SharedReports
+from appliance.linger.shared_address_holder import SharedHolder
+from appliance.linger.shared_address_reports import SharedReports
 from appliance.linger.tunnels import Tunnels
 from appliance.linger.vrrp_view import VrrpView
 from appliance.model.operator_events import Publish
@@ -153,7 +153,7 @@ class Lingerer:
                 [each for each in some if (":" in each[0]) == (family == 6)] for some in (ours, others)
             )
             if shared := [each for each in theirs if self.shared.has(each[2])]:
-                self._led.note(shared_rules.given(FAMILIES[family], shared, table=TABLE))
+                self._led.note(shared_address_rules.given(FAMILIES[family], shared, table=TABLE))
             if mine or theirs:
                 self._led.change_owner(family, ours=mine, others=theirs)
 

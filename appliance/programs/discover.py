@@ -7,7 +7,7 @@ is watched by a thread that blocks in the standard library's HTTP and TLS; green
 import os
 
 from appliance.discovery.commands import DiscoverCommands
-from appliance.discovery.program import DiscoverProgram
+from appliance.discovery.service import DiscoverService
 from appliance.model.program_names import DISCOVER
 from appliance.net.starting import hub_start
 
@@ -17,7 +17,7 @@ def main() -> int:
     begun = hub_start.begin(DISCOVER)
     if begun is None:
         return 1
-    program = DiscoverProgram(begun.paths, begun.log)
+    program = DiscoverService(begun.paths, begun.log)
     begun.apply_accepted(program)
     control = begun.answer(DiscoverCommands(begun.paths, program))
     begun.stop.wait()

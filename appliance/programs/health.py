@@ -22,7 +22,7 @@ from appliance.net.boards.board_content import content
 from appliance.net.control.control_server import ControlServer
 from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
-from appliance.net.probing.connect_failures import ConnectFailureSocket
+from appliance.net.probing.connect_failure_receiver import ConnectFailureSocket
 from appliance.net.starting import hub_start
 from appliance.wire.boards.health_board import HealthBoard, decode
 

@@ -32,7 +32,7 @@ from appliance.net.process import realtime
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.starting.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
-from appliance.vrrp.program import VrrpProgram
+from appliance.vrrp.service import VrrpService
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.takeover.resumed_state import EarlierRun
 from appliance.vrrp.takeover.take_over import TakeOver
@@ -108,7 +108,7 @@ def _run(
     closer = Closer()
     applied = realtime.apply()
     closer.schedule_as_caller()
-    program = VrrpProgram(
+    program = VrrpService(
         paths,
         log,
         loop,
@@ -164,7 +164,7 @@ class HeartbeatTimer:
         self.deadline = now + PAUSE
 
 
-def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:
+def _punctuality(program: VrrpService, loop: Loop) -> realtime.Punctuality:
     """Return the watch on real-time scheduling, which reports its loss in status and log.
 
     The kernel sends SIGXCPU to a real-time process that has not slept for longer than RLIMIT_RTTIME.
@@ -182,7 +182,7 @@ def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:
     return made
 
 
-def _signalled(program: VrrpProgram, punctuality: realtime.Punctuality, number: int) -> None:
+def _signalled(program: VrrpService, punctuality: realtime.Punctuality, number: int) -> None:
     if number == signal.SIGXCPU:  # its handler is realtime's own
         punctuality.lost(time.monotonic())
     elif number in _SIGNALS:

@@ -21,7 +21,7 @@ from appliance.net.loop.background_work import BackgroundWork
 from appliance.net.loop.loop import Loop
 from appliance.net.scripts.machine_needs import objection
 from appliance.vrrp.groups.opening import OpeningOutcome
-from appliance.vrrp.program import VrrpProgram
+from appliance.vrrp.service import VrrpService
 from appliance.vrrp.status import router_status, takeover_state
 from appliance.vrrp.takeover.predecessor import TAKE_OVER, TAKEN_OVER
 from appliance.wire.lines import status_answer, vrrp_takeover
@@ -34,7 +34,7 @@ _STOPPING: Final = f"{VRRP} is stopping"
 class VrrpCommands:
     """The handlers, called from the loop: none of them waits, and each reads the clock once."""
 
-    def __init__(self, paths: Paths, program: VrrpProgram, loop: Loop) -> None:
+    def __init__(self, paths: Paths, program: VrrpService, loop: Loop) -> None:
         self._paths = paths
         self._loop = loop
         self._program = program

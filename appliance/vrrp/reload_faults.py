@@ -6,7 +6,7 @@ from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 from appliance.net.netlink.links import Link, Links
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.port import interface_addresses
+from appliance.vrrp.sockets import interface_addresses
 from appliance.wire.lines.control import AnswerProblem
 
 _FORCE = "to reload anyway: `appliance reload --force`, or the line `reload --force` on a reload socket"

@@ -17,7 +17,7 @@ from appliance.wire.lines import status_answer
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.succession import INSTANCE
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus, WorkerStatusPhase
-from appliance.worker import sessions
+from appliance.worker import session_commands
 from appliance.worker.arriving_sessions import ArrivingSessions
 from appliance.worker.relay.tcp import OptionsRefused
 from appliance.worker.worker import Worker
@@ -48,8 +48,8 @@ def commands(worker: Worker) -> Mapping[str, Handler]:
         "check": lambda call: _with_snapshot(worker.paths, call.question.integer("snapshot"), worker.check),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
         "listeners": lambda _: _listeners(worker),
-        "sessions": lambda _: sessions.listing(worker),
-        "kill": lambda call: sessions.kill(worker, call.question),
+        "sessions": lambda _: session_commands.listing(worker),
+        "kill": lambda call: session_commands.kill(worker, call.question),
         "stop": lambda _: _done(worker.stop),
     }
 

@@ -8,10 +8,10 @@ from appliance.core.balancing.pool_state import Health, LostMembers
 from appliance.model.end_reasons import EndReason
 from appliance.net.boards.board_content import BoardFollower
 from appliance.wire.boards.health_board import VerdictReader, Verdicts
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import OPEN
-from appliance.worker.relay.traffic import Traffic
 
 
 def follow(

@@ -11,8 +11,8 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker import health_follower
 from appliance.worker.relay import tcp
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
-from appliance.worker.relay.traffic import Traffic
 
 
 class LiveSettings:

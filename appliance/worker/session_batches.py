@@ -10,9 +10,9 @@ from typing import Final
 from appliance.net.control.control_client import ControlUnavailable
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.moving_sessions import MOST_SESSIONS
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.traffic import Traffic
 from appliance.worker.session_transfer import SessionTransfer
 
 _LOOKS: Final = 1000

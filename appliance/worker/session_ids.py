@@ -4,8 +4,8 @@ from collections.abc import Collection
 from typing import Final
 
 from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.relay.all_sessions import Expiring
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.traffic import Expiring
 
 _SPARE: Final = 1000
 """Ids of ended sessions that may be kept."""

@@ -23,18 +23,18 @@ from appliance.wire.boards import worker_board
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.connection_log import ConnectionLog
-from appliance.worker.departing_sessions import DepartingSessions
 from appliance.worker.draining import Draining
-from appliance.worker.emigrating_sessions import EmigratingSessions
 from appliance.worker.health_follower import HealthFollower
 from appliance.worker.live_settings import LiveSettings
 from appliance.worker.relay import tcp
 from appliance.worker.relay.acceptors import Acceptors
-from appliance.worker.relay.connect_failures import ConnectFailureSender
+from appliance.worker.relay.all_sessions import Traffic, descriptor_limit
+from appliance.worker.relay.connect_failure_sender import ConnectFailureSender
 from appliance.worker.relay.raw_io import COMPILED
-from appliance.worker.relay.traffic import Traffic, descriptor_limit
 from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
+from appliance.worker.sessions_to_newer_workers import DepartingSessions
+from appliance.worker.sessions_to_other_nodes import EmigratingSessions
 
 _PUBLISH_TICKS: Final = 4
 

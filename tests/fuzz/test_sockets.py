@@ -32,8 +32,8 @@ from appliance.reload.reload_socket import ReloadSockets
 from appliance.wire.lines.control import Question, good
 from appliance.wire.lines.reload_line import ReloadLine, SocketLine
 from appliance.worker.relay import raw_sockets
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.responder import Responder
-from appliance.worker.relay.traffic import Traffic
 
 pytestmark = pytest.mark.sockets
 

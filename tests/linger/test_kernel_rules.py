@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.core.linger import shared_rules
+from appliance.core.linger import shared_address_rules
 from appliance.core.linger.hops import Hops
 from appliance.core.linger.ruleset import GUARD, RENEWED, TABLE, Elements
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
 from appliance.linger.kernel_rules import ForwardingRules
 from appliance.net.netlink.table_counters import TableCounters
@@ -190,14 +190,17 @@ def test_strays_are_counted(make: Callable[..., ForwardingRules]):
     """By what became of them; while the table is gone nothing is known, and nothing fails."""
     led, counters = make(Nftables), TableCounters()
     led.lead(4, entrances=(), elements=_SHARING, port=29446, longest=60.0)
-    names = {*map(shared_rules.counter, shared_rules.COUNTERS), shared_rules.NOTED_PACKETS}
+    names = {
+        *map(shared_address_rules.counter, shared_address_rules.COUNTERS),
+        shared_address_rules.NOTED_PACKETS,
+    }
     assert counters.packets(TABLE) == {(4, name): 0 for name in names}
-    assert counters.one(4, TABLE, shared_rules.NOTED_PACKETS) == 0
-    assert counters.one(6, TABLE, shared_rules.NOTED_PACKETS) is None
+    assert counters.one(4, TABLE, shared_address_rules.NOTED_PACKETS) == 0
+    assert counters.one(6, TABLE, shared_address_rules.NOTED_PACKETS) is None
     led.note("flush set ip lb_linger found")
     _nft("flush", "ruleset")
     assert counters.packets(TABLE) == {}
-    assert counters.one(4, TABLE, shared_rules.NOTED_PACKETS) is None
+    assert counters.one(4, TABLE, shared_address_rules.NOTED_PACKETS) is None
     counters.close()
     led.note("flush set ip lb_linger found")
     assert not led.learn(4, StrayChanges(flushed=True))

@@ -10,7 +10,7 @@ from support.vrrp.tracks import track
 from appliance.core.tracking.priority import TrackResult
 from appliance.model.drop_reasons import DropReason
 from appliance.vrrp.groups.router_group import RouterGroup
-from appliance.vrrp.port.advert_receiver import DroppedAdvert
+from appliance.vrrp.sockets.advert_receiver import DroppedAdvert
 from appliance.vrrp.status import board_record, router_status, takeover_state
 from appliance.wire.lines.vrrp_takeover import KnownTrack
 

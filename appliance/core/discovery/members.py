@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from appliance.core.discovery.guard import Hold, decide
+from appliance.core.discovery.removal_guard import Hold, decide
 from appliance.model.server_names import server_name
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.discovery import ApiAddress, Source

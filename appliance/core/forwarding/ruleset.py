@@ -14,8 +14,8 @@ port in JSON. A frontend's chain is written only when it changes: `ct count` kee
 counted, and a new rule begins with none. So the first rule has a fingerprint in its comment.
 
 The rules have no owner: without us they remain, with the last verdicts, until the next process takes them
-over. So a flush by another program removes them, and the guard (core.forwarding.guard) stands in until they
-are back.
+over. So a flush by another program removes them, and the guard (core.forwarding.guard_table) stands in until
+they are back.
 """
 
 import hashlib

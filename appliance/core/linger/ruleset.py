@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from appliance.core.forwarding.numbers import MARK
-from appliance.core.linger import shared_rules
+from appliance.core.linger import shared_address_rules
 from appliance.core.linger import tunnel as vxlan
 from appliance.core.linger.hops import Hops
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.tunnel import Tunnel
 from appliance.wire.nftables import ended_connections
 from appliance.wire.nftables.nftables_commands import Family
@@ -150,7 +150,7 @@ def refresh(family: Family, elements: Elements, *, table: str = TABLE) -> str:
                 "onward",
                 {f"{mac.hex(':')} . {address}": node for (mac, address), node in hops.led.items()},
             ),
-            *(shared_rules.refresh(name, elements.shared) if elements.shared is not None else []),
+            *(shared_address_rules.refresh(name, elements.shared) if elements.shared is not None else []),
         )
     )
 
@@ -218,7 +218,11 @@ def _leading(
         f"add set {name} settled {{ type {kind}; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
-        *(shared_rules.rules(family, table, begun=begun, ended=ended, notes=bool(ended)) if shared else []),
+        *(
+            shared_address_rules.rules(family, table, begun=begun, ended=ended, notes=bool(ended))
+            if shared
+            else []
+        ),
         f"add chain {name} strangers",
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, places)),
@@ -240,7 +244,7 @@ def _prerouting(
 ) -> list[str]:
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
-        *([shared_rules.enter(family)] if shared else []),
+        *([shared_address_rules.enter(family)] if shared else []),
         f"{word} daddr != @served return",
         begun,
         f"ct state new {_FLAGS} == ack goto strangers",

@@ -10,7 +10,7 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

@@ -16,7 +16,7 @@ from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.claim_probe import ClaimProbe
 from appliance.vrrp.addresses.neighbour_queries import AskedAddress, AskingInterface
 from appliance.vrrp.instance.environment import RouterEnvironment
-from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
+from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.wire.vrrp.advertisement import Advertisement
 
 

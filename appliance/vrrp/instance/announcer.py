@@ -11,7 +11,7 @@ from appliance.core.vrrp.announcement_times import AnnouncementTimes
 from appliance.model.snapshot.virtual_router import AnnounceSettings
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.faults import RefusedOperation
-from appliance.vrrp.port.instance_port import InstancePort
+from appliance.vrrp.sockets.instance_sockets import InstancePort
 
 
 class AddressAnnouncer:

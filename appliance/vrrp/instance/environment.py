@@ -19,8 +19,8 @@ from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.claim_probe import OpenClaims
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
-from appliance.vrrp.port.port import OpenPort
-from appliance.vrrp.port.router_sockets import RouterSockets
+from appliance.vrrp.sockets.port import OpenPort
+from appliance.vrrp.sockets.router_sockets import RouterSockets
 
 
 class AddressReleaser(Protocol):

@@ -20,9 +20,9 @@ from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import FaultReason, Faults, RefusedOperation
 from appliance.vrrp.instance.tracked_priority import TrackedPriority
-from appliance.vrrp.port import interface_addresses
-from appliance.vrrp.port.advert_receiver import DroppedAdvert
-from appliance.vrrp.port.instance_port import InstancePort, PortOpening
+from appliance.vrrp.sockets import interface_addresses
+from appliance.vrrp.sockets.advert_receiver import DroppedAdvert
+from appliance.vrrp.sockets.instance_sockets import InstancePort, PortOpening
 from appliance.wire import literal
 
 _RETRY: Final = 1.0  # seconds until a refused operation is tried again

@@ -4,7 +4,7 @@ import cython
 from appliance.core.balancing.frontend_state cimport FrontendState
 from appliance.worker.relay.poller cimport Pollable
 from appliance.worker.relay.raw_sockets cimport accept, peer, reset
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.all_sessions cimport Traffic
 
 cdef class Acceptor(Pollable):
     cdef public FrontendState frontend

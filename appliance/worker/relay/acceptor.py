@@ -21,10 +21,10 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
 from appliance.model.end_reasons import EndReason
 from appliance.wire import sockaddr
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.poll_events import CONNECTION_WAITS
 from appliance.worker.relay.poller import Pollable
 from appliance.worker.relay.raw_sockets import accept, peer, reset
-from appliance.worker.relay.traffic import Traffic
 
 _BATCH: Final = 8
 """Most connections in one turn: more would make the open sessions wait."""

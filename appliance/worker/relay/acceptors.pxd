@@ -1,6 +1,6 @@
 # Types for a compiled acceptors.py (Cython's pure Python mode): the source stays as it is.
 from appliance.core.balancing.frontend_state cimport FrontendState
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.all_sessions cimport Traffic
 
 cdef class Acceptors:
     cdef public Traffic _traffic

@@ -14,11 +14,11 @@ from appliance.model.accept_claims import AcceptClaim
 from appliance.wire.lines.worker_arguments import InheritedListener
 from appliance.worker.relay import tcp
 from appliance.worker.relay.acceptor import Acceptor, Open
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.hello_wait import HelloWait
 from appliance.worker.relay.responder import Responder
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.traffic import Traffic
 
 _MOST: Final = 16
 """Most connections taken from one queue at a time, beginning with one: more would make its own ones wait."""

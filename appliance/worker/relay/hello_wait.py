@@ -16,11 +16,11 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
 from appliance.wire.need import Need
 from appliance.wire.tls.client_hello import LIMIT, HelloError, HelloReader
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.poll_events import ERROR, FIN, INCOMING
 from appliance.worker.relay.poller import Pollable
 from appliance.worker.relay.raw_io import AGAIN
 from appliance.worker.relay.raw_sockets import STREAM, reset
-from appliance.worker.relay.traffic import Traffic
 
 Relay = Callable[[str, FrontendState, int, bytes], None]
 """Opens a session with a pool; otherwise as `acceptor.Open`."""

@@ -15,10 +15,10 @@ from appliance.model.end_reasons import EndReason
 from appliance.wire.http import http_request
 from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.poll_events import READABLE
 from appliance.worker.relay.poller import Pollable
 from appliance.worker.relay.raw_sockets import reset, shutdown_write
-from appliance.worker.relay.traffic import Traffic
 
 _CHUNK: Final = 4096
 _PATIENCE: Final = 10.0

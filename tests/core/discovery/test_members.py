@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.core.discovery.guard import Hold
 from appliance.core.discovery.members import MemberChange, Members, Verdicts
+from appliance.core.discovery.removal_guard import Hold
 from appliance.model.snapshot.discovery import MASTERS, ApiAddress, Source, SourceKind
 from appliance.model.snapshot.found_servers import FoundServer, FoundSource
 

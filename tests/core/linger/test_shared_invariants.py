@@ -19,8 +19,8 @@ from support.linger.shared_model import Fate, Kind, Tables
 from support.run import tiers
 
 from appliance.core.linger.nodes import Nodes
-from appliance.core.linger.shared_nodes import Company, Exchange, company
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_nodes import Company, Exchange, company
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.strays import Strays
 from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportedAddress
 from appliance.wire.linger_strays import Ends

@@ -17,7 +17,7 @@ from support.network.namespaces import INTERFACE
 from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
 
-from appliance.core.linger.shared_rules import RATE
+from appliance.core.linger.shared_address_rules import RATE
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 

@@ -14,9 +14,9 @@ from support.network.namespaces import Node, Segment
 from support.network.tcp_frames import ACK, FIN, RST, SYN
 from support.processes.waiting import Late, wait_until
 
-from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger import ruleset, shared_address_rules
 from appliance.core.linger.hops import Hops
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import Nftables
@@ -143,10 +143,10 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
                 made,
                 # What has an end here would have it before a slow machine has sent all packets.
                 ruleset.refresh(word, elements, table=table).replace("timeout 1s", "timeout 60s"),
-                shared_rules.learned(word, changes, table=table),
-                shared_rules.told(word, told, table=table),
+                shared_address_rules.learned(word, changes, table=table),
+                shared_address_rules.told(word, told, table=table),
                 # Its time-out would be over before a slow machine has sent all packets.
-                shared_rules.given(word, of["given"], table=table)
+                shared_address_rules.given(word, of["given"], table=table)
                 .replace(" }", " timeout 60s }")
                 .replace(", ", " timeout 60s, "),
                 ruleset.own(word, [*of["ours"], *of["told"]], table=table),
@@ -169,7 +169,7 @@ def test_the_kernel_decides_as_the_model(watched: Watched, table: str, alone: bo
     def seen() -> dict[Ends, Decision]:
         here = watched.got(watched.one)
         there = {name: watched.got(node) for name, node in copies.items()}
-        noted = {name: {ends for ends, _ in watched.noted(name)} for name in shared_rules.SETS}
+        noted = {name: {ends for ends, _ in watched.noted(name)} for name in shared_address_rules.SETS}
         return {
             ends: Decision(
                 fate=(

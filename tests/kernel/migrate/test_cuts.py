@@ -27,7 +27,7 @@ from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import Node
 from support.processes.waiting import wait_until
 
-from appliance.worker.emigrating_sessions import MOST
+from appliance.worker.sessions_to_other_nodes import MOST
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "openssl", root=True)]
 

@@ -28,7 +28,7 @@ from support.processes.waiting import wait_until
 
 from appliance.model.operator_events import EventKind
 from appliance.net.events.kept_events import events_since
-from appliance.worker.emigrating_sessions import MOST
+from appliance.worker.sessions_to_other_nodes import MOST
 
 pytestmark = [
     pytest.mark.kernel,

@@ -29,7 +29,7 @@ from appliance.stats import command_line
 from appliance.stats.command_line import CommandLine
 from appliance.stats.figures import HistoryFile, LatestFigures
 from appliance.wire.lines.control import Answer, Question, good
-from appliance.worker.relay.traffic import Traffic
+from appliance.worker.relay.all_sessions import Traffic
 
 pytestmark = pytest.mark.sockets
 

@@ -20,10 +20,10 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.worker import health_follower
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import QUEUED
-from appliance.worker.relay.traffic import Traffic
 from appliance.worker.worker import Worker
 
 pytestmark = pytest.mark.programs

@@ -17,7 +17,7 @@ from appliance.model.snapshot.frontends import SniRoute
 from appliance.model.snapshot.pools import SendProxy
 from appliance.wire.tls.client_hello import LIMIT
 from appliance.worker.relay.acceptors import Acceptors
-from appliance.worker.relay.traffic import Traffic
+from appliance.worker.relay.all_sessions import Traffic
 
 pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 

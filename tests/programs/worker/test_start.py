@@ -19,8 +19,8 @@ from appliance.model.snapshot import snapshot as model
 from appliance.proxy import child_processes
 from appliance.proxy.master import WORKER
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments, encode
+from appliance.worker.relay.all_sessions import descriptor_limit
 from appliance.worker.relay.raw_io import COMPILED
-from appliance.worker.relay.traffic import descriptor_limit
 
 pytestmark = pytest.mark.programs
 

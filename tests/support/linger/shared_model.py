@@ -6,7 +6,7 @@ The kernel's rules are compared with them, and the invariants of whole clusters 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.core.linger.shared_rules import GIVEN, SharedElements
+from appliance.core.linger.shared_address_rules import GIVEN, SharedElements
 from appliance.core.linger.strays import OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 

@@ -24,8 +24,8 @@ from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
-from appliance.vrrp.port.router_sockets import basis
+from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
+from appliance.vrrp.sockets.router_sockets import basis
 
 OUR_MAC = b"\x02\0\0\0\0\x01"
 THEIR_MAC = b"\x02\0\0\0\0\x02"

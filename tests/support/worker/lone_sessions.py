@@ -13,9 +13,9 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
 from appliance.worker.relay import raw_sockets
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.traffic import Traffic
 
 
 class LoneSessions:

@@ -14,7 +14,7 @@ from appliance.model.snapshot.virtual_router import OnConflict
 from appliance.vrrp.addresses.address_holder import MOST_RESTORED
 from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.faults import FaultReason
-from appliance.vrrp.port.advert_receiver import DroppedAdvert
+from appliance.vrrp.sockets.advert_receiver import DroppedAdvert
 from appliance.wire.ethernet import arp
 
 pytestmark = pytest.mark.pure

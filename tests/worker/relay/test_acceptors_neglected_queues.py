@@ -11,7 +11,7 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
 from appliance.worker.relay.acceptor import Acceptor
 from appliance.worker.relay.acceptors import NeglectedQueues
-from appliance.worker.relay.traffic import Traffic
+from appliance.worker.relay.all_sessions import Traffic
 
 pytestmark = pytest.mark.sockets
 

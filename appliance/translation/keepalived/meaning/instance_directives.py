@@ -7,7 +7,7 @@ from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.addresses import excluded_addresses, virtual_addresses
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

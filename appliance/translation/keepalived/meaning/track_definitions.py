@@ -17,7 +17,7 @@ from appliance.translation.keepalived.commands.vrrp_script_commands import (
     question,
 )
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

@@ -8,7 +8,7 @@ from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.directive_tables import ignored
+from appliance.translation.keepalived.meaning.directive_handling import ignored
 from appliance.translation.keepalived.meaning.values import DirectiveError, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word

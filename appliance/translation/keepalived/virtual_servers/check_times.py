@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.directive_tables import Table, Understood, ignored
+from appliance.translation.keepalived.meaning.directive_handling import Table, Understood, ignored
 from appliance.translation.keepalived.meaning.track_definitions import MOST_CHECKS
 from appliance.translation.keepalived.meaning.values import DirectiveError, duration, only, seconds, whole
 from appliance.translation.keepalived.syntax.directives import Directive

@@ -14,7 +14,7 @@ from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.commands.misc_check_commands import asked_of
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

@@ -5,7 +5,7 @@ from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.problems import FilePosition
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

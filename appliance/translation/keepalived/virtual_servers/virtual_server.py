@@ -9,7 +9,7 @@ from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.pools import Balance
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.directive_tables import (
+from appliance.translation.keepalived.meaning.directive_handling import (
     Table,
     Understood,
     apply,

@@ -5,8 +5,8 @@ from appliance.core.balancing.frontend_state cimport FrontendState
 from appliance.core.balancing.pool_member cimport PoolMember
 from appliance.worker.relay.backend cimport Backend
 from appliance.worker.relay.session.session cimport Session
-from appliance.worker.relay.sides cimport Side
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.copying cimport Side
+from appliance.worker.relay.all_sessions cimport Traffic
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
 cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED

@@ -15,12 +15,12 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.wire.lines.moving_sessions import MovingSession, MovingSide, Waiting
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.copying import Side
 from appliance.worker.relay.pipes import Pipe
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
-from appliance.worker.relay.sides import Side
-from appliance.worker.relay.traffic import Traffic
 
 _WAITING: Final[dict[int, Literal["queued", "delayed", "connecting"]]] = {
     QUEUED: "queued",

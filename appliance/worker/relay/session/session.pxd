@@ -4,9 +4,9 @@ import cython
 from appliance.core.balancing.pool_member cimport PoolMember
 from appliance.worker.relay.raw_sockets cimport close, connect
 from appliance.worker.relay.session.session_state cimport SessionState
-from appliance.worker.relay.sides cimport Side
+from appliance.worker.relay.copying cimport Side
 from appliance.worker.relay.backend cimport Backend
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.all_sessions cimport Traffic
 from appliance.worker.relay.raw_io cimport Transfer
 from appliance.worker.relay.virtual_source cimport VirtualSource
 

@@ -16,6 +16,7 @@ from typing import Final
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.copying import Side
 from appliance.worker.relay.poll_events import WRITABLE
 from appliance.worker.relay.raw_io import AGAIN, CHUNK
 from appliance.worker.relay.raw_sockets import close, connect
@@ -31,7 +32,6 @@ from appliance.worker.relay.session.session_phases import (
     by_phase,
 )
 from appliance.worker.relay.session.session_state import SessionState
-from appliance.worker.relay.sides import Side
 
 _FAR: Final = 64
 """Connects that wait for an event after one that did not finish at once."""

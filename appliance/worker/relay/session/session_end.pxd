@@ -2,7 +2,7 @@
 import cython
 
 from appliance.worker.relay.raw_sockets cimport close, reset
-from appliance.worker.relay.sides cimport Side
+from appliance.worker.relay.copying cimport Side
 
 @cython.locals(clean=cython.bint, whole=cython.bint)
 cpdef close_sides(Side client, Side server, reason)

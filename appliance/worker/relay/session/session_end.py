@@ -14,8 +14,8 @@ from errno import (
 from typing import Final
 
 from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.copying import Side
 from appliance.worker.relay.raw_sockets import close, reset
-from appliance.worker.relay.sides import Side
 
 CONNECT_REASONS: Final = {
     ECONNREFUSED: EndReason.CONNECT_REFUSED,

@@ -6,8 +6,8 @@ from appliance.core.balancing.pool_member cimport PoolMember
 from appliance.worker.relay.backend cimport Backend
 from appliance.worker.relay.raw_sockets cimport set_on_connection
 from appliance.worker.relay.session.session_end cimport close_sides
-from appliance.worker.relay.sides cimport Side
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.copying cimport Side
+from appliance.worker.relay.all_sessions cimport Traffic
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
 cdef int CLOSED, CONNECTING, OPEN

@@ -5,7 +5,9 @@ from typing import Final
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.backend import Backend
+from appliance.worker.relay.copying import Side
 from appliance.worker.relay.raw_sockets import set_on_connection
 from appliance.worker.relay.session.session_end import close_sides
 from appliance.worker.relay.session.session_phases import (
@@ -17,8 +19,6 @@ from appliance.worker.relay.session.session_phases import (
     UnexpectedEventError,
 )
 from appliance.worker.relay.session.session_timeouts import first_due, overdue
-from appliance.worker.relay.sides import Side
-from appliance.worker.relay.traffic import Traffic
 
 _COMPLETED: Final = EndReason.COMPLETED  # looking up a member of an enumeration costs a call
 

@@ -3,7 +3,7 @@
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
 from appliance.worker.relay.backend import Backend
-from appliance.worker.relay.sides import Side
+from appliance.worker.relay.copying import Side
 
 
 def overdue(

@@ -9,19 +9,19 @@ Each change is reported once: `readable` remembers that there may be more to rea
 the socket, and later bytes cause a new event (epoll(7)).
 
 This code runs most often of all: attributes are read once into locals, and nothing is called needlessly.
-Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
+Plain Python that Cython compiles unchanged; `copying.pxd` gives it types.
 """
 
 from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
+from appliance.worker.relay.all_sessions import Expiring, Traffic
 from appliance.worker.relay.pipes import PIPE_SIZE, Pipe
 from appliance.worker.relay.poll_events import ALL, ERROR, FIN, INCOMING, URGENT, WRITABLE
 from appliance.worker.relay.poller import Pollable
 from appliance.worker.relay.raw_io import AGAIN, CHUNK, Transfer
 from appliance.worker.relay.raw_sockets import set_on_connection, shutdown_write
 from appliance.worker.relay.tcp import IN_LINE, NO_DELAY, unacknowledged
-from appliance.worker.relay.traffic import Expiring, Traffic
 
 _COMPLETED: Final = EndReason.COMPLETED  # looking up a member of an enumeration costs a call
 

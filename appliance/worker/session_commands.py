@@ -9,11 +9,11 @@ from appliance.wire import sockaddr
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.listed_session import ListedSession
+from appliance.worker.relay.all_sessions import Expiring
 from appliance.worker.relay.hello_wait import HelloWait
 from appliance.worker.relay.responder import Responder
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import PHASES
-from appliance.worker.relay.traffic import Expiring
 from appliance.worker.worker import Worker
 
 _PIECE: Final = 20

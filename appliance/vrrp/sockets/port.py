@@ -8,7 +8,7 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.packets.frame_queue import FrameQueue
 from appliance.vrrp.addresses.address_interface import AddressInterface
-from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
+from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
 
 
 class Port(Protocol):

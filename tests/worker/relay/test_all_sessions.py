@@ -7,7 +7,7 @@ import pytest
 from support.processes.waiting import wait_until
 
 from appliance.model.end_reasons import EndReason
-from appliance.worker.relay.traffic import Traffic
+from appliance.worker.relay.all_sessions import Traffic
 
 pytestmark = [pytest.mark.sockets, pytest.mark.data_path]
 

@@ -34,9 +34,9 @@ from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.instance_events import RouterReports
 from appliance.vrrp.interface_monitor import InterfaceMonitor
 from appliance.vrrp.reload_faults import endangered
-from appliance.vrrp.reports import RouterReports
 from appliance.vrrp.status import board_record
 from appliance.vrrp.takeover.resumed_state import EarlierRun, ResumedState
 from appliance.vrrp.tracks import Tracks
@@ -49,7 +49,7 @@ _PUBLISHED: Final = 4
 _MARGIN: Final = 1.0  # seconds after the longest hand-over until a stop gives up waiting
 
 
-class VrrpProgram:
+class VrrpService:
     """The program; `before` is the state of an earlier run.
 
     While a predecessor still runs, resources that only one process can have, such as the tracker, wait until

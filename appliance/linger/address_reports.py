@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.linger.nodes import SILENT, Nodes, put_last
 from appliance.core.linger.silent_nodes import Listening
 from appliance.linger.address_sets import AddressSet
-from appliance.linger.shared_reports import SharedReports
+from appliance.linger.shared_address_reports import SharedReports
 from appliance.net.packets import interface_mac
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire import linger_node, linger_strays

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.core.linger.nodes import Keeper
 from appliance.core.linger.served_addresses import ServedAddress
-from appliance.core.linger.shared_nodes import LEARNING, Settled
+from appliance.core.linger.shared_address_nodes import LEARNING, Settled
 
 pytestmark = pytest.mark.pure
 

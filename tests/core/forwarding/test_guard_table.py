@@ -6,7 +6,7 @@ import pytest
 from support.values.snapshots import frontend, pool
 
 from appliance.core.forwarding.forwarded import ForwardedFrontend
-from appliance.core.forwarding.guard import guard
+from appliance.core.forwarding.guard_table import guard
 from appliance.model.snapshot.frontends import Bind, Forward
 from appliance.wire.nftables.nftables_commands import Family
 

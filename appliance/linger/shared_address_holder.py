@@ -12,17 +12,17 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger import ruleset, shared_address_rules
 from appliance.core.linger.nodes import Nodes
 from appliance.core.linger.provocations import Provocations
 from appliance.core.linger.segment import unreachable
-from appliance.core.linger.shared_nodes import DEAD, Company, Exchange, company
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_nodes import DEAD, Company, Exchange, company
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.silent_nodes import Listening, unheard
 from appliance.core.linger.strays import Strays
 from appliance.linger.address_sets import SharedSet
 from appliance.linger.kernel_rules import FAMILIES, ForwardingRules
-from appliance.linger.shared_reports import ANYWHERE, SharedReports
+from appliance.linger.shared_address_reports import ANYWHERE, SharedReports
 from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
@@ -193,7 +193,7 @@ class SharedHolder:
     def exchange(self, now: float) -> None:
         """Send the others what the kernel noted, give it what they sent; raises NftablesError and OSError."""
         for each in self.sets:
-            noted = self._counters.one(each.family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
+            noted = self._counters.one(each.family, ruleset.TABLE, shared_address_rules.NOTED_PACKETS)
             unread = noted is not None and noted != self._read.get(each.family)
             if noted is not None and unread and now >= self._note_due.get(each.family, float("-inf")):
                 begun = time.thread_time()
@@ -220,7 +220,7 @@ class SharedHolder:
         living = frozenset(node for nodes in found.others.values() for node in nodes)
         before = self._settled.get(shared.family, living)
         self._settled[shared.family] = living
-        noted = self._noted(shared, shared_rules.ASKED) if before - living else {}
+        noted = self._noted(shared, shared_address_rules.ASKED) if before - living else {}
         return (ends for each in noted.values() for ends in each)
 
     def _provoke(self, connections: Iterable[Ends]) -> None:
@@ -232,7 +232,7 @@ class SharedHolder:
 
     def _has_notes(self, family: int) -> bool:
         """Return whether the kernel has noted something since it was read last."""
-        noted = self._counters.one(family, ruleset.TABLE, shared_rules.NOTED_PACKETS)
+        noted = self._counters.one(family, ruleset.TABLE, shared_address_rules.NOTED_PACKETS)
         return noted is not None and noted != self._read.get(family)
 
     def _is_quiet(self, family: int) -> bool:
@@ -247,7 +247,7 @@ class SharedHolder:
 
     def _report(self, shared: SharedSet) -> None:
         family = FAMILIES[shared.family]
-        noted = {name: self._noted(shared, name) for name in shared_rules.SETS}
+        noted = {name: self._noted(shared, name) for name in shared_address_rules.SETS}
         noted = {name: each for name, each in noted.items() if each}
         if not noted or self.reports is None:
             return
@@ -257,7 +257,7 @@ class SharedHolder:
         name = f"{family.value} {ruleset.TABLE}"
         known = [(ends, mac) for mac, each in found.items() for ends in each]
         lines = [f"flush set {name} {each}" for each in noted]
-        self._led.note("\n".join([*lines, shared_rules.told(family, known, table=ruleset.TABLE)]))
+        self._led.note("\n".join([*lines, shared_address_rules.told(family, known, table=ruleset.TABLE)]))
         nodes = {each.mac: each.node for each in self._nodes.sharing(shared.family, time.monotonic())}
         for mac in found.keys() | denied.keys():
             if mac in nodes:
@@ -286,8 +286,8 @@ class SharedHolder:
     def _count(self, packets: Mapping[tuple[int, str], int], now: float) -> None:
         limited = self.counts.get("limited", 0)
         for each in self.sets:
-            for kind in shared_rules.COUNTERS:
-                count = packets.get((each.family, shared_rules.counter(kind)))
+            for kind in shared_address_rules.COUNTERS:
+                count = packets.get((each.family, shared_address_rules.counter(kind)))
                 if count is None:  # the table is gone for the moment
                     continue
                 last = self._last.get((each.family, kind), 0)

@@ -12,7 +12,7 @@ from support.vrrp.simulated_vrrp import Machine
 from appliance.core.vrrp.election import Entered, RouterState, UnexpectedEvent
 from appliance.core.vrrp.election_messages import Cause
 from appliance.vrrp.instance.counters import RouterCounters
-from appliance.vrrp.reports import RouterReports
+from appliance.vrrp.instance_events import RouterReports
 from appliance.wire.lines.tracker_lines import WriteLine
 
 pytestmark = pytest.mark.sockets

@@ -14,7 +14,7 @@ import gevent
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.nodes import Nodes
-from appliance.core.linger.shared_nodes import DOUBTFUL
+from appliance.core.linger.shared_address_nodes import DOUBTFUL
 from appliance.linger.address_sets import SharedSet
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.route_lookup import Way, way

@@ -15,7 +15,7 @@ from appliance.net.packets.frame_queue import FrameQueue
 from appliance.net.packets.frames import FrameSocket
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
-from appliance.vrrp.port.advert_receiver import AdvertDeviation, AdvertReceiver, DroppedAdvert
+from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, AdvertReceiver, DroppedAdvert
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.vrrp import advertisement as vrrp
 from appliance.wire.vrrp import hmac_trailer

@@ -1,4 +1,4 @@
-# Types for a compiled traffic.py (Cython's pure Python mode): the source stays as it is.
+# Types for a compiled all_sessions.py (Cython's pure Python mode): the source stays as it is.
 from appliance.worker.relay.poller cimport Poller
 from appliance.worker.relay.raw_io cimport Transfer
 

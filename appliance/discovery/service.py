@@ -90,7 +90,7 @@ _AGAIN: Final = 5.0  # seconds until `reload` is asked again after an answer wit
 _API_PORT: Final = 6443
 
 
-class DiscoverProgram:
+class DiscoverService:
     """Watches the sources of the snapshot applied last; passes the servers found to `reload`."""
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.discovery.guard import Decision, Hold, decide
+from appliance.core.discovery.removal_guard import Decision, Hold, decide
 from appliance.model.snapshot.found_servers import FoundServer
 
 pytestmark = pytest.mark.pure

@@ -1,9 +1,9 @@
-# Types for a compiled sides.py (Cython's pure Python mode): the source stays as it is.
+# Types for a compiled copying.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
 from appliance.worker.relay.poller cimport Pollable
 from appliance.worker.relay.raw_sockets cimport set_on_connection, shutdown_write
-from appliance.worker.relay.traffic cimport Traffic
+from appliance.worker.relay.all_sessions cimport Traffic
 from appliance.worker.relay.raw_io cimport Transfer
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.

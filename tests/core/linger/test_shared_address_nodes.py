@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.core.linger.nodes import SILENT, SharingNode
-from appliance.core.linger.shared_nodes import DEAD, DOUBTFUL, MOST_OTHERS, Company, Exchange, company
+from appliance.core.linger.shared_address_nodes import DEAD, DOUBTFUL, MOST_OTHERS, Company, Exchange, company
 from appliance.core.linger.silent_nodes import ALONE
 
 pytestmark = pytest.mark.pure

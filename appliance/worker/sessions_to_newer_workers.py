@@ -18,9 +18,9 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.balancing.pool_queue import Waiter
 from appliance.model.paths import Paths
 from appliance.wire.lines.worker_arguments import WorkerArguments
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.traffic import Traffic
 from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer

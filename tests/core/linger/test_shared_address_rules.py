@@ -2,10 +2,10 @@
 
 import pytest
 
-from appliance.core.linger import ruleset, shared_rules
+from appliance.core.linger import ruleset, shared_address_rules
 from appliance.core.linger.hops import Hops
-from appliance.core.linger.shared_nodes import MOST_OTHERS
-from appliance.core.linger.shared_rules import SharedElements
+from appliance.core.linger.shared_address_nodes import MOST_OTHERS
+from appliance.core.linger.shared_address_rules import SharedElements
 from appliance.core.linger.strays import StrayChanges
 from appliance.wire.linger_strays import Ends
 from appliance.wire.nftables.nftables_commands import Family
@@ -48,7 +48,7 @@ def test_the_guard_forwards_and_notes_nothing(family: Family):
     assert f"dup to {family} daddr map @other{MOST_OTHERS}" in guard
     assert "add @" not in guard
     assert "timeout set" not in guard
-    assert all(f"add @{name}" in "\n".join(made(family, shared=True)) for name in shared_rules.SETS)
+    assert all(f"add @{name}" in "\n".join(made(family, shared=True)) for name in shared_address_rules.SETS)
 
 
 def test_a_trial_with_shared_addresses():
@@ -63,7 +63,7 @@ def test_elements_are_replaced():
     shared = SharedElements(
         others={ADDRESS: ("192.0.2.2", "192.0.2.3")}, alone=frozenset({ADDRESS}), macs=frozenset({MAC})
     )
-    lines = shared_rules.refresh("ip lb_linger", shared)
+    lines = shared_address_rules.refresh("ip lb_linger", shared)
     assert lines[:10] == [
         "flush set ip lb_linger shared",
         f"add element ip lb_linger shared {{ {ADDRESS} timeout 24s }}",
@@ -98,25 +98,25 @@ def test_what_was_learnt():
     changes = StrayChanges(
         flushed=True, revoked=True, removed=(ENDS,), owned=((ENDS, "192.0.2.2"),), nobodys=(ENDS,)
     )
-    assert shared_rules.learned(Family.IPV4, changes, table="lb_linger").splitlines() == [
+    assert shared_address_rules.learned(Family.IPV4, changes, table="lb_linger").splitlines() == [
         "flush map ip lb_linger owner",
         f"delete element ip lb_linger owner {{ {TEXT} }}",
         f"add element ip lb_linger owner {{ {TEXT} timeout 30s : 192.0.2.2 }}",
         "flush set ip lb_linger nobody",
         f"add element ip lb_linger nobody {{ {TEXT} timeout 120s }}",
     ]
-    assert shared_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
+    assert shared_address_rules.learned(Family.IPV4, StrayChanges(), table="lb_linger") == ""
 
 
 def test_what_was_given():
     """Each connection is noted for as long as the set says; none is no script."""
-    script = shared_rules.given(Family.IPV4, [ENDS], table="lb_linger")
+    script = shared_address_rules.given(Family.IPV4, [ENDS], table="lb_linger")
     assert script == f"add element ip lb_linger given {{ {TEXT} }}"
-    assert shared_rules.given(Family.IPV4, [], table="lb_linger") == ""
+    assert shared_address_rules.given(Family.IPV4, [], table="lb_linger") == ""
 
 
 def test_who_was_told():
     """A node is not told again of a connection for some seconds."""
-    script = shared_rules.told(Family.IPV4, [(ENDS, MAC)], table="lb_linger")
+    script = shared_address_rules.told(Family.IPV4, [(ENDS, MAC)], table="lb_linger")
     assert script == f"add element ip lb_linger told {{ {TEXT} . 02:00:00:00:00:02 timeout 10s }}"
-    assert shared_rules.told(Family.IPV4, [], table="lb_linger") == ""
+    assert shared_address_rules.told(Family.IPV4, [], table="lb_linger") == ""

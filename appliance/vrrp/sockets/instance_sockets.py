@@ -13,10 +13,10 @@ from appliance.vrrp.addresses.address_holder import AddressHolder, prepare
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import FaultReason, Faults
-from appliance.vrrp.port import interface_addresses
-from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
-from appliance.vrrp.port.port import Port
-from appliance.vrrp.port.router_sockets import basis
+from appliance.vrrp.sockets import interface_addresses
+from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
+from appliance.vrrp.sockets.port import Port
+from appliance.vrrp.sockets.router_sockets import basis
 
 
 class PortOpening(Enum):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from appliance.core.linger.shared_nodes import MOST_OTHERS
+from appliance.core.linger.shared_address_nodes import MOST_OTHERS
 from appliance.core.linger.strays import MOST_OWNED, OWNED, TOLD, StrayChanges
 from appliance.wire.linger_strays import Ends
 from appliance.wire.nftables.nftables_commands import Family

@@ -9,8 +9,8 @@ import structlog
 from support.network.ports import free_port
 
 from appliance.core.linger.nodes import Nodes
+from appliance.linger.address_reports import Reports
 from appliance.linger.address_sets import AddressSet
-from appliance.linger.reports import Reports
 from appliance.net.packets.report_sockets import ReportReceiver
 
 pytestmark = pytest.mark.sockets

@@ -15,10 +15,10 @@ from appliance.net.control.control_server import Call
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.relay import tcp
+from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CONNECTING, OPEN
-from appliance.worker.relay.traffic import Traffic
 from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer
