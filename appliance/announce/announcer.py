@@ -16,7 +16,15 @@ from structlog.typing import FilteringBoundLogger
 from appliance.announce.kernel_addresses import KernelAddresses
 from appliance.announce.neighbors import Neighbors, carries
 from appliance.announce.tracks import Tracks
-from appliance.core.announce.shared_state import Announced, Gate, SharedState, adopted, after, begun, due
+from appliance.core.announce.announce_or_withdraw import (
+    Announced,
+    Gate,
+    SharedState,
+    adopted,
+    after,
+    begun,
+    due,
+)
 from appliance.model.operator_events import EventKind, OperatorEvent, Publish, publish_nowhere
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, LINGER

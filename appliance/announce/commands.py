@@ -6,8 +6,8 @@ from appliance.announce.announcer import Announcer
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.wire.lines.announce_status import AnnounceStatus
 from appliance.wire.lines.control import Answer, good
 

@@ -7,7 +7,7 @@ that next hop. Everything is marked as ours and outlives this program, so a rest
 import socket
 from collections.abc import Mapping
 
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.model.snapshot.shared_ip import Bgp
 from appliance.model.snapshot.virtual_router import VirtualRoute
 from appliance.net.netlink.loopback_addresses import SHARED, KeptAddresses

@@ -14,7 +14,7 @@ from appliance.console.program_questions import program_status
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
 from appliance.console.vip.connections import objection, unkept
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.linger.open_connections import OpenConnections
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE, LINGER, MIGRATE

@@ -5,7 +5,7 @@ from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.program_names import DISCOVER
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.control.reload_commands import ReloadCommands
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 
 

@@ -12,8 +12,8 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.sync import synced_routers
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables.flowtables import objections
 from appliance.wire.lines.control import AnswerProblem

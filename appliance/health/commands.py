@@ -11,8 +11,8 @@ from appliance.model.program_names import HEALTH
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import WeightError, operator_weight
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 

@@ -8,8 +8,8 @@ from appliance.linger.lingerer import Lingerer
 from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.lines import owner_change
 from appliance.wire.lines.control import Answer, bad, good

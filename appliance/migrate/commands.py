@@ -8,8 +8,8 @@ from appliance.migrate.migrator import Migrator, interfaces_of
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.migrate_status import MigrateStatus
 

@@ -3,7 +3,7 @@
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.core.announce.shared_state import LEAVES, SharedState
+from appliance.core.announce.announce_or_withdraw import LEAVES, SharedState
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.snapshot.snapshot import Snapshot

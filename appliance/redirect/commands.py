@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from appliance.model.paths import Paths
 from appliance.model.program_names import REDIRECT
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.control.reload_commands import ReloadCommands
 from appliance.redirect.redirector import Redirector
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.redirect_status import RedirectStatus

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from appliance.console.output.printing import columns
 from appliance.console.status.fitted_table import FittedTable
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.core.status.quantities import duration
 from appliance.core.status.shared_ips import BFD_UP
 from appliance.core.status.status import BgpStatus

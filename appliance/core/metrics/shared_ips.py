@@ -8,7 +8,7 @@ here: BIRD counts changes of routes, not messages.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.core.status.observations import Observations
 from appliance.core.status.shared_ips import BFD_UP
 from appliance.core.status.status import BgpStatus, Status

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.core.status.problem_kinds import ProblemKind, StatusProblem
 from appliance.core.status.status import BgpStatus
 from appliance.model.snapshot.shared_ip import Bgp, Engine

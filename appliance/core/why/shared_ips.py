@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from appliance.core.announce.shared_state import LEAVES, SharedState
+from appliance.core.announce.announce_or_withdraw import LEAVES, SharedState
 from appliance.core.status.shared_ips import BFD_UP
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Finding, Kind, explained
 from appliance.model.messages.quoting import printable

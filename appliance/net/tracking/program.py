@@ -8,7 +8,7 @@ from typing import Final
 import gevent
 import msgspec
 
-from appliance.core.announce.shared_state import SharedState
+from appliance.core.announce.announce_or_withdraw import SharedState
 from appliance.model.paths import Paths
 from appliance.model.program_names import ANNOUNCE
 from appliance.model.worker_phases import WorkerPhase

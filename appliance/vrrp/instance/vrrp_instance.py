@@ -15,10 +15,10 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_conflicts import ConflictWatch
 from appliance.vrrp.addresses.address_holder import AddressHolder
-from appliance.vrrp.instance.announcer import AddressAnnouncer
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import FaultReason, Faults, RefusedOperation
+from appliance.vrrp.instance.gratuitous_arp import GratuitousArp
 from appliance.vrrp.instance.tracked_priority import TrackedPriority
 from appliance.vrrp.sockets import interface_addresses
 from appliance.vrrp.sockets.advert_receiver import DroppedAdvert
@@ -59,7 +59,7 @@ class VrrpInstance:
             on_drop=self._dropped,
             on_deviation=self.conflict_watch.deviated,
         )
-        self.announcer = AddressAnnouncer(router.announce, self.port, self.counters, on_error=self._refused)
+        self.announcer = GratuitousArp(router.announce, self.port, self.counters, on_error=self._refused)
         if environment.missing:
             self.faults.add(FaultReason.CAPABILITIES, f"missing {', '.join(environment.missing)}")
 

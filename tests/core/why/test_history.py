@@ -5,7 +5,7 @@ from support.values.observations import NOW, observations
 from support.values.shared_ips import bgp, neighbor, shared_ip, with_shared
 from support.values.snapshots import frontend, group, pool, server, snapshot, virtual_router
 
-from appliance.core.announce.shared_state import LEAVES
+from appliance.core.announce.announce_or_withdraw import LEAVES
 from appliance.core.status.assessment import assess
 from appliance.core.why.explanation import Evidence, Explanation, Kind
 from appliance.core.why.subjects import meant

@@ -13,7 +13,7 @@ from support.values.shared_ips import (
 )
 from support.values.snapshots import track
 
-from appliance.core.announce.shared_state import Gate, after, begun
+from appliance.core.announce.announce_or_withdraw import Gate, after, begun
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import ProgramState
 from appliance.core.why.explanation import Decider, Evidence, Explanation

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.announce.shared_state import (
+from appliance.core.announce.announce_or_withdraw import (
     FORGOTTEN,
     LONGEST_PAUSE,
     PAUSE,

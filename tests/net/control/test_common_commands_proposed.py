@@ -7,7 +7,7 @@ from support.values.snapshots import snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
-from appliance.net.control.reload_commands import ProposedSnapshot
+from appliance.net.control.common_commands import ProposedSnapshot
 from appliance.wire.lines.control import ControlError
 
 pytestmark = pytest.mark.sockets

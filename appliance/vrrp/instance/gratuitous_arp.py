@@ -14,7 +14,7 @@ from appliance.vrrp.instance.faults import RefusedOperation
 from appliance.vrrp.sockets.instance_sockets import InstancePort
 
 
-class AddressAnnouncer:
+class GratuitousArp:
     """Announces by the sockets of `port`; `on_error` is called with the operation that the kernel refused."""
 
     def __init__(

@@ -8,8 +8,8 @@ from support.values.snapshots import snapshot
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.common_commands import ReloadCommands, StatusHead
 from appliance.net.control.control_server import Call, Caller
-from appliance.net.control.reload_commands import ReloadCommands, StatusHead
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.sockets
