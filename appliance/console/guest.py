@@ -14,11 +14,11 @@ from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import Refused
 from appliance.guest import applying
 from appliance.guest.record import Record
-from appliance.model.guest.machine import machine
+from appliance.model.guest.appliance_settings import property_reader
+from appliance.model.guest.machine_settings import machine
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.report import GuestReport, Origin, legible
-from appliance.model.guest.settings import property_reader
 from appliance.model.paths import Paths
 from appliance.net.files.guest_report_file import read
 from appliance.net.logging.journal import SyslogSeverity, levelled

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.core.forwarding.plan import KernelFrontend, server_name
 from appliance.core.forwarding.ruleset import FRONTEND_COUNTERS
 from appliance.forward.forwarder import Forwarder

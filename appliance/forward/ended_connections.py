@@ -7,7 +7,7 @@ from typing import Final
 
 import gevent
 
-from appliance.core.forwarding.numbers import MARK
+from appliance.core.forwarding.mark_numbers import MARK
 from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
 from appliance.net.packets.challenge_acks import ChallengeAcks
 

@@ -8,7 +8,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.forwarding import ruleset
-from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.model.capability import Capability
 from appliance.model.paths import Paths
 from appliance.net.netlink.namespace_claim import NamespaceClaim

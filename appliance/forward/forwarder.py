@@ -18,7 +18,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.lost_servers import LostServers
-from appliance.core.forwarding.numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
 from appliance.core.forwarding.plan import (
     KernelFrontend,
     families,

@@ -14,7 +14,7 @@ from typing import Final
 import gevent
 
 from appliance.core.balancing.access_lists import NetworkSet
-from appliance.core.forwarding.numbers import MARK, MARK_MASK, NumbersExhausted, Owner, Owners
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK, NumbersExhausted, Owner, Owners
 from appliance.core.forwarding.plan import server_name
 from appliance.forward.ended_connections import end_each
 from appliance.forward.forwarder import Forwarder

@@ -12,11 +12,11 @@ from typing import Final
 from appliance.guest import configuration, machine_files, sources
 from appliance.guest.devices import interfaces, wait_for_devices
 from appliance.guest.record import Record
-from appliance.model.guest.machine import machine, on_adapters
+from appliance.model.guest.appliance_settings import guest_settings, property_reader
+from appliance.model.guest.machine_settings import machine, on_adapters
 from appliance.model.guest.networks import Role
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
-from appliance.model.guest.settings import guest_settings, property_reader
 from appliance.model.paths import Paths
 from appliance.net.files.guest_report_file import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, adapters, parse

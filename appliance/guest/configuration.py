@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from appliance.guest.record import Record, digest, digest_of
+from appliance.model.guest.appliance_settings import GuestSettings
 from appliance.model.guest.placement import Choice, Placed, Placement, placement
 from appliance.model.guest.report import GuestProblem
-from appliance.model.guest.settings import GuestSettings
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 
 _GROUP: Final = "appliance"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.guest.devices import Device
-from appliance.model.guest.machine import GuestMachine, SyslogTarget
+from appliance.model.guest.machine_settings import GuestMachine, SyslogTarget
 from appliance.model.guest.networks import GuestNetwork, Role
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 

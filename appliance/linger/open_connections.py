@@ -11,7 +11,7 @@ from typing import Final
 
 import gevent
 
-from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
 from appliance.net.control.control_client import ControlUnavailable, ask

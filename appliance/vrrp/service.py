@@ -32,7 +32,7 @@ from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.vrrp.groups.router_groups import RouterGroups
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.instance_events import RouterReports
 from appliance.vrrp.interface_monitor import InterfaceMonitor

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from appliance.core.forwarding.numbers import MARK
+from appliance.core.forwarding.mark_numbers import MARK
 from appliance.forward import ended_connections as module
 from appliance.forward.ended_connections import end_connections
 from appliance.net.netlink.conntrack import Flow, TrackedConnection

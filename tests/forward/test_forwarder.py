@@ -12,7 +12,7 @@ from support.processes.waiting import wait_until
 from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
-from appliance.core.forwarding.numbers import Numbers, comment
+from appliance.core.forwarding.mark_numbers import Numbers, comment
 from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward import forwarder as module
 from appliance.forward.forwarder import Forwarder

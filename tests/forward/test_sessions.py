@@ -11,7 +11,7 @@ import pytest
 from support.values import snapshots
 
 from appliance.core.balancing.pool_state import PoolState
-from appliance.core.forwarding.numbers import MARK, Numbers, comment
+from appliance.core.forwarding.mark_numbers import MARK, Numbers, comment
 from appliance.core.forwarding.plan import KernelFrontend
 from appliance.forward import sessions as module
 from appliance.forward.forwarder import Forwarder

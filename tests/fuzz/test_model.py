@@ -17,10 +17,10 @@ from support.values.keys import ED25519
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
-from appliance.model.guest.machine import machine, on_adapters
+from appliance.model.guest.appliance_settings import guest_settings, property_reader, unpack
+from appliance.model.guest.machine_settings import machine, on_adapters
 from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY, misspelt
-from appliance.model.guest.settings import guest_settings, property_reader, unpack
 from appliance.model.loading.loading import load
 from appliance.model.snapshot import snapshot
 from appliance.model.snapshot.snapshot import SnapshotError

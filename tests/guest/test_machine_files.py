@@ -21,7 +21,7 @@ from appliance.guest.machine_files import (
     login_keys,
     network_file,
 )
-from appliance.model.guest.machine import GuestMachine, SyslogTarget
+from appliance.model.guest.machine_settings import GuestMachine, SyslogTarget
 from appliance.model.guest.networks import GuestNetwork, Role, Route
 
 pytestmark = pytest.mark.sockets

@@ -30,7 +30,7 @@ from appliance.core.forwarding.forwarded import (
     family_of,
     networks_in,
 )
-from appliance.core.forwarding.numbers import MARK, MARK_MASK, comment
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK, comment
 from appliance.core.forwarding.plan import HASHED, SLOTS
 from appliance.model.snapshot.frontends import Masquerade
 from appliance.model.snapshot.pools import Balance

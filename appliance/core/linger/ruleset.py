@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.core.forwarding.numbers import MARK
+from appliance.core.forwarding.mark_numbers import MARK
 from appliance.core.linger import shared_address_rules
 from appliance.core.linger import tunnel as vxlan
 from appliance.core.linger.hops import Hops

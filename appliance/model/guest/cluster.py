@@ -11,8 +11,8 @@ from typing import Final
 
 from appliance.model.config.values.addresses import dns_name
 from appliance.model.config.values.names import stats_password
-from appliance.model.guest import fields, virtual_ips
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest import value_types, virtual_ips
+from appliance.model.guest.machine_settings import GuestMachine
 from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.reader import PropertyReader
@@ -68,7 +68,7 @@ def cluster(
     own = tuple(each.partition("/")[0] for each in of.addresses)
     name = reader.one("cluster_name", dns_name)
     domain = reader.one("cluster_domain", dns_name, cost="it is left out")
-    priority = reader.one("vrrp_priority", fields.priority, cost=f"{default} is used")
+    priority = reader.one("vrrp_priority", value_types.priority, cost=f"{default} is used")
     nodes = _nodes(reader)
     peers = tuple(address for name, address in nodes if address not in own) or _peers(reader, own)
     _judge_whole(reader)
@@ -119,7 +119,7 @@ def _page(reader: PropertyReader, of: GuestMachine) -> GuestPage | None:
 def _nodes(reader: PropertyReader) -> tuple[tuple[str, str], ...]:
     """Return the name and the address of each load balancer."""
     found: dict[str, str] = {}
-    for name, address in reader.many("nodes", fields.node):
+    for name, address in reader.many("nodes", value_types.node):
         if name in found or address in found.values():
             reader.warn("nodes", f"has `{name if name in found else address}` twice")
             continue
@@ -149,7 +149,7 @@ def _hindrances_of_nodes(
 
 def _peers(reader: PropertyReader, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the other routers. All machines may have the same list, so our own address is left out."""
-    given = reader.many("vrrp_peers", fields.host_address)
+    given = reader.many("vrrp_peers", value_types.host_address)
     others = tuple(each for each in given if each not in own)
     if given and not others:
         reader.warn("vrrp_peers", f"has only this machine's own address, `{given[0]}`: add the others'")
@@ -168,7 +168,7 @@ def _servers(
     ours = dict.fromkeys(own, "this machine's own address")
     ours |= {each.number: f"the {each.label}" for each in addresses}
     usable = False
-    for member in reader.many(key, fields.member):
+    for member in reader.many(key, value_types.member):
         if member in ours:
             message = f"`{member}` is {ours[member]}: connections would go round in a loop; it is left out"
             reader.warn(key, message)

@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_interface, ip_network
 from typing import Final
 
 from appliance.model.config.values.addresses import Address, network
-from appliance.model.guest import fields
+from appliance.model.guest import value_types
 from appliance.model.guest.reader import PropertyReader
 from appliance.model.messages.quoting import shown
 
@@ -74,7 +74,7 @@ def networks(reader: PropertyReader) -> tuple[GuestNetwork, ...]:
     _warn_of_overlaps(reader, own)
     gateways = tuple(_gateways(reader, own))
     routes = tuple(_routes(reader, own))
-    resolvers = reader.many("dns", fields.host_address)
+    resolvers = reader.many("dns", value_types.host_address)
     return tuple(
         GuestNetwork(
             role=each.role,
@@ -97,7 +97,7 @@ def _addresses(reader: PropertyReader, role: Role, seen: dict[str, Role]) -> Ite
     if reader.given.get(role.key, "").lower() == DHCP and role is not Role.VRRP:
         return
     text = _BEFORE_NETMASK.sub("/", reader.given.get(role.key, ""))
-    for each in reader.many(role.key, fields.own_address, text=text):
+    for each in reader.many(role.key, value_types.own_address, text=text):
         address = each.partition("/")[0]
         if address in seen:
             where = (
@@ -133,7 +133,7 @@ def _gateways(reader: PropertyReader, own: list[GuestNetwork]) -> Iterator[str]:
     if reader.given.get("gateway", "").lower() == NO_GATEWAY:
         return
     addresses = [address for each in own for address in each.addresses]
-    given = reader.many("gateway", fields.gateway)
+    given = reader.many("gateway", value_types.gateway)
     if given and not addresses:
         if "address" not in reader.given:
             reader.warn("gateway", "means nothing without `address`: DHCP brings its own")
@@ -173,7 +173,7 @@ def _route(text: str) -> Route:
     if not arrow:
         raise ValueError(f"{shown(text)} has no router: for example `10.20.0.0/16 via 10.0.1.1`")
     to = network(written)
-    via = fields.gateway(router)
+    via = value_types.gateway(router)
     if ip_address(via).version != ip_network(to).version:
         raise ValueError(f"`{to}` and `{via}` are not of one version of IP")
     return Route(to=to, via=via)
@@ -188,7 +188,7 @@ def _objection(router: str, addresses: Iterable[str]) -> str | None:
     if wanted.version == 6 and wanted.is_link_local:
         return None
     around = [each.network for each in own if each.version == wanted.version and wanted in each.network]
-    if any(fields.is_broadcast(wanted, each) or fields.is_network(wanted, each) for each in around):
+    if any(value_types.is_broadcast(wanted, each) or value_types.is_network(wanted, each) for each in around):
         return f"`{router}` is the address of the network itself, or of all in it: no router has that"
     if around:
         return None

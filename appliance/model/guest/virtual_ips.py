@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_interface
 from typing import Final
 
-from appliance.model.guest import fields
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest import value_types
+from appliance.model.guest.machine_settings import GuestMachine
 from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.reader import PropertyReader
@@ -97,7 +97,7 @@ def taken(of: GuestMachine) -> dict[str, str]:
 def _of_role(
     reader: PropertyReader, role: str, own: tuple[str, ...], peers: tuple[str, ...]
 ) -> Iterator[GuestVip]:
-    given = reader.many(f"{role}_vip", fields.virtual_ip)
+    given = reader.many(f"{role}_vip", value_types.virtual_ip)
     families = [_family(each) for each in given]
     if len(set(families)) < len(families):
         message = "has several addresses of one family: one of IPv4, one of IPv6, or both; all are left out"
@@ -128,7 +128,10 @@ def _objection(each: GuestVip, known: Mapping[str, str], own: Iterable[str]) -> 
         return f"`{each.number}` is {known[each.number]} already{hint}; it is left out"
     found = ip_address(each.number)
     networks = [ip_interface(address).network for address in own]
-    if any(fields.is_broadcast(found, network) or fields.is_network(found, network) for network in networks):
+    if any(
+        value_types.is_broadcast(found, network) or value_types.is_network(found, network)
+        for network in networks
+    ):
         return f"`{each.number}` is the address of the network itself, or of all in it; it is left out"
     return None
 

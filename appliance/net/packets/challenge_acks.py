@@ -3,7 +3,7 @@
 import socket
 from typing import Final
 
-from appliance.core.forwarding.numbers import MARK
+from appliance.core.forwarding.mark_numbers import MARK
 from appliance.net.closable import Closable
 from appliance.wire.tcp_segment import bare_acknowledgement
 

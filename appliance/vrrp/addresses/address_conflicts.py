@@ -15,7 +15,7 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.claim_probe import ClaimProbe
 from appliance.vrrp.addresses.neighbour_queries import AskedAddress, AskingInterface
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.wire.vrrp.advertisement import Advertisement
 

@@ -9,8 +9,8 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.vrrp.addresses.address_interface import AddressInterface, AddressPlace
 from appliance.vrrp.addresses.route_holder import RouteHolder
 from appliance.vrrp.instance.counters import RouterCounters
-from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 
 MOST_RESTORED: Final = 10
 """How often removed addresses are restored at once within `RESTORED_IN`; later removals wait."""

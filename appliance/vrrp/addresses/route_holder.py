@@ -5,8 +5,8 @@ from typing import Final
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.routing import Routed, place
-from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import RefusedOperation
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 
 LOOK: Final = 2.0
 """Seconds between two checks that all are there: an interface that goes down loses its routes. The kernel

@@ -13,7 +13,7 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.vrrp.groups.election_effects import GroupObserver
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase, OpenInstance
 from appliance.vrrp.groups.router_group import RouterGroup
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 _KEEP_UP: Final = 0.001  # seconds of a reload after which due adverts are sent

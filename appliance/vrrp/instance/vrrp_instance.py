@@ -16,9 +16,9 @@ from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_conflicts import ConflictWatch
 from appliance.vrrp.addresses.address_holder import AddressHolder
 from appliance.vrrp.instance.counters import RouterCounters
-from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import FaultReason, Faults, RefusedOperation
 from appliance.vrrp.instance.gratuitous_arp import GratuitousArp
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.instance.tracked_priority import TrackedPriority
 from appliance.vrrp.sockets import interface_addresses
 from appliance.vrrp.sockets.advert_receiver import DroppedAdvert

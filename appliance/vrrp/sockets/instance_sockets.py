@@ -11,8 +11,8 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_holder import AddressHolder, prepare
 from appliance.vrrp.addresses.address_interface import AddressInterface
-from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.faults import FaultReason, Faults
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.sockets import interface_addresses
 from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.vrrp.sockets.port import Port

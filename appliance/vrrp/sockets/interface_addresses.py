@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
 from appliance.core.vrrp.advert_rules import bare
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link, answers_for_others
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 
 
 def without_virtual(link: Link | None) -> Link | None:

@@ -9,7 +9,7 @@ from support.values.snapshots import frontend, group, pool, server
 
 from appliance.core.balancing.pool_state import PoolState
 from appliance.core.forwarding.forwarded import Exchange, ForwardedFrontend
-from appliance.core.forwarding.numbers import Numbers
+from appliance.core.forwarding.mark_numbers import Numbers
 from appliance.core.forwarding.plan import families, forwarded, plan, taken_by_proxies
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward, Frontend, Masquerade

@@ -15,7 +15,7 @@ from support.processes.waiting import wait_until
 from support.values.snapshots import frontend, pool
 
 from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer
-from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.core.forwarding.plan import SLOTS
 from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables

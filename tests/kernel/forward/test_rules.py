@@ -20,7 +20,7 @@ from support.forward.forward_field import (
 from support.network.namespaces import INTERFACE
 from support.processes.waiting import wait_until
 
-from appliance.core.forwarding.numbers import Numbers
+from appliance.core.forwarding.mark_numbers import Numbers
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.guest.machine import GuestMachine, machine, on_adapters
+from appliance.model.guest.machine_settings import GuestMachine, machine, on_adapters
 from appliance.model.guest.networks import Role, Route
 from appliance.model.guest.reader import PropertyReader
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.guest import fields
+from appliance.model.guest import value_types
 from appliance.model.guest.parts import parts, unquoted
 
 pytestmark = pytest.mark.pure
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.pure
 
 def test_lists_have_any_separator_and_tell_each_wrong_part():
     """Commas, semicolons and white space; the same part counts once."""
-    found = parts("10.0.0.1, x;10.0.0.2\n10.0.0.1 y,", fields.host_address)
+    found = parts("10.0.0.1, x;10.0.0.2\n10.0.0.1 y,", value_types.host_address)
     assert found.right == ("10.0.0.1", "10.0.0.2")
     assert len(found.wrong) == 2
 
@@ -31,4 +31,4 @@ def test_what_is_no_pair_of_quotes_stays(text: str):
 
 def test_each_part_may_have_quotes():
     """As in a list of a program."""
-    assert parts('"10.0.0.1", "10.0.0.2"', fields.host_address).right == ("10.0.0.1", "10.0.0.2")
+    assert parts('"10.0.0.1", "10.0.0.2"', value_types.host_address).right == ("10.0.0.1", "10.0.0.2")

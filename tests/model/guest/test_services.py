@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from appliance.model.guest.machine import SyslogTarget, authorities, syslog_target
+from appliance.model.guest.machine_settings import SyslogTarget, authorities, syslog_target
 
 pytestmark = pytest.mark.pure
 

@@ -19,7 +19,7 @@ from support.processes.processes import end
 from support.processes.waiting import patient, wait_until
 from support.supervisor.appliance import Appliance, Values
 
-from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
 
 VIPS: Final = ("192.0.2.200", "fd00::200")

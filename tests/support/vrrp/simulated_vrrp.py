@@ -22,7 +22,7 @@ from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.router_group import RouterGroup
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.sockets.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.vrrp.sockets.router_sockets import basis

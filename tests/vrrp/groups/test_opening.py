@@ -18,7 +18,7 @@ from appliance.net.netlink.virtual_addresses import Addresses
 from appliance.vrrp.addresses.neighbour_queries import NeighbourQueries
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
-from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.shared_by_instances import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 pytestmark = pytest.mark.sockets

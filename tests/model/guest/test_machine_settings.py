@@ -3,7 +3,7 @@
 import pytest
 from support.values.keys import ED25519
 
-from appliance.model.guest.machine import GuestMachine, machine
+from appliance.model.guest.machine_settings import GuestMachine, machine
 from appliance.model.guest.networks import GuestNetwork
 from appliance.model.guest.reader import PropertyReader
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from appliance.model.guest import cluster, virtual_ips
 from appliance.model.guest.cluster import GuestCluster
-from appliance.model.guest.machine import GuestMachine
+from appliance.model.guest.machine_settings import GuestMachine
 from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY, given_properties, misspelt
 from appliance.model.guest.reader import PropertyReader

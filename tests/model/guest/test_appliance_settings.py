@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.values.keys import ED25519
 
-from appliance.model.guest.machine import machine
+from appliance.model.guest.appliance_settings import GuestSettings, guest_settings, property_reader
+from appliance.model.guest.machine_settings import machine
 from appliance.model.guest.networks import Role
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.settings import GuestSettings, guest_settings, property_reader
 from appliance.model.loading.loading import load
 from appliance.model.snapshot.snapshot import Snapshot
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.guest.settings import LIMIT, unpack
+from appliance.model.guest.appliance_settings import LIMIT, unpack
 
 pytestmark = pytest.mark.pure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.forwarding.numbers import MARK, Owner, Owners
+from appliance.core.forwarding.mark_numbers import MARK, Owner, Owners
 
 pytestmark = pytest.mark.pure
 

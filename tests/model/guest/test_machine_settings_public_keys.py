@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.values.keys import ECDSA, ED25519, RSA
 
-from appliance.model.guest.machine import ssh_key, ssh_keys
+from appliance.model.guest.machine_settings import ssh_key, ssh_keys
 
 pytestmark = pytest.mark.pure
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.core.forwarding import numbers
-from appliance.core.forwarding.numbers import Numbers, NumbersExhausted, comment
+from appliance.core.forwarding import mark_numbers
+from appliance.core.forwarding.mark_numbers import Numbers, NumbersExhausted, comment
 
 pytestmark = pytest.mark.pure
 
@@ -51,7 +51,7 @@ def test_what_is_given_up_is_not_used_again_soon():
 
 def test_numbers_come_to_an_end(monkeypatch: pytest.MonkeyPatch):
     """When all are taken the next one is refused."""
-    monkeypatch.setattr(numbers, "_MOST", 2)
+    monkeypatch.setattr(mark_numbers, "_MOST", 2)
     found = Numbers()
     found.number("a")
     found.number("b")

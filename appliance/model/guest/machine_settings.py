@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from appliance.model.config.values.addresses import server_host
-from appliance.model.guest import fields
+from appliance.model.guest import value_types
 from appliance.model.guest.networks import GuestNetwork, Role, networks
 from appliance.model.guest.parts import Parts, read_each
 from appliance.model.guest.reader import PropertyReader
@@ -229,7 +229,7 @@ def machine(reader: PropertyReader) -> GuestMachine:
     if "ssh_key" not in reader.given:
         reader.notes.append("no SSH public key was given: only users who could log in before can log in now")
     return GuestMachine(
-        host_name=reader.one("hostname", fields.host_name),
+        host_name=reader.one("hostname", value_types.host_name),
         networks=found,
         time_servers=reader.many("ntp", server_host),
         ssh_keys=keys.right,
