@@ -171,11 +171,11 @@ class Traffic:
         dozing = Dozing(poller.fileno(), pause=TICK)
         tick_at = time.monotonic()
         self.keep_lively()  # greenlets begin with the first tick
-        dozed = False
+        at_once = False
         while not done():
-            hub_ready = poller.wait(0.0 if dozed else min(tick_at, self._hub_at))
+            hub_ready = poller.wait(0.0 if at_once else min(tick_at, self._hub_at))
             now = time.monotonic()
-            hub_due = hub_ready or dozed
+            hub_due = hub_ready or at_once
             if now >= tick_at:
                 on_tick()
                 tick_at = now + TICK
@@ -183,13 +183,14 @@ class Traffic:
                 hub_due = hub_due or now < self._lively_until or ticks % self.hub_ticks == 0
             if hub_ready:
                 self.keep_lively()
+            idle = True
             if hub_due or now >= self._hub_at:
-                self._hub_at = math.inf
-                visit.make()
+                idle = visit.make()
                 now = time.monotonic()
             busy = self.every_tick or self._sweep or self.resting or self.changed or now < self._lively_until
             dozing.note(poller.events, now, busy=bool(busy) or self.hub_ticks != HUB_TICKS)
-            dozed = dozing.is_due(now) and now < self._hub_at
+            dozed = idle and dozing.is_due(now) and now < self._hub_at
+            at_once = dozed or not idle  # what was cut short has no event
             if dozed:
                 dozing.sleep(min(now + LONGEST, self._hub_at), ends_doze())
                 on_tick()
@@ -201,8 +202,11 @@ class Traffic:
 
     def rest(self, seconds: float) -> None:
         """Block a greenlet for so long, while connections are moved; it need not wait for a tick."""
-        self._hub_at = min(self._hub_at, time.monotonic() + seconds)
-        gevent.sleep(seconds)
+        self._hub_at = time.monotonic() + seconds
+        try:
+            gevent.sleep(seconds)
+        finally:
+            self._hub_at = math.inf
 
     def tick(self) -> None:
         """Advance the clock and end what has waited too long."""

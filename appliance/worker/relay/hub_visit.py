@@ -23,19 +23,19 @@ class HubVisit:
         self._idle = loop.idle()
         self._round = loop.check(priority=_LAST)
 
-    def make(self) -> None:
-        """Return once the loop is idle, or at the end of the round in which the slice is over."""
+    def make(self) -> bool:
+        """Return True once the loop is idle, or False at the end of the round in which the slice is over."""
         waiter, until = Waiter(), time.monotonic() + SLICE
 
         def look() -> None:
             if time.monotonic() >= until:
-                waiter.switch(None)
+                waiter.switch(False)  # noqa: FBT003  # what `make` returns
 
         # At least one round: libev asks the kernel for descriptors added in this round only in the next one.
-        self._idle.start(waiter.switch, None)
+        self._idle.start(waiter.switch, True)  # noqa: FBT003  # the same
         self._round.start(look)
         try:
-            waiter.get()
+            return bool(waiter.get())
         finally:
             self._idle.stop()
             self._round.stop()

@@ -1,12 +1,18 @@
-"""The sweeps over the sessions of a worker."""
+"""The sweeps over the sessions of a worker, and its loop."""
 
+import os
+import threading
 import time
 from collections.abc import Callable
 
+import gevent
 import pytest
+from gevent import socket
 from support.processes.waiting import wait_until
 
 from appliance.model.end_reasons import EndReason
+from appliance.net.loop.turns import SLICE
+from appliance.worker.relay import all_sessions
 from appliance.worker.relay.all_sessions import Traffic
 
 pytestmark = [pytest.mark.sockets, pytest.mark.data_path]
@@ -66,3 +72,51 @@ def test_after_an_event_all_are_examined_within_a_second():
     traffic.poller.events += 1
     wait_until(ticking(traffic, lambda: one.times == 2), what="it is examined again", timeout=5)
     traffic.close()
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Traffic], None]], int]:
+    """Return what runs a greenlet in a worker's loop, whose ticks are seconds apart, and counts the ticks."""
+    monkeypatch.setattr(all_sessions, "TICK", 5.0)
+
+    def run(work: Callable[[Traffic], None]) -> int:
+        traffic, _ = traffic_of()
+        count = 0
+
+        def on_tick() -> None:
+            nonlocal count
+            count += 1
+
+        greenlet = gevent.spawn(work, traffic)
+        traffic.run_until(lambda: greenlet.dead, on_tick=on_tick)
+        greenlet.get()
+        traffic.close()
+        return count
+
+    return run
+
+
+def test_a_rest_ends_in_time_whatever_else_happens(ticks: Callable[[Callable[[Traffic], None]], int]):
+    """An event before its end, as there is one while sessions move, does not make it wait for a tick."""
+
+    def work(traffic: Traffic) -> None:
+        here, there = socket.socketpair()
+        with here, there:
+            reading = gevent.spawn(there.recv, 1)
+            threading.Timer(0.01, os.write, (here.fileno(), b"x")).start()
+            traffic.rest(0.1)
+            reading.get()
+
+    assert ticks(work) == 1
+
+
+def test_what_is_cut_short_continues_at_once(ticks: Callable[[Callable[[Traffic], None]], int]):
+    """More than a slice of work in small pieces, none of which waits for an event, needs no tick."""
+
+    def work(traffic: Traffic) -> None:
+        del traffic
+        until = time.monotonic() + 10 * SLICE
+        while time.monotonic() < until:
+            gevent.sleep(0)
+
+    assert ticks(work) == 1
