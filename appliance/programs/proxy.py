@@ -32,7 +32,7 @@ from appliance.net.supervision.appliance_end import everything_ends
 from appliance.proxy.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.proxy.master import WORKER, ProxyMaster
 from appliance.proxy.nursery import begin as begin_nursery
-from appliance.proxy.proxy_status import status
+from appliance.proxy.status import status
 from appliance.wire.lines.control import AnswerProblem, Question, good
 
 _RETRY_FIRST = 1.0

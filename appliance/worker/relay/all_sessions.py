@@ -201,7 +201,10 @@ class Traffic:
         self._lively_until = time.monotonic() + _HUB_LIVELY
 
     def rest(self, seconds: float) -> None:
-        """Block a greenlet for so long, while connections are moved; it need not wait for a tick."""
+        """Block a greenlet for so long, while connections are moved; it need not wait for a tick.
+
+        One greenlet at a time: `Turns` lets the first of those that wait rest, and keeps the others waiting.
+        """
         self._hub_at = time.monotonic() + seconds
         try:
             gevent.sleep(seconds)

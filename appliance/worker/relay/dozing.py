@@ -1,6 +1,6 @@
 """The long sleep of a worker with nothing to do: it does not tick twenty times a second for nobody.
 
-Its sessions may be open: what ends it are events, and the deadlines that a sweep has found (`traffic`).
+Its sessions may be open: what ends it are events, and the deadlines that a sweep has found (`all_sessions`).
 
 Nothing is accepted in it: whatever happens ends it, and is dealt with after a tick, by a clock and verdicts
 of `health` that are as new as ever.

@@ -36,6 +36,9 @@ pytestmark = pytest.mark.sockets
 WORK: Final = 0.0005
 """Seconds of the processor that a question takes here."""
 
+LARGE: Final = 8_000_000
+"""Bytes of a large answer, and a few more."""
+
 ECHO: Final = b'{"command": "echo"}\n'
 
 
@@ -96,6 +99,13 @@ def connect_again(peer: socket.socket) -> None:
 SPEAKERS: Final = [pipeline, one_by_one, nothing, connect_again]
 
 
+def work() -> None:
+    """Use the processor for as long as a question takes here."""
+    until_then = time.thread_time() + WORK
+    while time.thread_time() < until_then:
+        pass
+
+
 class Program:
     """A server whose questions take time, and how many were answered."""
 
@@ -104,7 +114,7 @@ class Program:
         self.answered = 0
         self.server = ControlServer(
             path,
-            {"echo": self._echo, "large": lambda _: good(text="x" * 4_000_000)},
+            {"echo": self._echo, "large": lambda _: good(text="x" * LARGE)},
             on_error=lambda *_: None,
             for_readers={"echo", "large"},
             turns=turns,
@@ -112,9 +122,7 @@ class Program:
 
     def _echo(self, call: Call) -> Answer:
         del call
-        until_then = time.thread_time() + WORK
-        while time.thread_time() < until_then:
-            pass
+        work()
         self.answered += 1
         return good()
 
@@ -264,30 +272,40 @@ def test_a_worker_moves_bytes_between_a_few_answers(tmp_path: Path, speak: Calla
     assert moving.longest <= 2 * SLICE / WORK + 1
 
 
+class SlowPieces(Turns):
+    """Turns before which some work was done; `pieces` is how often."""
+
+    pieces = 0
+
+    def give(self) -> None:
+        """Work, and give the turn."""
+        work()
+        self.pieces += 1
+        super().give()
+
+
 def test_a_large_answer_lets_the_traffic_move(tmp_path: Path):
-    """An answer of megabytes is sent in pieces, with turns of the traffic between them."""
+    """An answer of megabytes is sent in pieces, with turns of the traffic between few of them."""
     moving = Moving()
-    program = Program(tmp_path / "worker.control", Turns(moving.traffic.rest))
-    sent: list[int] = []
+    turns = SlowPieces(moving.traffic.rest)
+    program = Program(tmp_path / "worker.control", turns)
+    received: list[int] = []
 
     def read() -> None:
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(str(program.path))
-            for _ in range(5):
-                peer.sendall(b'{"command": "large"}\n')
-                size = 0
-                while size < 4_000_000:
-                    size += len(peer.recv(1 << 20))
-                sent.append(moving.turns)
+            peer.sendall(b'{"command": "large"}\n')
+            while sum(received) < LARGE:
+                received.append(len(peer.recv(1 << 20)))
 
     reader = threading.Thread(target=read)
     reader.start()
-    moving.run(lambda: 0, lambda: len(sent) == 5)
+    moving.run(lambda: turns.pieces, lambda: not reader.is_alive())
     reader.join()
     program.server.close()
     moving.traffic.close()
-    assert len(sent) == 5
-    assert sent[-1] - sent[0] > 4
+    assert turns.pieces > 4 * SLICE / WORK, "it was sent in many pieces"
+    assert 0 < moving.longest <= 2 * SLICE / WORK + 1
 
 
 def test_readers_share_a_part_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

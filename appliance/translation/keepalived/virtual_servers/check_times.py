@@ -19,7 +19,9 @@ Keys = dict[str, tuple[Plain, FilePosition]]
 """Keys of our check, each with its place."""
 
 MISC: Final = "MISC_CHECK"
-WEB_KINDS: Final = frozenset(("HTTP_GET", "SSL_GET"))
+HTTP: Final = "HTTP_GET"
+TLS: Final = "SSL_GET"
+WEB_KINDS: Final = frozenset((HTTP, TLS))
 
 MOST_NUMBER: Final = 2**32 - 1
 """keepalived's largest count."""

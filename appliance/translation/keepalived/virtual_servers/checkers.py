@@ -28,8 +28,10 @@ from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 from appliance.translation.keepalived.virtual_servers.blocks import Block
 from appliance.translation.keepalived.virtual_servers.check_times import (
+    HTTP,
     MISC,
     MOST_NUMBER,
+    TLS,
     WEB_KINDS,
     Keys,
     times,
@@ -42,8 +44,6 @@ def plain(keys: Keys) -> dict[str, Plain]:
 
 
 TCP: Final = "TCP_CHECK"
-_HTTP: Final = "HTTP_GET"
-_TLS: Final = "SSL_GET"
 _SMTP: Final = "SMTP_CHECK"
 _ANY_STATUS: Final = "100-599"
 _GOOD: Final = "200-299"  # keepalived's default
@@ -272,7 +272,7 @@ _COMMAND: Final[Table[Checker]] = {
 
 _MAIL: Final[Table[Checker]] = {**_CONNECTION, "helo_name": Understood(act=_helo_name)}
 
-_TYPES: Final = {TCP: "tcp", _HTTP: "http", _TLS: "https", _SMTP: "tcp", MISC: "tcp"}
-_TABLES: Final = {TCP: _CONNECTION, _HTTP: _WEB, _TLS: _WEB, _SMTP: _MAIL, MISC: _COMMAND}
+_TYPES: Final = {TCP: "tcp", HTTP: "http", TLS: "https", _SMTP: "tcp", MISC: "tcp"}
+_TABLES: Final = {TCP: _CONNECTION, HTTP: _WEB, TLS: _WEB, _SMTP: _MAIL, MISC: _COMMAND}
 CHECKERS: Final = tuple(_TYPES)
 """Keywords of the checkers that become our checks."""
