@@ -123,7 +123,7 @@ WATCHDOG: Final = 10.0
 """Default of `watchdog`: seconds without a heartbeat after which a program is killed and started again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Snapshot:
     """A whole accepted configuration. `number` grows with every acceptance; times are seconds."""
 

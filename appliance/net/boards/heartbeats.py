@@ -21,7 +21,7 @@ from typing import Final
 from appliance.net.files import state_files
 from appliance.net.process.process_stat import process_stat
 
-PAUSE: Final = 0.5
+PAUSE: Final = 1.0
 """Maximum seconds between the beats of a loop that runs."""
 
 RENEW: Final = 10.0

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar
+from weakref import ref
 
 from structlog.typing import FilteringBoundLogger
 
@@ -46,6 +47,28 @@ _Content = TypeVar("_Content")
 
 _decoded_once: Final = lru_cache(maxsize=1)(_decoded)
 """For the copies of the accepted snapshot, which have the same bytes, and are often checked."""
+
+
+class LastWritten:
+    """`content` of the last file, while its snapshot is in use: it is proposed, accepted and kept in turn."""
+
+    def __init__(self) -> None:
+        self._snapshot: Callable[[], Snapshot | None] = lambda: None
+        self.content = b""
+
+    def of(self, snapshot: Snapshot) -> bytes:
+        """Return the content of a snapshot's files."""
+        if self._snapshot() is not snapshot:
+            self.content = checksummed(encode(snapshot))
+            self._snapshot = ref(snapshot, self._forget)
+        return self.content
+
+    def _forget(self, snapshot: Callable[[], Snapshot | None]) -> None:
+        if snapshot is self._snapshot:
+            self.content = b""
+
+
+_LAST_WRITTEN: Final = LastWritten()
 
 
 def read(path: Path) -> Snapshot | None:
@@ -183,7 +206,7 @@ def _numbers(paths: Paths) -> list[int]:
 
 def _write(path: Path, snapshot: Snapshot, write: Callable[[Path, bytes], None]) -> None:
     """Write a snapshot unless the file already has it: then a full file system does not matter."""
-    data = checksummed(encode(snapshot))
+    data = _LAST_WRITTEN.of(snapshot)
     with contextlib.suppress(FileUnusable):
         if state_files.read(path) == data:
             return

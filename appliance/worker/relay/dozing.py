@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-LONGEST: Final = 0.5
+LONGEST: Final = 1.0
 """Seconds of a sleep: what the heartbeat allows, and what gevent's timers may be late."""
 
 _AFTER: Final = 1.0

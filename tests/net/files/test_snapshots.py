@@ -11,11 +11,12 @@ from support.machines import nobody
 from support.values.snapshots import snapshot
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, encode
 from appliance.net.files import snapshots
 from appliance.net.files.atomic_write import remove_scratch_files, write_atomically, write_whole
 from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
 from appliance.net.logging import log as logs
+from appliance.wire.checksummed_json import checksummed
 from appliance.wire.lines.control import AnswerProblem, ControlError
 
 pytestmark = pytest.mark.sockets
@@ -29,6 +30,33 @@ def test_accepted_and_last_good_are_read_back(paths: Paths):
     assert snapshots.log_settings(paths.accepted) == snapshot(number=4).log
     assert paths.accepted.stat().st_mode & 0o777 == 0o600
     assert paths.last_good.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_written_three_times_is_encoded_once(paths: Paths, monkeypatch: pytest.MonkeyPatch):
+    """A snapshot is proposed, accepted and kept; with 40,000 servers each encoding would take 30 ms."""
+    encoded: list[int] = []
+
+    def counting(one: Snapshot) -> bytes:
+        encoded.append(one.number)
+        return encode(one)
+
+    monkeypatch.setattr(snapshots, "encode", counting)
+    for number in (4, 5):
+        one = snapshot(number=number)
+        snapshots.propose(paths, one)
+        snapshots.accept(paths, one)
+        snapshots.keep_as_last_good(paths, one)
+        written = {each.read_bytes() for each in (paths.snapshot(number), paths.accepted, paths.last_good)}
+        assert written == {checksummed(encode(one))}
+    assert encoded == [4, 5]
+
+
+def test_the_content_of_a_snapshot_goes_with_it():
+    """A process that no longer uses a snapshot does not keep the bytes of its file."""
+    one, last = snapshot(number=4), snapshots.LastWritten()
+    assert last.of(one) == last.content == checksummed(encode(one))
+    del one
+    assert last.content == b""
 
 
 def test_no_file_is_no_snapshot(paths: Paths):
