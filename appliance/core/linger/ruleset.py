@@ -218,11 +218,7 @@ def _leading(
         f"add set {name} settled {{ type {kind}; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
-        *(
-            shared_address_rules.rules(family, table, begun=begun, ended=ended, notes=bool(ended))
-            if shared
-            else []
-        ),
+        *(shared_address_rules.rules(family, table, ended=ended, notes=bool(ended)) if shared else []),
         f"add chain {name} strangers",
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, places)),
@@ -244,9 +240,10 @@ def _prerouting(
 ) -> list[str]:
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
+        # Of any address: because of these rules the kernel tracks them all.
+        begun,
         *([shared_address_rules.enter(family)] if shared else []),
         f"{word} daddr != @served return",
-        begun,
         f"ct state new {_FLAGS} == ack goto strangers",
         # A server's answer to a connect from a virtual IP that has moved since (`source: virtual-ip`).
         f"ct state invalid {_FLAGS} == (syn | ack) goto strangers",

@@ -75,17 +75,17 @@ def counter(kind: str) -> str:
     return f"strays_{kind}"
 
 
-def rules(family: Family, table: str, *, begun: str, ended: str, notes: bool) -> list[str]:
+def rules(family: Family, table: str, *, ended: str, notes: bool) -> list[str]:
     """Return the lines that make sets and chains of a table; elements stay.
 
-    `begun` is the rule for a first packet, `ended` the statement for one that will be reset. Only one of the
-    tables `notes` the connections of other nodes' packets.
+    First packets of connections do not come here. `ended` is the statement for a packet that will be reset.
+    Only one of the tables `notes` the connections of other nodes' packets.
     """
     kind, name = _TYPES[family], f"{family.value} {table}"
     ends = f"{kind} . inet_service . {kind} . inet_service"
     noted = f"type {ends} . ether_addr; flags dynamic,timeout; size {NOTED};"
     chains = {
-        "shared": _shared(family, begun),
+        "shared": _shared(family),
         "strays": _strays(family, ended, notes=notes),
         "shared_ours": _ours(family, notes=notes),
         "shared_errors": _errors(family),
@@ -184,12 +184,11 @@ def _ours(family: Family, *, notes: bool) -> list[str]:
     return ["ether saddr != @sharing return", *noted] if notes else []
 
 
-def _shared(family: Family, begun: str) -> list[str]:
+def _shared(family: Family) -> list[str]:
     return [
         'iifname "lo" return',
         f"ct state invalid {_ICMP[family]} goto shared_errors",
         "meta l4proto != tcp return",
-        begun,
         "ct state { established, related } goto shared_ours",
         f"{_key(family)} @ours goto shared_ours",
         # An `invalid` packet with ACK alone is out of the window of a connection of ours, and stays here.

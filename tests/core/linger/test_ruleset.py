@@ -33,15 +33,14 @@ def test_a_trial_touches_nothing_of_ours():
 
 @pytest.mark.parametrize("family", list(Family))
 def test_connections_that_have_ended_are_forgotten_soon(family: Family):
-    """New ones get time-outs of our own, before any rule for what is none of ours; our own ones too."""
-    script = ruleset.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={})
+    """New ones of any address get time-outs of our own, by the first rule in either direction."""
+    script = ruleset.make(family, [("eth0", "eth0")], port=29446, longest=3600.0, times={}, shared=True)
     assert f"l3proto {family.value}; policy = {{ close: 1, time_wait: 2 }}" in script
-    begun = script.index('== syn ct timeout set "ended"')
-    assert script.index("daddr != @served return") < begun < script.index("ct state { new, invalid }")
-    outgoing = [
-        line for line in script.splitlines() if line.startswith(f"add rule {family} lb_linger output")
-    ]
-    assert [line.endswith('ct timeout set "ended"') for line in outgoing] == [True]
+    for chain, verdict in (("prerouting", " return"), ("output", "")):
+        at = f"add rule {family} lb_linger {chain} "
+        first = next(line for line in script.splitlines() if line.startswith(at))
+        assert first.startswith(f"{at}ct state new tcp flags")
+        assert first.endswith(f'== syn ct timeout set "ended"{verdict}')
 
 
 @pytest.mark.parametrize("family", list(Family))
