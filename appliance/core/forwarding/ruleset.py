@@ -237,21 +237,23 @@ def _base_chains(family: Family) -> Iterator[str]:
     # wait until that node has reported all (`sync`), instead of being answered by a reset.
     # A packet of a connection that neither conntrack nor a socket knows: it was another node's, or was ended
     # by us. Its sender receives a reset at once, instead of a timeout.
+    # A first packet, whoever it is for, sets the time-out: because of these rules the kernel tracks them all.
     yield from _chain(
         family, "filter", PREROUTING, -150,
         [f"ct state invalid meta l4proto tcp {family} daddr @moving drop",
-         "ct state != new return", "meta l4proto != tcp return", f"{FLAGS} == syn return",
+         "ct state != new return", "meta l4proto != tcp return",
+         f"{FLAGS} == syn {ended_connections.OF_ANY_PACKET} return",
          "fib daddr type != local return", f"{listened} return",
          f"{here} @bound reject with tcp reset", "tcp dport @bound_ports reject with tcp reset"],
         name="stray",
     )  # fmt: skip
     count = [
-        f"{ours} {ended_connections.OF_A_FIRST_PACKET}",
         f"{ours} ct direction original counter name ct mark map @in",
         f"{ours} ct direction reply counter name ct mark map @out",
     ]
     yield from _chain(family, "filter", PREROUTING, 0, count, name="count")
-    yield from _chain(family, "filter", "output", 0, count, name="count_own")
+    begun = ended_connections.OF_A_FIRST_PACKET
+    yield from _chain(family, "filter", "output", 0, [begun, *count], name="count_own")
     virtual = f"ct mark . ct original {family} daddr @virtual snat to ct original {family} daddr"
     masked = ("ct mark @masked", f"ct mark . {family} saddr @shared")
     yield from _chain(

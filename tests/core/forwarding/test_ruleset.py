@@ -63,6 +63,14 @@ def test_times_of_the_kernel_hold():
     assert "policy = { established: 600, unack: 9, close: 1, time_wait: 2 }" in script
 
 
+@pytest.mark.parametrize("family", list(Family))
+def test_connections_that_have_ended_are_forgotten_soon(family: Family):
+    """Those that arrive and those of the node itself, forwarded or not: one rule each for a first packet."""
+    setting = [line for line in table(forwarded(), family).splitlines() if "ct timeout set" in line]
+    assert [each.split()[4] for each in setting] == ["stray", "count_own"]
+    assert not any("mark" in each or "addr" in each for each in setting)
+
+
 def test_who_leaves_is_only_taken_where_nobody_listens():
     """Its address is in the set for that, and packets of unknown connections are the proxy's."""
     found = table(forwarded(leaving=True))

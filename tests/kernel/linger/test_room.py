@@ -22,12 +22,9 @@ _VRRP = 112
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[tuple[Node, Node]]:
     """Give a node that serves virtual IPs of both versions of IP, and a client."""
-    both = config(priority=150)
-    both["virtual_ips"] = {
-        **both["virtual_ips"],  # type: ignore[dict-item]  # JSON
-        **{"api6": config(priority=150, vip=VIP6)["virtual_ips"]["api"]},  # type: ignore[index]  # JSON
-    }
-    with Segment() as segment, LingerNode(segment.node("one"), "one", both) as one:
+    four, six = (config(priority=150, vip=each)["virtual_ips"] for each in (VIP, VIP6))
+    settings = config(priority=150, virtual_ips={"api": four["api"], "api6": six["api"]})  # type: ignore[index]  # JSON
+    with Segment() as segment, LingerNode(segment.node("one"), "one", settings) as one:
         client = segment.node("client")
         for vip in (VIP, VIP6):
             wait_until(lambda vip=vip: one.kept(vip).get("active"), what=f"it serves {vip}", timeout=30.0)

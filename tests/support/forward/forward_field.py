@@ -94,7 +94,7 @@ class ForwardField:
             raise
 
     def connect_from(self, source: str, to: tuple[str, int]) -> socket.socket:
-        """Return a connection from one of the client's addresses; the server has greeted on it."""
+        """Return a connection from the client, "" for any of its addresses; the server has greeted on it."""
         with self.client.inside():
             connection = socket.create_connection(to, timeout=10, source_address=(source, 0))
         assert connection.recv(1)
