@@ -37,6 +37,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import LINGER
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.sync import synced_addresses
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.connection_room import RoomWatch
@@ -331,7 +332,8 @@ class Lingerer:
         if not left or now < self._count_due:
             return {}
         begun = time.thread_time()
-        counted = self._connections.count(left, forwards=self._forwards)
+        synced = synced_addresses(self.snapshot) if self.snapshot else ()
+        counted = self._connections.count(left, forwards=self._forwards, synced=synced)
         pause = (time.thread_time() - begun) / _COUNTING
         self._count_due = now + min(max(pause, _COUNTED), _COUNTED_AT_LEAST)
         return counted

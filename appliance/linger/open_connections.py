@@ -5,7 +5,7 @@ be asked; forwarded connections by `forward`, which knows how to notify both end
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,10 +14,11 @@ import gevent
 from appliance.core.forwarding.mark_numbers import MARK, MARK_MASK
 from appliance.model.paths import Paths
 from appliance.model.program_names import FORWARD
-from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.net.control.control_client import ControlUnavailable, ask, status_of
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.socket_connections import SocketConnections
 from appliance.wire.lines.control import Question
+from appliance.wire.lines.forward_status import ForwardStatus
 
 _AT_ONCE: Final = 256  # connections after which others get their turn
 _ASKED: Final = 5.0  # seconds for an answer of `forward`; the other nodes wait longer for a report
@@ -45,9 +46,17 @@ class OpenConnections:
         if self._conntrack is not None:
             self._conntrack.close()
 
-    def count(self, addresses: Iterable[str], *, forwards: bool) -> dict[str, int]:
-        """Return the number of each kind; `forwards` is whether frontends have `forward: kernel`."""
+    def count(
+        self, addresses: Iterable[str], *, forwards: bool, synced: Collection[str] = ()
+    ) -> dict[str, int]:
+        """Return the number of connections of each address.
+
+        `forwards` is whether frontends have `forward: kernel`. Other nodes have the connections of addresses
+        in `synced` (`sync: true`), too: these are not counted, unless nobody learns them.
+        """
         forwarded = self._forwarded() if forwards else Counter[str]()
+        for each in self._continued() if synced and forwarded else ():
+            forwarded.pop(each, None)
         return {each: self._sockets.count(each) + forwarded[each] for each in addresses}
 
     def cut(self, address: str, *, forwards: bool) -> Cut:
@@ -78,6 +87,12 @@ class OpenConnections:
         if not isinstance(killed, int):
             raise ControlUnavailable(f"{FORWARD} refuses: {answer.reason}")
         return killed
+
+    def _continued(self) -> Collection[str]:
+        """Return the addresses whose forwarded connections other nodes have."""
+        status = status_of(self._paths.control(FORWARD), ForwardStatus, timeout=_ASKED)
+        sync = status.sync if status else None
+        return sync.addresses if sync and not sync.unlearnt else ()
 
     def _forwarded(self) -> Counter[str]:
         if self._conntrack is None:

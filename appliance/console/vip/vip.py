@@ -13,6 +13,7 @@ from appliance.console.output.printing import print_json, print_table
 from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import ask_program, decoded_status
 from appliance.console.vip.connections import lingering, objection
+from appliance.console.vip.left_connections import LeftConnections
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.status.problems import troubles
 from appliance.model.paths import Paths
@@ -49,7 +50,9 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
 
     JSON: missing (capabilities), realtime, late_wakeups, latest_wakeup_s, and routers, each with name, state,
     since, priority, base, parts, fault_reasons, addresses, held, heard, timers, transitions, conflicts,
-    routes, route_troubles, yielded, counters, drops. Times are Unix seconds, durations seconds.
+    routes, route_troubles, yielded, counters, drops; connections (open at addresses that have moved: address,
+    node, connections, left_at) and sessions (address, node, moved, stay by reason, trouble). Times are Unix
+    seconds, durations seconds.
     """
     configured = _configured(paths)
     if name is not None:
@@ -65,12 +68,12 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     status = decoded_status(paths, VRRP, answer, VrrpStatus)
     shown = replace(status, routers=tuple(each for each in status.routers if name in (None, each.name)))
     wrong = tuple(troubles(shown))
+    migrating = status_of(paths.control(MIGRATE), MigrateStatus, timeout=_TIMEOUT)
+    left = LeftConnections(lingering(paths), migrating, name=name)
     if as_json:
-        print_json(_values(answer, name))
+        print_json({**_values(answer, name), **left.values()})
     else:
-        migrating = status_of(paths.control(MIGRATE), MigrateStatus, timeout=_TIMEOUT)
-        shown_tables = vip_tables(shown, wrong, time.time(), linger=lingering(paths), migrate=migrating)
-        print_table(shown_tables)
+        print_table(vip_tables(shown, left, wrong, time.time()))
     if wrong:
         raise SystemExit(1)
 

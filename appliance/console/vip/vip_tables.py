@@ -1,6 +1,6 @@
 """The virtual IPs as tables for a terminal."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -9,27 +9,18 @@ from rich.text import Text
 
 from appliance.console.output.printing import columns
 from appliance.console.status.status_tables import ROUTER_STYLES
+from appliance.console.vip.left_connections import LeftConnections
 from appliance.core.status.quantities import duration
-from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
-from appliance.wire.lines.migrate_status import MigrateStatus
+from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus
+from appliance.wire.lines.migrate_status import DepartureStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _TRANSITIONS: Final = 5
 """Number of latest transitions shown; the JSON has more."""
 
 
-def vip_tables(
-    status: VrrpStatus,
-    wrong: Iterable[str],
-    now: float,
-    *,
-    linger: LingerStatus | None = None,
-    migrate: MigrateStatus | None = None,
-) -> RenderableType:
-    """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`.
-
-    `linger` and `migrate` are the answers of these programs, None if they are not used.
-    """
+def vip_tables(status: VrrpStatus, left: LeftConnections, wrong: Iterable[str], now: float) -> RenderableType:
+    """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`."""
     parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
     if status.late_wakeups:
         late = (
@@ -37,24 +28,22 @@ def vip_tables(
         )
         parts.append(Text(late, style="yellow"))
     for router in status.routers:
-        parts += [*([""] if parts else []), *_router(router, now, linger, migrate)]
-    if linger and migrate:
-        shared = _moved(migrate, {each.address for each in linger.shared})
-        parts += [shared] if shared.row_count else []
+        parts += [*([""] if parts else []), *_router(router, now, left)]
+    # After `leave` `vrrp` has no routers, and shared addresses never have one.
+    others = left.routers - {each.name for each in status.routers}
+    parts += _with_rows(_kept(left.kept(others), now), _moved(left.moved(others)))
     return Group(*parts)
 
 
-def _router(
-    router: RouterStatus, now: float, linger: LingerStatus | None, migrate: MigrateStatus | None
-) -> Iterator[RenderableType]:
+def _with_rows(*tables: Table) -> Iterator[Table]:
+    return (each for each in tables if each.row_count)
+
+
+def _router(router: RouterStatus, now: float, left: LeftConnections) -> Iterator[RenderableType]:
     yield _title(router, now)
     yield _facts(router, now)
-    kept = _kept(router, now, linger) if linger else columns()
-    mine = {each.address for each in linger.addresses if each.router == router.name} if linger else set()
-    moved = _moved(migrate, mine) if migrate else columns()
-    for table in (_parts(router), _heard(router, now), kept, moved, _transitions(router, now)):
-        if table.row_count:
-            yield table
+    kept, moved = _kept(left.kept({router.name}), now), _moved(left.moved({router.name}))
+    yield from _with_rows(_parts(router), _heard(router, now), kept, moved, _transitions(router, now))
 
 
 def _title(router: RouterStatus, now: float) -> Text:
@@ -137,27 +126,23 @@ def _heard(router: RouterStatus, now: float) -> Table:
     return table
 
 
-def _kept(router: RouterStatus, now: float, linger: LingerStatus) -> Table:
+def _kept(found: Iterable[tuple[str, KeptStatus | KeeperStatus]], now: float) -> Table:
     """Return the connections of addresses that have moved, and where they are."""
     table = columns("connections of", "live on", "connections>", "left>")
-    found: list[tuple[str, KeptStatus | KeeperStatus]] = [("this node", each) for each in linger.addresses]
-    found += [(each.node, each) for each in linger.others]
     for node, each in found:
-        if each.router == router.name and each.left_at is not None:
-            ago = f"{duration(now - each.left_at)} ago"
-            table.add_row(Text(each.address), Text(node), str(each.connections), ago)
+        ago = "" if each.left_at is None else f"{duration(now - each.left_at)} ago"
+        table.add_row(Text(each.address), Text(node), str(each.connections), ago)
     return table
 
 
-def _moved(migrate: MigrateStatus, addresses: Collection[str]) -> Table:
-    """Return the sessions of these addresses that have moved, and why others stay."""
+def _moved(found: Iterable[DepartureStatus]) -> Table:
+    """Return the sessions that have moved, and why others stay."""
     table = columns("sessions of", "moved to", "moved>", "stay>", "because")
-    for each in migrate.departures:
-        if each.address in addresses:
-            reasons = [f"{count}: {why}" for why, count in each.stay.items()]
-            why = "; ".join([*reasons, *([each.trouble] if each.trouble else [])])
-            stay = str(sum(each.stay.values()))
-            table.add_row(*map(Text, (each.address, each.node, str(each.moved), stay, why)))
+    for each in found:
+        reasons = [f"{count}: {why}" for why, count in each.stay.items()]
+        why = "; ".join([*reasons, *([each.trouble] if each.trouble else [])])
+        stay = str(sum(each.stay.values()))
+        table.add_row(*map(Text, (each.address, each.node, str(each.moved), stay, why)))
     return table
 
 

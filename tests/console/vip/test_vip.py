@@ -95,7 +95,7 @@ def test_status_as_json_is_what_the_program_said(paths: Paths):
     said = answer(router(extra=5), router("ingress"), another=1)
     with answering(paths, said):
         found = json.loads(vip(paths, "status", "api", "--json").stdout)
-    assert found == {**said, "routers": [said["routers"][0]]}
+    assert found == {**said, "routers": [said["routers"][0]], "connections": [], "sessions": []}
 
 
 def test_everything_that_is_wrong_stands_on_top(paths: Paths):

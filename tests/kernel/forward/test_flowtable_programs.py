@@ -88,7 +88,7 @@ def test_a_planned_move_refuses_nobody(forward_pair: ForwardPair, version: int):
     """New connections come into the flowtable of the node that has the virtual IP then."""
     pair, address = forward_pair, VIPS[0 if version == 4 else 1]
     software_or_skip(pair.first)
-    with pair.appliances(flowtable="software", watchdog="5m") as (one, two):
+    with pair.appliances(flowtable="software", sections={"watchdog": "5m"}) as (one, two):
         for each in (one, two):
             wait_for_servers(each, *pair.names)
         pair.wait_for_holder(pair.first)

@@ -1,21 +1,26 @@
 """`sync: true`: connections that the kernel forwards go on when their node is lost."""
 
 import contextlib
+import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Final, Self
 
 import pytest
-from support.forward.forward_field import ForwardField, Session, forwards_to
+from support.forward.forward_field import PORT, ForwardField, Session, forwards_to
 from support.forward.forward_pair import VIPS, ForwardPair, third_node
+from support.linger.linger_field import KEY
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance, Values
 from support.vrrp.informed import wait_until_informed
 
+from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.privileges.peer_credentials import listening_process
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "conntrackd", root=True)]
@@ -23,6 +28,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "conntrackd", r
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
 _COUNT: Final = 5000 if _FULL else 1000  # connections to each virtual IP
 _TURNS: Final = 20 if _FULL else 1
+PROXIED: Final = 9500
 SLOW = pytest.mark.slow("whole appliances on a segment of their own")
 
 
@@ -33,9 +39,11 @@ def sync(appliance: Appliance) -> Values:
 
 
 @contextlib.contextmanager
-def synced(pair: ForwardPair, **frontend: object) -> Iterator[tuple[Appliance, Appliance]]:
-    """Run both, the first one active, the other one with its connections."""
-    with pair.appliances(sync=True, **frontend) as both:
+def synced(
+    pair: ForwardPair, *, sections: Mapping[str, object] | None = None
+) -> Iterator[tuple[Appliance, Appliance]]:
+    """Run both, the first one active, the other one with its connections; `sections` as in `appliances`."""
+    with pair.appliances(sync=True, sections=sections) as both:
         for each in both:
             wait_until(lambda each=each: forwards_to(each, *pair.names), what="servers", timeout=30.0)
         pair.wait_for_holder(pair.first)
@@ -209,6 +217,38 @@ def test_a_restart_of_forward_leaves_conntrackd(forward_pair: ForwardPair):
         wait_until(lambda: not listening_process(one.paths.conntrackd_control), what="it ends with the key")
         for each in sessions:
             assert each.asks() == each.server
+            each.close()
+
+
+@SLOW
+@pytest.mark.promise("docs/taking-a-node-away.md", "with `sync` nothing is left on a node that has left")
+def test_nothing_is_left_on_a_node_that_has_left(forward_pair: ForwardPair):
+    """With `linger`, too, `leave` waits for none that the other node has: the node may go at once."""
+    pair = forward_pair
+    with synced(pair, sections={"linger": {"key": KEY}}) as (one, _):
+        sessions = opened(pair, 5)
+        said = json.loads(one.command("leave", "--within", "20s", "--json", check=False).stdout)
+        assert (said["ok"], said["connections"]) == (True, 0), said
+        pair.first.balancer.isolate()
+        assert answers(sessions) == [each.server for each in sessions]
+        for each in sessions:
+            each.close()
+
+
+@SLOW
+def test_what_is_proxied_is_not_sent(forward_pair: ForwardPair):
+    """At the same virtual IPs, by another frontend: only connections that the kernel forwards are learnt."""
+    pair = forward_pair
+    plain = {"bind": [f"{VIPS[0]}:{PROXIED}", f"[{VIPS[1]}]:{PROXIED}"], "pool": "servers"}
+    with synced(pair, sections={"ingress": {"workers": 1, "frontends": {"plain": plain}}}):
+        with pair.first.client.inside():
+            proxied = [socket.create_connection((each, PROXIED), timeout=10) for each in VIPS]
+        assert all(each.recv(1) for each in proxied)
+        sessions = opened(pair, 3)
+        with pair.second.balancer.inside(), contextlib.closing(Conntrack()) as conntrack:
+            ports = Counter(each.client.destination_port for each in conntrack.connections(0, 0))
+        assert (ports[PORT], ports[PROXIED]) == (len(sessions), 0)
+        for each in (*proxied, *(each.socket for each in sessions)):
             each.close()
 
 

@@ -1,6 +1,6 @@
 """Two load balancers that share virtual IPs and have their kernels forward what comes there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -51,12 +51,20 @@ class ForwardPair:
 
     @contextmanager
     def appliances(
-        self, *, advert: str = "100ms", watchdog: str = "10s", unicast: bool = False, **frontend: object
+        self,
+        *,
+        advert: str = "100ms",
+        unicast: bool = False,
+        sections: Mapping[str, object] | None = None,
+        **frontend: object,
     ) -> Iterator[tuple[Appliance, Appliance]]:
-        """Run both; the first one becomes active. With `unicast` each names the other one as its peer."""
+        """Run both; the first one becomes active. With `unicast` each names the other one as its peer.
+
+        `sections` are more of the configuration's.
+        """
         with ExitStack() as stack:
             one, two = (
-                {**self.config(priority=priority, advert=advert, **frontend), "watchdog": watchdog}
+                {**self.config(priority=priority, advert=advert, **frontend), **(sections or {})}
                 for priority in (150, 100)
             )
             if unicast:
