@@ -110,9 +110,14 @@ class EmigratingSessions:
                 each.end(EndReason.INTERNAL)
 
     def _wanted(self, call: Call) -> list[Session]:
+        """Return the sessions to move, the first one to offer at the end."""
         found = self._at(call.question.text("address"))
         share = call.question.number("share") if "share" in call.question.values else 1.0
-        return sorted(found, key=lambda each: each.number)[len(found) - round(share * len(found)) :]
+        wanted = sorted(found, key=lambda each: each.number)[len(found) - round(share * len(found)) :]
+        # Those that wait for a place follow in their order: a server that has many sessions here must have
+        # them there before it is given more (`max_connections`).
+        waiting = [each for each in wanted if each.phase != OPEN]
+        return [*reversed(waiting), *(each for each in wanted if each.phase == OPEN)]
 
     def _at(self, address: str) -> list[Session]:
         return [each for each in self._traffic.live if isinstance(each, Session) and _local(each) == address]
