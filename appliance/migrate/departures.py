@@ -30,7 +30,7 @@ from appliance.net.loop.turns import wait_while
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Answer, ControlError, bad, good
-from appliance.wire.lines.moving_sessions import NO_ROOM, Offered, descriptors_of
+from appliance.wire.lines.moving_sessions import Offered, descriptors_of
 from appliance.wire.session_migration import (
     BATCH_BYTES,
     Ask,
@@ -43,6 +43,7 @@ from appliance.wire.session_migration import (
 )
 
 _BATCH: Final = 16  # bytes of its number
+BATCH_FULL: Final = "its batch has many bytes already"
 _FINISHED_WITHIN: Final = 5.0  # seconds for a batch under way: half of what a stop may take
 
 
@@ -354,7 +355,7 @@ def _states(batch: _Batch, reasons: list[str]) -> list[Migrating]:
         if reasons[place]:
             continue
         if size > BATCH_BYTES:
-            reasons[place] = NO_ROOM
+            reasons[place] = BATCH_FULL
             continue
         try:
             state = each.state()

@@ -9,7 +9,7 @@ from typing import Final
 
 from appliance.net.control.control_client import ControlUnavailable
 from appliance.wire.lines.control import ControlError
-from appliance.wire.lines.moving_sessions import MOST_SESSIONS
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS, NO_ROOM
 from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
@@ -25,7 +25,7 @@ _MOST_BYTES: Final = 256 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What became of a batch: those `refused` for good, by number, with why.
+    """What became of a batch: those `refused`, by number, with why; `for_good` unless room may be made.
 
     `unanswered` is why there is no answer, empty if there is one; then `settling` are sessions that may be
     taken once they are open: a former release cannot take others.
@@ -34,6 +34,11 @@ class Tried:
     refused: Mapping[int, str] = field(default_factory=dict)
     settling: frozenset[int] = frozenset()
     unanswered: str = ""
+
+    @property
+    def for_good(self) -> frozenset[int]:
+        """Return the numbers of those that need not be offered again."""
+        return frozenset(number for number, why in self.refused.items() if why != NO_ROOM)
 
 
 class SessionBatches:

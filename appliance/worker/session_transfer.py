@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Question
-from appliance.wire.lines.moving_sessions import NO_ROOM, Taken
+from appliance.wire.lines.moving_sessions import Taken
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
 from appliance.worker.relay.session.session_phases import CLOSED
@@ -54,7 +54,7 @@ class SessionTransfer:
             self._client = None
 
     def give(self, batch: Sequence[Session]) -> dict[int, str]:
-        """Offer sessions held still; return the numbers of those that have no place there, with why not.
+        """Offer sessions held still; return the numbers of those that are refused there, with why.
 
         All others that have not since ended have left. Raises ControlUnavailable and ControlError, and then
         all are still here.
@@ -71,7 +71,7 @@ class SessionTransfer:
         going = [each for each, why, before in answered if not why and moving.stage(each) == before]
         # None too: the other worker drops what is offered and not taken.
         self._take(client, going, tuple(offered.index(each) for each in going))
-        return {each.number: why for each, why, _ in answered if why not in ("", NO_ROOM)}
+        return {each.number: why for each, why, _ in answered if why}
 
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> tuple[str, ...]:
         """Return for each session "", or why the other worker cannot take it."""

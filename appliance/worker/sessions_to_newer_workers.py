@@ -145,7 +145,7 @@ class DepartingSessions:
         """Offer a batch to a worker, and continue with what it refuses; return whether it has answered."""
         refused, settling = self._refused, self._settling  # another order makes new ones
         tried = self._batches.offer(batch, way)
-        refused |= tried.refused.keys()
+        refused |= tried.for_good
         settling |= tried.settling
         for each in batch:
             if each.number in refused or each.number in settling:

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import gevent
@@ -13,6 +14,7 @@ from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
 from appliance.net.control.control_server import Call
 from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.moving_sessions import NO_ROOM
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.relay import tcp
 from appliance.worker.relay.all_sessions import Traffic
@@ -32,6 +34,7 @@ _SETTLED: Final = 10.0
 _LONGEST: Final = 20.0
 """Seconds after which the rest is left for the next call."""
 
+_NO_ROOM_THERE: Final = "the other node has no descriptors left"
 _MAPPED: Final = "::ffff:"
 
 
@@ -90,7 +93,7 @@ class EmigratingSessions:
         finally:
             way.close()
         staying = set(wanted).intersection(self._at(address))
-        stay = Counter(_why(each, refused) for each in staying)
+        stay = Counter(_why(each, refused, trouble) for each in staying)
         return good(moved=moved, stay=dict(stay), trouble=trouble)
 
     def _report_lost(self, address: str, number: int, reason: str) -> None:
@@ -137,7 +140,10 @@ def _fits(session: Session) -> bool:
     return moving.waits(session) and session.phase != CONNECTING
 
 
-def _why(session: Session, refused: dict[int, str]) -> str:
+def _why(session: Session, refused: Mapping[int, str], trouble: str) -> str:
     if session.number in refused:
-        return refused[session.number]
-    return "it connects to its server" if session.phase == CONNECTING else "its bytes are under way"
+        why = refused[session.number]
+        return _NO_ROOM_THERE if why == NO_ROOM else why
+    if session.phase == CONNECTING:
+        return "it connects to its server"
+    return "it could not be offered" if trouble else "its bytes are under way"

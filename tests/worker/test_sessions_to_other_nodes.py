@@ -16,7 +16,7 @@ from appliance.net.control.control_client import ask
 from appliance.net.control.control_server import Call, ControlServer
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Answer, Question, bad, good
-from appliance.wire.lines.moving_sessions import Offered
+from appliance.wire.lines.moving_sessions import NO_ROOM, Offered
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.relay.session.session_phases import OPEN, QUEUED
 from appliance.worker.session_batches import SessionBatches
@@ -131,3 +131,20 @@ def test_those_that_wait_for_a_place_follow_the_open_ones(worker: _Worker):
     names = worker.open_and_queued(queued=2)
     assert worker.emigrate() == good(moved=3, stay={}, trouble="")
     assert worker.migrate.offered == names
+
+
+def test_a_node_without_room_is_named(worker: _Worker):
+    """It is no matter of the session's bytes."""
+    names = worker.open_and_queued(queued=1)
+    worker.migrate.refuses = {names[0]: NO_ROOM, names[1]: "no pool"}
+    stay = {"the other node has no descriptors left": 1, "no pool": 1}
+    assert worker.emigrate() == good(moved=0, stay=stay, trouble="")
+
+
+def test_what_was_not_offered_is_named(worker: _Worker):
+    """The trouble says why."""
+    worker.open_and_queued(queued=1)
+    worker.migrate.close()
+    answer = worker.emigrate()
+    assert answer.values["stay"] == {"it could not be offered": 2}
+    assert answer.values["trouble"]
