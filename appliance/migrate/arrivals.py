@@ -58,7 +58,8 @@ class _Prepared:
 class Arrivals:
     """The server for other nodes. The constructor raises OSError if the port is taken.
 
-    `refusal` returns why this node takes no sessions of an address, "" if it does.
+    `refusal` returns why this node takes no sessions of an address, "" if it does. `on_lost` is called with
+    an address, how many of its sessions are lost, and why.
     """
 
     def __init__(  # noqa: PLR0913  # each is a neighbour of its own
@@ -71,11 +72,13 @@ class Arrivals:
         tls: ssl.SSLContext,
         refusal: Callable[[str], str],
         on_taken: Callable[[int], None],
+        on_lost: Callable[[str, int, str], None],
         log: FilteringBoundLogger,
     ) -> None:
         self.drops: Counter[str] = Counter()
         self._paths, self._held, self._owners = paths, held, owners
-        self._tls, self._refusal, self._on_taken, self._log = tls, refusal, on_taken, log
+        self._tls, self._refusal, self._log = tls, refusal, log
+        self._on_taken, self._on_lost = on_taken, on_lost
         self._batches = TakenBatches()
         self._committing = 0
         self._places: ConnectionSlots[Greenlet] = ConnectionSlots()
@@ -192,6 +195,9 @@ class Arrivals:
             batch.offer.take([offered.index(each) for each in places])
         except (ControlUnavailable, ControlError) as error:
             self._log.error("sessions-lost", sessions=len(places), reason=str(error))  # no bug
+            # The other node counts them as given: it has done its part.
+            for address, number in Counter(address_of(each) for each, _ in ours).items():
+                self._on_lost(address, number, str(error))
         else:
             self._on_taken(len(places))
             for _, taken in ours:

@@ -31,6 +31,7 @@ class MigrateCommands(ReloadCommands):
         """Return the commands by their names."""
         return {
             "rebalance": self._rebalance,
+            "count-lost": self._count_lost,
             **self._migrator.departures.handlers(),
             **super().handlers(),
         }
@@ -39,6 +40,11 @@ class MigrateCommands(ReloadCommands):
         """Give a node a share of the sessions of shared addresses; answer what became of them."""
         moved = self._migrator.rebalance(call.question.text("node"), call.question.number("share"))
         return good(addresses=msgspec.to_builtins(moved))
+
+    def _count_lost(self, call: Call) -> Answer:
+        """Count what a run before this one had when it died; its workers have told the operator."""
+        self._migrator.count_lost(call.question.integer("sessions"))
+        return good()
 
     def status(self) -> object:
         """Return the answer to `status`."""
@@ -49,7 +55,7 @@ class MigrateCommands(ReloadCommands):
             departures=tuple(migrator.reports.values()),
             given=migrator.departures.given.total(),
             taken=migrator.taken,
-            lost=migrator.departures.lost,
+            lost=migrator.lost,
         )
 
 

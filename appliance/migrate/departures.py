@@ -45,6 +45,7 @@ from appliance.wire.session_migration import (
 _BATCH: Final = 16  # bytes of its number
 BATCH_FULL: Final = "its batch has many bytes already"
 _FINISHED_WITHIN: Final = 5.0  # seconds for a batch under way: half of what a stop may take
+_NO_ANSWER: Final = "the other node did not answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +116,8 @@ class _Way:
 class Departures:
     """The commands `offer` and `take` for workers. `targets` has the nodes for each address, none for none.
 
-    `given` and `lost` count sessions, `on_lost` is called with an address and how many are lost. `pauses` are
-    the longest times in seconds for which a batch that was given was held back, by address.
+    `given` counts sessions, `on_lost` is called with an address, how many of its sessions are lost, and why.
+    `pauses` are the longest times in seconds for which a batch that was given was held back, by address.
     """
 
     def __init__(
@@ -126,12 +127,11 @@ class Departures:
         owners: Owners,
         *,
         targets: Callable[[str], Sequence[Target]],
-        on_lost: Callable[[str, int], None],
+        on_lost: Callable[[str, int, str], None],
         log: FilteringBoundLogger,
     ) -> None:
         self.given: Counter[str] = Counter()
         self.pauses: dict[str, float] = {}
-        self.lost = 0
         self.log = log
         self._paths, self._held, self._owners, self._targets = paths, held, owners, targets
         self._on_lost = on_lost
@@ -278,16 +278,16 @@ class Departures:
         self._let_go(sorted(set(batch.held) - set(ends)))
         having = self._commit(way, batch, places)
         pause = time.monotonic() - batch.held_at  # if it is the other node's, it goes on there by now
-        if having is Having.BACK and self._back(way, batch, places):
-            self._let_go(ends)
+        if having is Having.BACK:
+            self._back(way, batch, places)
+            self._let_go(ends)  # those that are not back are reset
         else:
             if having is Having.GONE:  # counted before they close: who sees none left reads the whole count
                 self.given[way.address] += len(going)
                 self.pauses[way.address] = max(pause, self.pauses.get(way.address, 0.0))
             else:
-                self.lost += len(going)
-                self._on_lost(way.address, len(going))
-                self.log.error("sessions-lost", sessions=len(going), reason="the other node does not answer")
+                self._on_lost(way.address, len(going), _NO_ANSWER)
+                self.log.error("sessions-lost", sessions=len(going), reason=_NO_ANSWER)
             servers = [one for place in places for one in batch.ends[place][1:]]
             self._forget(going, ends, servers, shared=way.target.shared)
         for each in batch.sessions:
@@ -312,20 +312,24 @@ class Departures:
             self.log.warning("session-move-doubtful", node=way.target.node, reason=str(error))
             return after_commit(taken=None)
 
-    def _back(self, way: _Way, batch: _Batch, places: Sequence[int]) -> bool:
-        """Give sessions that the other node did not take to a worker of this one; return whether it did."""
+    def _back(self, way: _Way, batch: _Batch, places: Sequence[int]) -> None:
+        """Give sessions that the other node did not take to a worker of this one; it may refuse some."""
         going = [batch.sessions[each] for each in places]
         descriptors = [one.fileno() for each in going for one in each.sockets]
+        taken, reason = list[int](), ""
         try:
             offer = WorkerOffer(self._paths, way.program, [each.session for each in going], descriptors)
-            taken = [place for place, why in enumerate(offer.refused) if not why]
-            offer.take(taken)
+            fitting = [place for place, why in enumerate(offer.refused) if not why]
+            offer.take(fitting)
         except (ControlUnavailable, ControlError) as error:
-            self.log.error("sessions-not-back", sessions=len(going), reason=str(error))  # noqa: TRY400  # no bug
-            return False
-        for place in taken:  # the others are reset
+            reason = str(error)
+        else:
+            taken, reason = fitting, next(filter(None, offer.refused), "")
+        for place in taken:
             going[place].reset_if_lost(wanted=False)
-        return True
+        if lost := len(going) - len(taken):
+            self.log.error("sessions-not-back", sessions=lost, reason=reason)
+            self._on_lost(way.address, lost, reason)
 
     def _forget(
         self, going: Sequence[Connections], ends: Sequence[Ends], servers: Sequence[Ends], *, shared: bool

@@ -75,7 +75,7 @@ class Migrator:
         self.snapshot: Snapshot | None = None
         self.log = log
         self.reports: dict[str, DepartureStatus] = {}
-        self.taken = 0
+        self.taken = self.lost = 0
         self.arrivals: Arrivals | None = None
         self._left_because: dict[str, frozenset[str]] = {}
         self._paths = paths
@@ -175,6 +175,7 @@ class Migrator:
                 tls=self._contexts[0],
                 refusal=self._refusal,
                 on_taken=self._count_taken,
+                on_lost=self._lost,
                 log=self.log,
             )
         except LinkError as error:
@@ -339,8 +340,13 @@ class Migrator:
     def _count_taken(self, sessions: int) -> None:
         self.taken += sessions
 
-    def _lost(self, address: str, sessions: int) -> None:
-        self._report(EventKind.SESSIONS_LOST, address, f"{sessions}: the other node did not answer")
+    def count_lost(self, sessions: int) -> None:
+        """Count sessions that a worker has reported as lost."""
+        self.lost += sessions
+
+    def _lost(self, address: str, sessions: int, reason: str) -> None:
+        self.lost += sessions
+        self._report(EventKind.SESSIONS_LOST, address, f"{sessions}: {reason}")
 
     def _note(self, refused: str) -> None:
         before, self._refused = self._refused, refused

@@ -12,15 +12,16 @@ from appliance.model.end_reasons import EndReason
 from appliance.model.operator_events import EventKind, OperatorEvent, Publish
 from appliance.model.paths import Paths
 from appliance.model.program_names import MIGRATE
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.control.control_server import Call
-from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.control import Answer, Question, good
 from appliance.wire.lines.moving_sessions import NO_ROOM
 from appliance.wire.lines.worker_arguments import WorkerArguments
 from appliance.worker.relay import tcp
 from appliance.worker.relay.all_sessions import Traffic
 from appliance.worker.relay.session import moving
 from appliance.worker.relay.session.session import Session
-from appliance.worker.relay.session.session_phases import CONNECTING, OPEN
+from appliance.worker.relay.session.session_phases import CLOSED, CONNECTING, OPEN
 from appliance.worker.session_batches import SessionBatches
 from appliance.worker.session_ids import SessionIds
 from appliance.worker.session_transfer import SessionTransfer
@@ -33,6 +34,12 @@ _SETTLED: Final = 10.0
 
 _LONGEST: Final = 20.0
 """Seconds after which the rest is left for the next call."""
+
+_COUNTED_WITHIN: Final = 30.0
+"""Seconds for `migrate` to start again, and count what it had when it died."""
+
+_PAUSE: Final = 0.5
+_ANSWERED: Final = 2.0
 
 _NO_ROOM_THERE: Final = "the other node has no descriptors left"
 _MAPPED: Final = "::ffff:"
@@ -88,7 +95,7 @@ class EmigratingSessions:
                     refused.update(tried.refused)
                     trouble = tried.unanswered
                     if trouble:
-                        self._end_stuck(batch)
+                        self._end_stuck(address, batch)
                 gevent.sleep(0)  # the traffic has its turn
         finally:
             way.close()
@@ -97,20 +104,36 @@ class EmigratingSessions:
         return good(moved=moved, stay=dict(stay), trouble=trouble)
 
     def _report_lost(self, address: str, number: int, reason: str) -> None:
-        """Report sessions that `migrate` had when it died; of others it reports itself what became."""
+        """Report sessions that `migrate` had when it died; of others it reports itself what became.
+
+        The event does not wait for the next run, which counts them.
+        """
         self._publish(
             OperatorEvent(
                 when=time.time(), kind=EventKind.SESSIONS_LOST, subject=address, detail=f"{number}: {reason}"
             )
         )
+        gevent.spawn(self._have_counted, number)
 
-    def _end_stuck(self, batch: list[Session]) -> None:
+    def _have_counted(self, number: int) -> None:
+        question = Question(command="count-lost", values={"sessions": number})
+        until = time.monotonic() + _COUNTED_WITHIN
+        while time.monotonic() < until:
+            try:
+                ask(self._paths.control(MIGRATE), question, timeout=_ANSWERED)
+            except ControlUnavailable:
+                gevent.sleep(_PAUSE)
+            else:
+                return
+
+    def _end_stuck(self, address: str, batch: list[Session]) -> None:
         """End sessions that `migrate` was reading when it died: a worker may not end the mode of a socket."""
-        for each in batch:
-            sides = (each.client, each.server)
-            if each.phase == OPEN and any(side is not None and tcp.is_in_repair(side.fd) for side in sides):
-                self._log.error("session-ended-on-the-way", session=self._ids.of(each.number))
-                each.end(EndReason.INTERNAL)
+        stuck = [each for each in batch if each.phase != CLOSED and _is_stuck(each)]
+        for each in stuck:
+            self._log.error("session-ended-on-the-way", session=self._ids.of(each.number))
+            each.end(EndReason.INTERNAL)
+        if stuck:
+            self._report_lost(address, len(stuck), "`migrate` died while it read them")
 
     def _wanted(self, call: Call) -> list[Session]:
         """Return the sessions to move, the first one to offer at the end."""
@@ -131,6 +154,10 @@ def _local(session: Session) -> str:
         return tcp.local_address(session.client.fd)[0].removeprefix(_MAPPED)
     except OSError:  # it has ended, which it reads soon
         return ""
+
+
+def _is_stuck(session: Session) -> bool:
+    return any(side is not None and tcp.is_in_repair(side.fd) for side in (session.client, session.server))
 
 
 def _fits(session: Session) -> bool:

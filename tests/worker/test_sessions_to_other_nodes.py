@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from support.processes.greenlets import until
 from support.worker.lone_sessions import LoneSessions
 
 from appliance.model.end_reasons import EndReason
@@ -148,3 +149,12 @@ def test_what_was_not_offered_is_named(worker: _Worker):
     answer = worker.emigrate()
     assert answer.values["stay"] == {"it could not be offered": 2}
     assert answer.values["trouble"]
+
+
+def test_what_migrate_loses_is_counted_by_its_next_run(worker: _Worker):
+    """The event comes at once."""
+    worker.open_and_queued(queued=1)
+    worker.migrate.fails = "it fails"
+    worker.emigrate()
+    assert [(each.subject, each.detail) for each in worker.events] == [(_ADDRESS, "2: it fails")]
+    until(lambda: worker.migrate.lost == 2, what="they are counted")

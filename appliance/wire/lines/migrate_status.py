@@ -21,8 +21,8 @@ class DepartureStatus:
 class MigrateStatus(StatusAnswer):
     """The whole answer. `trouble` is why no session can move, empty if all is as intended.
 
-    `given`, `taken` and `lost` count sessions since the start: to other nodes, from them, and those of which
-    it is unknown whether the other node has them.
+    `given`, `taken` and `lost` count sessions since the start: to other nodes, from them, and those that
+    ended on the way, or of which it is unknown whether the other node has them.
     """
 
     trouble: str = ""

@@ -141,6 +141,21 @@ def _cut(source: MigratingNode, _: MigratingNode, relay: MessageRelay, message: 
         healed.set()
 
 
+@contextlib.contextmanager
+def _worker_killed(
+    _: MigratingNode, target: MigratingNode, relay: MessageRelay, message: str
+) -> Iterator[None]:
+    """The worker that has been offered the batch is gone when its `migrate` gets the message."""
+    (worker,) = target.appliance.workers()
+
+    def end() -> bool:
+        kill(worker.pid)
+        return True
+
+    relay.stop_at(message, end)
+    yield
+
+
 _FAULTS: Final[dict[str, _Fault]] = {
     "giver killed": lambda source, _, relay, message: _killed(source, relay, message, arrives=True),
     "taker killed": lambda _, target, relay, message: _killed(target, relay, message, arrives=False),
@@ -187,3 +202,12 @@ def test_a_fault_at_a_message_costs_one_batch_at_most(pair: _Pair, message: str,
         begun = time.monotonic()
         pair.move(giver, message, _FAULTS[fault])
         sys.stderr.write(f"{time.monotonic() - begun:.1f} s\n")
+
+
+def test_a_worker_that_dies_before_it_gets_a_batch_costs_that_one(pair: _Pair):
+    """There and back: the node that has taken it counts it, as the giver counts it as given."""
+    for giver in (0, 1):
+        target = pair.nodes[1 - giver]
+        before = int(str(target.migrated()["lost"]))
+        pair.move(giver, "commit", _worker_killed)
+        assert int(str(target.migrated()["lost"])) - before == pair.relays[1 - giver].batch > 0
