@@ -120,6 +120,31 @@ def test_recorded_bytes_are_of_no_use(tmp_path: Path):
         wait_until(lambda: node.appliance.events("node-refused"), what="it is refused")
 
 
+@pytest.mark.promise("docs/taking-a-node-away.md", "no session goes to a node without the certificate")
+@pytest.mark.slow("whole appliances, and a time in which nothing moves")
+def test_nothing_is_given_to_a_node_that_has_another_certificate(tmp_path: Path):
+    """That node believes this one, and this one does not believe it: all sessions stay, and none ends."""
+    stranger = {
+        "certificate": str(certificate(tmp_path, "stranger")),
+        "authorities": str(tmp_path / "nodes.pem"),
+    }
+    with (
+        migrating_nodes(2, tmp_path, sessions={"two": stranger}) as (client, (one, two)),
+        CheckedStreams(client, port=PORT, period=0.1) as streams,
+    ):
+        fill(streams, _COUNT)
+        done = one.appliance.command("leave", "--within", "4s", check=False)
+        assert done.returncode == 1
+        assert f"{2 * _COUNT}: it could not be offered" in done.stderr
+        reasons = [str(each["reason"]) for each in one.appliance.events("sessions-stay")]
+        assert reasons
+        for why in (done.stderr, *reasons):
+            assert "certificate verify failed: self-signed certificate" in why
+        streams.go_on()
+        assert streams.report().ended == {}
+        assert (one.migrated()["given"], two.migrated()["taken"]) == (0, 0)
+
+
 def _relay(left: socket.socket, right: socket.socket, record: Callable[[bytes], None]) -> None:
     """Copy both ways until one side ends; record what comes from the left."""
 

@@ -49,11 +49,13 @@ def node_config(
     more: Mapping[int, Values] = MappingProxyType({}),
     *,
     workers: int = 1,
+    sessions: Values | None = None,
     **changes: object,
 ) -> dict[str, object]:
     """Return the configuration of a node; the servers are on another machine.
 
-    `more` are further ports of the virtual IP that lead to the same port there, with keys of their pools.
+    `more` are further ports of the virtual IP that lead to the same port there, with keys of their pools,
+    None for none, and of their `server`. `sessions` has keys of the section `linger.sessions`.
     """
     made = config(priority=150 - 10 * NAMES.index(name), defaults={"drain": "30s"})
     router = made["virtual_ips"]["api"]  # type: ignore[index]  # a section is a mapping
@@ -79,17 +81,25 @@ def node_config(
         "pools": {
             **{family: {**pool, "servers": {family: at}} for family, at in servers.items()},
             **{
-                f"at{port}": {**pool, **keys, "servers": {"it": {"address": f"{server.address}:{port}"}}}
+                f"at{port}": _pool(f"{server.address}:{port}", {**pool, **keys})
                 for port, keys in more.items()
             },
         },
-        "linger": {"key": KEY, "sessions": {"certificate": str(pem)}},
+        "linger": {"key": KEY, "sessions": {"certificate": str(pem), **(sessions or {})}},
         "virtual_ips": {
             "api": {**router, "addresses": [f"{VIP}/24"], "sync_group": "api"},
             "api6": {**router, "addresses": [f"{VIP6}/64"], "sync_group": "api"},
         },
         **changes,
     }
+
+
+def _pool(address: str, keys: Values) -> Values:
+    """Return a pool of one server; `server` in its keys has keys of that one."""
+    server = keys.get("server", {})
+    assert isinstance(server, dict)
+    given = {name: value for name, value in keys.items() if name != "server" and value is not None}
+    return {**given, "servers": {"it": {"address": address, **server}}}
 
 
 class MigratingNode(LingerNode):
@@ -109,11 +119,13 @@ def migrating_nodes(
     *,
     more: Mapping[int, Values] = MappingProxyType({}),
     serve: Callable[[Node], AbstractContextManager[object]] | None = None,
+    sessions: Mapping[str, Values] = MappingProxyType({}),
     **changes: object,
 ) -> Iterator[tuple[Node, list[MigratingNode]]]:
     """Run so many nodes, the first of them active, and give a client and them.
 
-    `serve` starts the servers of the ports `more` on the servers' machine.
+    `serve` starts the servers of the ports `more` on the servers' machine. `sessions` has keys of the section
+    `linger.sessions` by node.
     """
     pem = certificate(directory)
     with Segment() as segment, contextlib.ExitStack() as stack:
@@ -123,7 +135,11 @@ def migrating_nodes(
             stack.enter_context(serve(server))
         nodes = [
             stack.enter_context(
-                MigratingNode(segment.node(name), name, node_config(name, server, pem, more, **changes))
+                MigratingNode(
+                    segment.node(name),
+                    name,
+                    node_config(name, server, pem, more, sessions=sessions.get(name), **changes),
+                )
             )
             for name in NAMES[:count]
         ]
