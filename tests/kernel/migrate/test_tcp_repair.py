@@ -3,6 +3,8 @@
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -82,3 +84,35 @@ def test_the_end_of_the_peer_is_reported():
         state, ended = tcp_repair.state_of(mine)
         assert (state.received, ended) == (b"last", True)
         assert mine.recv(100) == b"last"
+
+
+def test_the_options_of_a_socket_go_with_it():
+    """Without keep-alive and user time-out a dead peer would hold a moved session for ever."""
+    wanted = {
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE): 33,
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL): 11,
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT): 4,
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE): 1,
+        (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT): 44_000,
+        (socket.IPPROTO_TCP, socket.TCP_NODELAY): 1,
+        (socket.SOL_SOCKET, socket.SO_OOBINLINE): 1,
+    }
+    with _connection() as (mine, _, segment):
+        for place, value in wanted.items():
+            assert mine.getsockopt(*place) != value
+            mine.setsockopt(*place, value)
+        with _moved(mine, segment) as made:
+            assert {place: made.getsockopt(*place) for place in wanted} == wanted
+
+
+@pytest.mark.needs("setpriv")
+def test_a_process_that_cannot_move_connections_knows_why(monkeypatch: pytest.MonkeyPatch):
+    """It lacks the capability, or the kernel does not know the option."""
+    assert tcp_repair.unsupported() == ""
+    code = "from appliance.migrate import tcp_repair; print(tcp_repair.unsupported())"
+    without = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin", sys.executable, "-c", code]
+    done = subprocess.run(without, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("TCP_REPAIR is refused: ")
+    assert "no CAP_NET_ADMIN" in done.stdout
+    monkeypatch.setattr(tcp_repair, "_REPAIR", 9999)
+    assert tcp_repair.unsupported() == "TCP_REPAIR: Protocol not available"
