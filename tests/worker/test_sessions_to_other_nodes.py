@@ -105,9 +105,9 @@ class _Worker:
         assert [each.phase for each in rest] == [QUEUED] * queued
         return [self.ids.of(each.number) for each in (first, *rest)]
 
-    def emigrate(self) -> Answer:
-        """Have all move, as `migrate` asks."""
-        return ask(self._control, Question(command="emigrate", values={"address": _ADDRESS}))
+    def emigrate(self, **values: object) -> Answer:
+        """Have all move, or a share, as `migrate` asks."""
+        return ask(self._control, Question(command="emigrate", values={"address": _ADDRESS, **values}))
 
     def close(self) -> None:
         """End the sessions, and the servers."""
@@ -132,6 +132,15 @@ def test_those_that_wait_for_a_place_follow_the_open_ones(worker: _Worker):
     names = worker.open_and_queued(queued=2)
     assert worker.emigrate() == good(moved=3, stay={}, trouble="")
     assert worker.migrate.offered == names
+
+
+def test_a_share_are_those_that_came_last(worker: _Worker):
+    """Of these, too, the open ones come first."""
+    names = worker.open_and_queued(queued=3)
+    assert worker.emigrate(share=0.5) == good(moved=2, stay={}, trouble="")
+    assert worker.migrate.offered == names[2:]
+    assert worker.emigrate(share=1.0) == good(moved=2, stay={}, trouble="")
+    assert worker.migrate.offered == [*names[2:], *names[:2]]
 
 
 def test_a_node_without_room_is_named(worker: _Worker):

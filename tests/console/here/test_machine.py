@@ -235,6 +235,22 @@ def test_nftables_is_looked_for_where_it_is_needed(node: Node, file: Path):
 
 
 @pytest.mark.slow("looks at a machine once more")
+def test_sessions_that_cannot_move(node: Node, file: Path):
+    """The certificate is missing, and the kernel does not know TCP_REPAIR: both are told."""
+    sessions = f"{{ certificate: {file.parent}/nodes.pem }}"
+    file.write_text(f'linger: {{ key: "{"ab" * 32}", sessions: {sessions} }}\n' + vip("192.0.2.200/24"))
+    code = (
+        "import sys; from appliance.migrate import tcp_repair; tcp_repair._REPAIR = 9999\n"
+        "from appliance.console.command import main; main(sys.argv[1:])"
+    )
+    printed = node.run([sys.executable, "-c", code, "check", "--here", "--json", str(file)], check=False)
+    assert Found(printed).errors == [
+        ("linger.sessions", f"the certificate {file.parent}/nodes.pem: No such file or directory"),
+        ("linger.sessions", "TCP_REPAIR: Protocol not available"),
+    ]
+
+
+@pytest.mark.slow("looks at a machine once more")
 def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
     """`linger` needs conntrack to take a connection on in its middle, which is the kernel's default."""
     key, addresses = "ab" * 32, "192.0.2.200/24"

@@ -234,6 +234,16 @@ def test_sessions_that_stay_have_their_reasons():
     assert found["staying_sessions"] == {'{address="192.0.2.1",reason="it connects"}': 2}
 
 
+def test_sessions_that_move_are_counted_by_what_became_of_them():
+    """Those given and taken apart, and those that were lost."""
+    found = values(observations(answers=answers(migrate=MigrateStatus(given=5, taken=3, lost=2))))
+    assert found["migrated_sessions_total"] == {
+        '{result="given"}': 5,
+        '{result="taken"}': 3,
+        '{result="lost"}': 2,
+    }
+
+
 def test_strays_of_shared_addresses():
     """They are counted where there are shared addresses, by what became of them."""
     linger = LingerStatus(program="linger", pid=78, started_at=150.0, snapshot=7)
