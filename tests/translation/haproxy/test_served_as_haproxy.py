@@ -37,6 +37,8 @@ _RULES: Final = (
     (("connection reject if { src -f {list} }",), ()),
     ((f"connection reject unless {{ src -m ip -n -f {{list}} -- {_C} }}",), ()),
     (("connection silent-drop if { src 127.0.1.9/24 }",), ()),
+    (("connection reject if { src ::/0 }",), ()),
+    (("connection reject unless { src ::/0 }",), ()),
 )
 """Rules of a frontend and of its backend."""
 

@@ -19,6 +19,10 @@ MOST_NETWORKS: Final = 50_000
 ReadFile = Callable[[str], bytes]
 """Returns the content of the file at a path; raises OSError."""
 
+_EVERY_IPV4: Final = "0.0.0.0/0"
+_BEFORE_MAPPED: Final = 80
+"""Prefix length of the zeros that ::ffff:0:0/96 begins with."""
+
 _ORS: Final = frozenset({"or", "||"})
 _ASKED: Final = "write client networks (`src 10.0.0.0/24`)"
 
@@ -76,6 +80,7 @@ class ClientNetworks:
         files, values = _options(words[1:])
         found = [each for path in files for each in self._of_file(path)]
         found += [_network(each) for each in values]
+        found += [_EVERY_IPV4] * any(map(_has_every_ipv4, found))
         if not found:
             raise ConditionError("`src` needs networks")
         self._left -= len(found)
@@ -92,6 +97,11 @@ class ClientNetworks:
         if isinstance(found, ListError):
             raise ListError(str(found))
         return found
+
+
+def _has_every_ipv4(network: str) -> bool:
+    """Return whether a network has the mapped form of IPv4 clients: HAProxy compares that with ::/0."""
+    return network.startswith("::/") and int(network.removeprefix("::/")) <= _BEFORE_MAPPED
 
 
 def _terms(words: Sequence[str]) -> tuple[list[tuple[str, ...]], bool]:

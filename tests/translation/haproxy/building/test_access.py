@@ -63,6 +63,8 @@ def lists(*lines: str) -> tuple[list[str], list[str]]:
             [],
         ),
         (["tcp-request connection reject unless { src 10.0.0.1/8 }"], [A], []),
+        (["tcp-request connection reject if { src ::/0 }"], [], ["::/0", "0.0.0.0/0"]),
+        (["tcp-request connection reject if { src ::/80 ::/81 }"], [], ["::/80", "::/81", "0.0.0.0/0"]),
         (["tcp-request connection reject if { src 10.0.0.0/255.0.0.0 }"], [], [A]),
         (["tcp-request connection reject unless { src -n -i -m ip 10.0.0.0/8 }"], [A], []),
         ([f"tcp-request content reject unless {{ src {A} }}"], [A], []),
