@@ -52,7 +52,7 @@ class ArrivalPlaces:
         named = (self.backends.get(each) for each in frontend.config.pools)
         backends, member = [each for each in named if each is not None], session.member
         if member is None:
-            # A session that waits in a queue takes any server, but not one of another server name's pool.
+            # A session that waits in a queue takes any server, but not one of a pool for other clients.
             return backends[0] if len(frontend.config.pools) == 1 and backends else None
         place = (member.name, member.host, member.port)
         return next((each for each in backends if place in _places(each)), None)

@@ -13,10 +13,8 @@ class NetworkSet:
     def __init__(self, networks: Iterable[str]) -> None:
         tables: dict[tuple[int, int], set[int]] = {}
         for text in networks:
-            network = _plain(ipaddress.ip_network(text, strict=False))
-            shift = network.max_prefixlen - network.prefixlen
-            starts = tables.setdefault((network.max_prefixlen // 8, shift), set())
-            starts.add(int(network.network_address) >> shift)
+            size, shift, start = prefix(text)
+            tables.setdefault((size, shift), set()).add(start)
         self._tables = [(size, shift, frozenset(starts)) for (size, shift), starts in tables.items()]
 
     def __contains__(self, packed: bytes) -> bool:
@@ -37,6 +35,13 @@ class AccessLists:
         if packed in self._deny:
             return False
         return self._allow is None or packed in self._allow
+
+
+def prefix(text: str) -> tuple[int, int, int]:
+    """Return the bytes of a network's addresses, the bits of a host, and the prefix that is before them."""
+    network = _plain(ipaddress.ip_network(text, strict=False))
+    shift = network.max_prefixlen - network.prefixlen
+    return network.max_prefixlen // 8, shift, int(network.network_address) >> shift
 
 
 def _plain(

@@ -5,6 +5,7 @@ cdef class FrontendState:
     cdef public object access_lists
     cdef public str pool
     cdef public object routes
+    cdef public object client_routes
     cdef public double timeout_hello
     cdef public long long current
     cdef public long long total

@@ -1,6 +1,7 @@
 """A frontend in one worker: its configuration flattened for the data path, and its counters."""
 
 from appliance.core.balancing.access_lists import AccessLists
+from appliance.core.balancing.client_routes import ClientRoutes
 from appliance.core.balancing.sni_routes import SniRoutes
 from appliance.core.balancing.worker_shares import share
 from appliance.model.snapshot.frontends import Frontend
@@ -19,6 +20,7 @@ class FrontendState:
         "access_lists",
         "bytes_in",
         "bytes_out",
+        "client_routes",
         "config",
         "current",
         "denied",
@@ -56,6 +58,7 @@ class FrontendState:
         self.pool = config.pool or ""
         self.timeout_hello = config.timeout_hello
         self.routes = SniRoutes(config.sni) if config.sni else None
+        self.client_routes = ClientRoutes(config.clients)
         listed = config.allow or config.deny
         self.access_lists = AccessLists(allow=config.allow, deny=config.deny) if listed else None
 

@@ -6,7 +6,7 @@ from appliance.model.snapshot.diff import ORDER
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.snapshot import Snapshot
 
-_FIXED: Final = ("name", "binds", "pool", "sni", "respond", "needs")
+_FIXED: Final = ("name", "binds", "pool", "clients", "sni", "respond", "needs")
 """The fields of a frontend that a worker has from its start."""
 
 

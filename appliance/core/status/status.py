@@ -67,8 +67,8 @@ class ProgramStatus:
 class FrontendStatus:
     """One frontend; exactly one of `pool` and `respond` is set.
 
-    `pools` are all that its clients may reach, including by `sni`. `full` is whether it has as many
-    connections as `max_connections` allows: new ones wait in the backlog.
+    `pools` are all that its clients may reach, including by `clients` and `sni`. `full` is whether it has as
+    many connections as `max_connections` allows: new ones wait in the backlog.
     """
 
     name: str

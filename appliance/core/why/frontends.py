@@ -7,7 +7,7 @@ from appliance.core.status.problems import located
 from appliance.core.status.status import FrontendStatus, ProgramState, ProgramStatus
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Finding, Kind, explained
 from appliance.core.why.pools import PoolState, explain_pool, pool_answer, pool_state
-from appliance.model.snapshot.frontends import Frontend, Group
+from appliance.model.snapshot.frontends import Frontend, Group, pools_of
 from appliance.model.snapshot.pools import Pool
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.forward_status import ForwardStatus
@@ -47,9 +47,12 @@ def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: E
 
 
 def _pools(frontend: Frontend) -> str:
-    others = [each for each in frontend.pools if each != frontend.pool]
-    by_name = f", and by server name to {' or '.join(others)}" if others else ""
-    return f"{frontend.pool}{by_name}"
+    ways = (
+        ("client network", pools_of(frontend.pool, frontend.clients)),
+        ("server name", pools_of(frontend.pool, frontend.sni)),
+    )
+    routed = (f", and by {way} to {' or '.join(pools[1:])}" for way, pools in ways if len(pools) > 1)
+    return f"{frontend.pool}{''.join(routed)}"
 
 
 def _binds(frontend: Frontend) -> str:

@@ -7,6 +7,7 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     MOST_PROBES,
     Addresses,
+    ClientRoutes,
     Duration,
     Flowtables,
     Forwarding,
@@ -85,6 +86,8 @@ class FrontendSection(Section):
     """Addresses to listen on; `[::]` accepts IPv4 too. Ports below 1024 need a privilege."""
     pool: str | None = Field(default=None, examples=["masters"])
     """Pool that serves the clients."""
+    clients: ClientRoutes = Field(default=(), examples=[[{"networks": ["10.1.0.0/16"], "pool": "office"}]])
+    """Pools by the client's network; the first match wins, others go to `pool`, or where `sni` sends them."""
     sni: SniRoutes = Field(default=(), examples=[[{"names": ["*.apps.example.com"], "pool": "routers"}]])
     """Pools by the server name that a TLS client requests; the first match wins, others go to `pool`."""
     respond: HttpPath | None = Field(default=None, examples=["/haproxy_ready"])
@@ -121,7 +124,7 @@ class FrontendSection(Section):
     @property
     def pools(self) -> tuple[str, ...]:
         """Return the pools that its clients may be sent to, each once."""
-        return pools_of(self.pool, self.sni)
+        return pools_of(self.pool, (*self.clients, *self.sni))
 
 
 class ProxyGroupSection(Section):

@@ -19,6 +19,7 @@ from appliance.model.snapshot.pools import Balance, SendProxy, SourceAddress
 
 _FRONTEND_KEYS: Final = {
     "respond": "the kernel sends no responses",
+    "clients": "a frontend's rules in the kernel lead to one pool",
     "sni": "the kernel does not read a client's bytes",
     "max_age": "the kernel closes no connection by its age",
     "timeouts": "the kernel's own timeouts apply (nf_conntrack_tcp_timeout_established)",

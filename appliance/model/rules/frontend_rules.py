@@ -6,7 +6,8 @@ from typing import Final
 from appliance.model.config.configuration import Config
 from appliance.model.config.frontends import FrontendSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path
-from appliance.model.rules.findings import warning
+from appliance.model.network_cover import NetworkCover, numbered
+from appliance.model.rules.findings import key_error, warning
 from appliance.model.rules.references import frontends, servers_of, unknown_pool
 
 MACHINE_CONFIG_PORT: Final = 22623
@@ -41,22 +42,36 @@ def _target(path: Path, frontend: FrontendSection, config: Config) -> Iterator[F
     for key, name in (("pool", frontend.pool), ("needs", frontend.needs)):
         if name is not None and name not in config.pools:
             yield unknown_pool((*path, key), name, config)
-    yield from _sni(path, frontend, config)
+    yield from _routes(path, frontend, config)
+    yield from _never_matching(path, frontend)
 
 
-def _sni(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
-    for index, route in enumerate(frontend.sni):
-        if route.pool not in config.pools:
-            yield unknown_pool((*path, "sni", index, "pool"), route.pool, config)
-    if frontend.sni and frontend.respond is not None:
-        message = "has both `sni` and `respond`: a frontend forwards or answers"
-        yield Finding(
-            path=(*path, "sni"), message=message, spot=FindingTarget.KEY, touches=((*path, "respond"),)
-        )
+def _routes(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
+    for key, routes in (("clients", frontend.clients), ("sni", frontend.sni)):
+        for index, pool in enumerate(each.pool for each in routes):
+            if pool not in config.pools:
+                yield unknown_pool((*path, key, index, "pool"), pool, config)
+        if routes and frontend.respond is not None:
+            message = f"has both `{key}` and `respond`: a frontend forwards or answers"
+            yield key_error((*path, key), message, (*path, "respond"))
     if "hello" in frontend.timeouts.model_fields_set and not frontend.sni:
         yield warning(
             (*path, "timeouts", "hello"), "has no effect without `sni`: the proxy waits for nothing", path
         )
+
+
+def _never_matching(path: Path, frontend: FrontendSection) -> Iterator[Finding]:
+    """Warn of networks whose clients an earlier route has: once for each route, which may have thousands."""
+    earlier = NetworkCover()
+    for index, route in enumerate(frontend.clients):
+        networks = [numbered(each) for each in route.networks]
+        covered = [position for position, each in enumerate(networks) if earlier.cover(each)]
+        if covered:
+            never = f" and {len(covered) - 1} others never match" if len(covered) > 1 else " never matches"
+            message = f"`{route.networks[covered[0]]}`{never}: an earlier entry has its clients"
+            yield warning((*path, "clients", index, "networks", covered[0]), message)
+        for each in networks:
+            earlier.add(each)
 
 
 def _same_names(config: Config) -> Iterator[Finding]:

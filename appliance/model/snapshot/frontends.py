@@ -91,7 +91,15 @@ class SniRoute:
     regex: str = ""
 
 
-def pools_of(pool: str | None, routes: Iterable[SniRoute]) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRoute:
+    """The pool of clients from one of these networks."""
+
+    pool: str
+    networks: tuple[str, ...]
+
+
+def pools_of(pool: str | None, routes: Iterable[ClientRoute | SniRoute]) -> tuple[str, ...]:
     """Return the pools that clients may reach, each once: `pool` first, then those of the routes."""
     named = (pool, *(each.pool for each in routes))
     return tuple(dict.fromkeys(each for each in named if each is not None))
@@ -101,8 +109,8 @@ def pools_of(pool: str | None, routes: Iterable[SniRoute]) -> tuple[str, ...]:
 class Frontend:
     """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
 
-    `sni` routes clients to other pools than `pool`, by a TLS ClientHello; `timeout_hello` is how long to wait
-    for it.
+    `clients` routes clients to other pools than `pool`, by their networks. `sni` does it with all others, by
+    a TLS ClientHello; `timeout_hello` is how long to wait for it.
 
     With `sync` other nodes learn the connections that the kernel forwards, and go on with them.
 
@@ -131,11 +139,12 @@ class Frontend:
     sync: bool = False
     sni: tuple[SniRoute, ...] = ()
     timeout_hello: float = 5.0
+    clients: tuple[ClientRoute, ...] = ()
 
     @property
     def pools(self) -> tuple[str, ...]:
         """The pools that its clients may reach, each once, `pool` first."""
-        return pools_of(self.pool, self.sni)
+        return pools_of(self.pool, (*self.clients, *self.sni))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,18 @@
 """The listeners of a worker: an acceptor for each, and the handling of its accepted connections.
 
-A frontend with a pool gets sessions, with `sni` once the server name is known; one with `respond` is answered
-by the worker itself.
+A frontend with a pool gets sessions, with `clients` in the pool of the client's network, with `sni` once the
+server name is known; one with `respond` is answered by the worker itself.
 """
 
 import os
 import select
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim
+from appliance.wire import sockaddr
 from appliance.wire.lines.worker_arguments import InheritedListener
 from appliance.worker.relay import tcp
 from appliance.worker.relay.acceptor import Acceptor, Open
@@ -155,7 +157,16 @@ class Acceptors:
         """Return the handler of a frontend's connections: chosen once, not per connection."""
         if frontend.config.respond is not None:
             return self._respond
-        return self._inspect if frontend.config.sni else self._relay
+        otherwise: Open = self._inspect if frontend.config.sni else self._relay
+        return partial(self._route, otherwise) if frontend.config.clients else otherwise
+
+    def _route(self, otherwise: Open, frontend: FrontendState, fd: int, address: bytes) -> None:
+        """Relay to the pool of the client's network; `otherwise` gets a client without one."""
+        pool = frontend.client_routes.pool(sockaddr.packed(address))
+        if pool is None:
+            otherwise(frontend, fd, address)
+        else:
+            self._relay_to(pool, frontend, fd, address)
 
     def _inspect(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         HelloWait(self._traffic, frontend, fd, address, relay=self._relay_to).begin()

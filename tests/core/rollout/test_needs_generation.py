@@ -6,7 +6,7 @@ import pytest
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
-from appliance.model.snapshot.frontends import KeepAlive, SniRoute
+from appliance.model.snapshot.frontends import ClientRoute, KeepAlive, SniRoute
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 pytestmark = pytest.mark.pure
@@ -28,6 +28,7 @@ NEW_GENERATION = {
     "pool": with_frontend(pool="other"),
     "respond": with_frontend(respond="/ready"),
     "needs": with_frontend(needs="pool"),
+    "clients": with_frontend(clients=(ClientRoute(networks=("10.0.0.0/8",), pool="pool"),)),
     "sni": with_frontend(sni=(SniRoute(names=("a",), pool="pool"),)),
 }
 LIVE = {

@@ -18,7 +18,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
-from appliance.model.snapshot.frontends import SniRoute
+from appliance.model.snapshot.frontends import ClientRoute, SniRoute
 from appliance.model.snapshot.pools import CheckInit, CheckStep, CheckType, Discovery, OnDown, OnUp, SendProxy
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
@@ -510,7 +510,7 @@ def test_a_frontend_of_a_program_that_nobody_knows():
     assert "proxy-api is gone" in why("frontend", about).answer
 
 
-def test_a_frontend_with_pools_by_server_name():
+def test_a_frontend_with_more_than_one_pool():
     """All of its pools are named, and which of them takes those without such a name."""
     routed = frontend(sni=(SniRoute(names=("a",), pool="other"), SniRoute(regex="b", pool="third")))
     pools = [pool(name, servers=(server(),)) for name in ("pool", "other", "third")]
@@ -519,6 +519,10 @@ def test_a_frontend_with_pools_by_server_name():
     )
     found = why("frontend", about)
     assert "sends its connections to pool, and by server name to other or third" in found.answer
+    both = replace(routed, clients=(ClientRoute(networks=("10.0.0.0/8",), pool="third"),))
+    about = replace(about, snapshot=replace(about.snapshot, groups=(group(frontends=[both]),)))
+    told_both = "to pool, and by client network to third, and by server name to other or third"
+    assert told_both in why("frontend", about).answer
 
 
 def test_a_frontend_that_answers_itself():

@@ -1,19 +1,16 @@
 """Which backend HAProxy gives a client by server name, and the appliance with what `import` made of it."""
 
-import socket
-import socketserver
-import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Final
 
 import pytest
 import yaml
 from support.network.ports import free_port
 from support.peers.haproxy import HAProxy
+from support.peers.named_server import NamedServer, chosen
 from support.supervisor.appliance import Appliance
 from support.translation.haproxy_files import NO_FILES
 from support.values.client_hellos import openssl_hello
-from support.worker.trace import PATIENCE, read_all
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.import_result import import_result
@@ -83,53 +80,11 @@ frontend soon
 """
 
 
-class _Named(socketserver.ThreadingTCPServer):
-    """A server that says its name, and then what it has heard up to the client's half-close."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(("127.0.0.1", 0), _Answer)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        """End it."""
-        self.shutdown()
-        self.server_close()
-
-
-class _Answer(socketserver.BaseRequestHandler):
-    server: _Named
-    request: socket.socket
-
-    def handle(self) -> None:
-        """Serve one connection."""
-        with suppress(OSError):  # a client of the test has left
-            self.request.sendall(f"{self.server.name}\n".encode())
-            self.request.sendall(read_all(self.request))
-
-
-def _chosen(port: int, data: bytes, step: int) -> tuple[str, bytes]:
-    """Return whose server a client gets, "" for nobody's, and what that server has heard of it."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), PATIENCE) as client:
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for at in range(0, len(data), step):
-                client.sendall(data[at : at + step])
-            name = client.makefile("rb").readline()
-            client.shutdown(socket.SHUT_WR)
-            return name.decode().strip(), read_all(client)
-    except OSError:
-        return "", b""
-
-
 @pytest.mark.promise("docs/foreign-files.md", "`use_backend` by server name and port leads as HAProxy's does")
-def test_the_same_backends_are_chosen():
+def test_the_same_backends_arechosen():
     """The same file and the same bytes, whole and one by one: the same server gets them, and unchanged."""
     with ExitStack() as stack:
-        servers = {name: _Named(name) for name in _BACKENDS}
+        servers = {name: NamedServer(name) for name in _BACKENDS}
         for each in servers.values():
             stack.callback(each.close)
         addresses = {name: each.server_address[1] for name, each in servers.items()}
@@ -147,13 +102,13 @@ def test_the_same_backends_are_chosen():
                 for step in (len(hello), 1):
                     wanted = (backend, hello if backend else b"")
                     found = {
-                        side: _chosen(ports[frontend], hello, step)
+                        side: chosen(ports[frontend], hello, step=step)
                         for side, ports in (("haproxy", theirs), ("ours", ours))
                     }
                     assert found == {"haproxy": wanted, "ours": wanted}, (frontend, name, step)
         for ports in (theirs, ours):
             for said in (b"", openssl_hello("api.example.com")[:30]):
-                assert _chosen(ports["soon"], said, 7) == ("rest", said), said
+                assert chosen(ports["soon"], said, step=7) == ("rest", said), said
             plain = b"SSH-2.0-x\r\n"
-            assert _chosen(ports["names"], plain, 7) == ("rest", plain)
-            assert _chosen(ports["closed"], plain, 7) == ("", b"")
+            assert chosen(ports["names"], plain, step=7) == ("rest", plain)
+            assert chosen(ports["closed"], plain, step=7) == ("", b"")

@@ -11,6 +11,7 @@ from appliance.model.config.values import (
     addresses,
     bgp,
     check_steps,
+    client_routes,
     http,
     kubernetes,
     names,
@@ -25,7 +26,14 @@ from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
 from appliance.model.operator_events import EventKind, EventSeverity
 from appliance.model.snapshot.discovery import RouterPort
-from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen, SniRoute
+from appliance.model.snapshot.frontends import (
+    ClientRoute,
+    Flowtable,
+    Forward,
+    Masquerade,
+    RedirectWhen,
+    SniRoute,
+)
 from appliance.model.snapshot.pools import (
     Balance,
     CheckInit,
@@ -164,6 +172,9 @@ HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"t
 Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
 Forwarding = Annotated[Forward, _Word]
+ClientRoutes = Annotated[
+    tuple[ClientRoute, ...], PlainValidator(client_routes.client_routes), WithJsonSchema(client_routes.SCHEMA)
+]
 SniRoutes = Annotated[
     tuple[SniRoute, ...], PlainValidator(sni_routes.sni_routes), WithJsonSchema(sni_routes.SCHEMA)
 ]

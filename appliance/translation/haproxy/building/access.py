@@ -9,10 +9,10 @@ without an exact equivalent are refused, and no client may connect then: no outp
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_network
-from typing import Final, NamedTuple
+from typing import Final
 
 from appliance.model.messages.quoting import shown
+from appliance.model.network_cover import Network, NetworkCover, numbered
 from appliance.translation.haproxy.building.client_networks import (
     ClientNetworks,
     Condition,
@@ -76,7 +76,7 @@ def page_access(
 
 def both(one: Access, other: Access, report: Report) -> Access | None:
     """Return the clients that pass both; None, with a reported reason, if none does."""
-    allow = _common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
+    allow = common(one.allow, other.allow) if one.allow and other.allow else one.allow or other.allow
     if one.allow and not allow:
         reason = "no client could connect: other rules reject the clients accepted here"
         report.add(Outcome.REFUSED, other.allow[0].place, reason)
@@ -121,46 +121,6 @@ def _level(
     return lists.access if understood else None
 
 
-class _Network(NamedTuple):
-    """A network as numbers, as lists may be long; `bits` are those of its prefix."""
-
-    version: int
-    length: int
-    bits: int
-    host_bits: int
-
-    @property
-    def first(self) -> int:
-        return self.bits << self.host_bits
-
-    @property
-    def last(self) -> int:
-        return ((self.bits + 1) << self.host_bits) - 1
-
-
-class _Networks:
-    """Networks by version and prefix length, of which there are few, however many networks there are."""
-
-    def __init__(self, networks: Iterable[_Network] = ()) -> None:
-        self._bits: dict[tuple[int, int], set[int]] = {}
-        for each in networks:
-            self.add(each)
-
-    def __contains__(self, network: _Network) -> bool:
-        return network.bits in self._bits.get((network.version, network.length), ())
-
-    def add(self, network: _Network) -> None:
-        self._bits.setdefault((network.version, network.length), set()).add(network.bits)
-
-    def cover(self, network: _Network) -> bool:
-        """Return whether a network is in this set, or within one of it."""
-        return any(
-            network.bits >> (network.length - length) in bits
-            for (version, length), bits in self._bits.items()
-            if version == network.version and length <= network.length
-        )
-
-
 class _Lists:
     """The lists so far; the clients left are those that no rule has accepted or rejected yet.
 
@@ -172,7 +132,7 @@ class _Lists:
         self._accepted: list[Placed[str]] = []
         self._accepting: list[Rule] = []
         self._unknown: list[Rule] = []
-        self._networks = _Networks()
+        self._networks = NetworkCover()
         self._starts: dict[int, list[int]] = {4: [], 6: []}
         self._rest: list[Placed[str]] | None = None
         self._open = True
@@ -223,7 +183,7 @@ class _Lists:
             return
         self._accepted += found
         for each in found:
-            network = _network(each)
+            network = numbered(each.value)
             self._networks.add(network)
             insort(self._starts[network.version], network.first)
 
@@ -247,14 +207,14 @@ class _Lists:
 
     def _deny(self, found: list[Placed[str]]) -> None:
         for each in found:
-            if self._overlaps(_network(each)):
+            if self._overlaps(numbered(each.value)):
                 raise ConditionError(
                     f"{shown(each.value)} overlaps with networks accepted before: write the rejecting "
                     "rules first, without the accepted networks"
                 )
         self.access.deny += found
 
-    def _overlaps(self, network: _Network) -> bool:
+    def _overlaps(self, network: Network) -> bool:
         """Return whether a network shares clients with the accepted ones: one is within the other."""
         starts = self._starts[network.version]
         at = bisect_left(starts, network.first)
@@ -262,14 +222,9 @@ class _Lists:
         return around_one or self._networks.cover(network)
 
 
-def _common(one: Sequence[Placed[str]], other: Sequence[Placed[str]]) -> list[Placed[str]]:
+def common(one: Sequence[Placed[str]], other: Sequence[Placed[str]]) -> list[Placed[str]]:
     """Return the networks that both lists contain, or that lie within one of the other list."""
-    ones, others = (_Networks(map(_network, some)) for some in (one, other))
-    found = [each for each in one if others.cover(_network(each))]
-    return found + [each for each in other if _network(each) not in ones and ones.cover(_network(each))]
-
-
-def _network(placed: Placed[str]) -> _Network:
-    found = ip_network(placed.value)
-    host_bits = found.max_prefixlen - found.prefixlen
-    return _Network(found.version, found.prefixlen, int(found.network_address) >> host_bits, host_bits)
+    ones, others = (NetworkCover(numbered(each.value) for each in some) for some in (one, other))
+    found = [each for each in one if others.cover(numbered(each.value))]
+    rest = ((each, numbered(each.value)) for each in other)
+    return found + [each for each, network in rest if network not in ones and ones.cover(network)]

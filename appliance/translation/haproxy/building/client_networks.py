@@ -65,14 +65,14 @@ class ClientNetworks:
 
     def _networks(self, term: tuple[str, ...], acls: Mapping[str, list[Line]]) -> Iterator[str]:
         if len(term) != 1 or term[0] not in acls:
-            yield from self._of_source(term)
+            yield from self.of_source(term)
             return
         for line in acls[term[0]]:
             self._on_use(line)
-            yield from self._of_source(line.texts[2:])
+            yield from self.of_source(line.texts[2:])
 
-    def _of_source(self, words: Sequence[str]) -> Sequence[str]:
-        """Return the networks of `src 10.0.0.0/8 192.0.2.1`, `src -f FILE`."""
+    def of_source(self, words: Sequence[str]) -> Sequence[str]:
+        """Return the networks of `src 10.0.0.0/8 192.0.2.1`, `src -f FILE`; raises ConditionError."""
         if not words or words[0] != "src":
             raise ConditionError(f"{shown(' '.join(words))} is not supported: {_ASKED}")
         if self._left < 0:

@@ -120,13 +120,17 @@ def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -
 def _put_routes(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
     for route in front.routes:
         place, pool = route.rule.line.place, plan.pool_name(route.backend.name)
+        if route.networks:
+            networks: list[Plain] = [each.value for each in route.networks]
+            build.tree.append((*path, "clients"), {"networks": networks, "pool": pool}, place)
         if route.names.names:
             names: list[Plain] = list(route.names.names)
             build.tree.append((*path, "sni"), {"names": names, "pool": pool}, place)
         for regex in route.names.regexes:
             build.tree.append((*path, "sni"), {"regex": regex, "pool": pool}, place)
     delay = front.section.settings.times.get(DELAY)
-    if front.routes and delay and build.take(delay):
+    waits = any(not route.networks for route in front.routes)
+    if waits and delay and build.take(delay):
         build.put((*path, "timeouts", "hello"), duration(delay.value), delay.place)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
@@ -11,7 +12,7 @@ from appliance.translation.haproxy.building.access import Access, access, both, 
 from appliance.translation.haproxy.building.client_networks import ClientNetworks
 from appliance.translation.haproxy.building.followed_ports import spread
 from appliance.translation.haproxy.building.listened_addresses import listened
-from appliance.translation.haproxy.building.routing import Route, Routing, RoutingError, routings
+from appliance.translation.haproxy.building.routing import Route, Routing, RoutingError, Targets, routings
 from appliance.translation.haproxy.directives.section import Kind, Level, Placed, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.text.report import Report
@@ -171,12 +172,15 @@ class _Planner:
             return (self._front(section, name, binds),)
         try:
             default = self._default(section)
-            found = routings(section, binds, self._backends, default, self._report)
+            targets = Targets(
+                backends=self._backends, otherwise=default, nowhere=partial(self._nowhere, section)
+            )
+            found = routings(section, binds, targets, self._networks, self._report)
         except RoutingError:
             self._leave_out(section, _ROUTE_REFUSED)
             return (_nothing(section, name),)
         given = section.settings.texts.get("default_backend")
-        if given and any(each.backend is default for each in found):
+        if given and any(each.to_default for each in found):
             self._report.use(given.place.line)
         made = [self._routed(section, name, found[0])]
         for each in found[1:]:

@@ -1,4 +1,4 @@
-"""What a rule of `use_backend` matches: the server name of a ClientHello, and the port of a client."""
+"""What a rule of `use_backend` matches: a client's network, the server name of a ClientHello, the port."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,18 +8,22 @@ from typing import Final
 from appliance.model.byte_pattern import byte_pattern
 from appliance.model.config.values.sni_routes import server_name
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.building.client_networks import ConditionError, signed_terms
+from appliance.translation.haproxy.building.client_networks import (
+    ClientNetworks,
+    Condition,
+    ConditionError,
+    signed_terms,
+)
 from appliance.translation.haproxy.text.lines import Line
 
-_ASKED: Final = "use server names (`req.ssl_sni`) or ports (`dst_port`)"
-_SOURCE: Final = (
-    "connections are not routed by source address: give these clients a frontend with a separate "
-    "address or port, and `allow`"
-)
+_ASKED: Final = "use client networks (`src`), server names (`req.ssl_sni`) or ports (`dst_port`)"
+_NOT_BOTH: Final = "`src` and a server name cannot be in one rule: write a rule for either"
+_ONE_ACL: Final = "write one `acl` with all networks, and use only that one"
 _NAMES: Final = frozenset({"req.ssl_sni", "req_ssl_sni"})
 _HELLO: Final = frozenset({"req.ssl_hello_type", "req_ssl_hello_type"})
 _LOWER: Final = ",lower"
 _PORT: Final = "dst_port"
+_SOURCE: Final = "src"
 _MOST_PORT: Final = 65535
 _OPERATORS: Final = ("eq", "ge", "gt", "le", "lt")
 _RANGE: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?", re.ASCII)
@@ -48,10 +52,10 @@ class Ports:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Conditions that must all hold: these ports, and one of the names, if there are any."""
+    """Conditions that must all hold: these ports, and the names or the clients, if there are any."""
 
     ports: tuple[Ports, ...]
-    names: ServerNames | None
+    asked: ServerNames | Condition | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +66,21 @@ class RouteCondition:
     negated: bool = False
     lines: tuple[Line, ...] = ()
 
-    def names(self, port: int) -> ServerNames | bool:
-        """Return the names that are routed at a port; True for every client, False for none."""
-        holding = [each for each in self.branches if all(port in ports for ports in each.ports)]
-        if self.negated or not self.branches:
-            return not holding
-        if any(each.names is None for each in holding):
-            return True
-        found = [each.names for each in holding if each.names is not None]
-        return _joined(found) if found else False
+    def routed(self, port: int) -> ServerNames | Condition | bool:
+        """Return the names or clients that are routed at a port; True for every client, False for none."""
+        holding = [each.asked for each in self.branches if all(port in ports for ports in each.ports)]
+        names = [each for each in holding if isinstance(each, ServerNames)]
+        clients = [each for each in holding if isinstance(each, Condition)]
+        if not self.branches or len(names) + len(clients) < len(holding):
+            return not self.negated
+        if clients:
+            return _either(clients, negated=self.negated)
+        return _joined(names) if names else self.negated
 
 
-def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> RouteCondition:
+def route_condition(
+    words: Sequence[str], acls: Mapping[str, list[Line]], networks: ClientNetworks
+) -> RouteCondition:
     """Return the condition of `if ...` or `unless ...`; raises ConditionError if we do not support it."""
     if not words:
         return RouteCondition()
@@ -86,38 +93,70 @@ def route_condition(words: Sequence[str], acls: Mapping[str, list[Line]]) -> Rou
         if join == "or":
             branches.append([])
         branches[-1].append((negated, term))
-    found = tuple(_branch(each, acls) for each in branches)
-    if word == "unless" and any(each.names is not None for each in found):
+    found = tuple(_branch(each, acls, networks) for each in branches)
+    names = any(isinstance(each.asked, ServerNames) for each in found)
+    clients = [each.asked for each in found if isinstance(each.asked, Condition)]
+    if names and clients:
+        raise ConditionError(_NOT_BOTH)
+    if word == "unless" and names:
         raise ConditionError("`unless` with a server name is not supported: write `if` rules for the others")
+    if len(clients) > 1 and any(each.negated for each in clients):
+        raise ConditionError(f"client networks joined by `or` cannot be negated: {_ONE_ACL}")
     lines = tuple(line for _, _, term in terms for line in acls.get(term[0], ()) if len(term) == 1)
     return RouteCondition(branches=found, negated=word == "unless", lines=lines)
 
 
-def _branch(terms: Iterable[tuple[bool, tuple[str, ...]]], acls: Mapping[str, list[Line]]) -> Branch:
+def _branch(
+    terms: Iterable[tuple[bool, tuple[str, ...]]], acls: Mapping[str, list[Line]], networks: ClientNetworks
+) -> Branch:
     ports: list[Ports] = []
     names: list[ServerNames] = []
+    clients: list[Condition] = []
     hello = False
     for negated, term in terms:
         criteria = _criteria(term, acls)
         asked = {_kind(each) for each in criteria}
+        if len(asked) > 1 or (negated and not asked <= {_PORT, _SOURCE}):
+            raise ConditionError(
+                f"{shown(' '.join(term))}: only ports and client networks can be negated, "
+                "and criteria cannot be mixed"
+            )
         if asked == {_PORT}:
             ranges = tuple(each for words in criteria for each in _ports(words))
             ports.append(Ports(ranges=ranges, negated=negated))
-        elif len(asked) > 1 or negated:
-            raise ConditionError(
-                f"{shown(' '.join(term))}: only ports can be negated, and criteria cannot be mixed"
-            )
+        elif asked == {_SOURCE}:
+            found = tuple(each for words in criteria for each in networks.of_source(words))
+            clients.append(Condition(networks=found, negated=negated))
         elif asked == {"name"}:
             names.append(_joined([_server_names(words) for words in criteria]))
         else:
             hello = True
+    return Branch(ports=tuple(ports), asked=_asked(names, clients, hello=hello))
+
+
+def _asked(
+    names: Sequence[ServerNames], clients: Sequence[Condition], *, hello: bool
+) -> ServerNames | Condition | None:
+    """Return what must hold besides the ports."""
+    if clients and (names or hello):
+        raise ConditionError(_NOT_BOTH)
+    if len(clients) > 1 and not all(each.negated for each in clients):
+        raise ConditionError(f"two client networks that must both match are not supported: {_ONE_ACL}")
     if len(names) > 1:
         raise ConditionError("two server names that must both match are not supported: write one")
     if hello and not names:
         raise ConditionError(
             "a rule cannot match a ClientHello alone: connections without TLS go to the default"
         )
-    return Branch(ports=tuple(ports), names=names[0] if names else None)
+    if clients:
+        return _either(clients, negated=False)
+    return names[0] if names else None
+
+
+def _either(clients: Sequence[Condition], *, negated: bool) -> Condition:
+    """Return the clients of all networks, of which all are negated or none."""
+    networks = tuple(dict.fromkeys(network for each in clients for network in each.networks))
+    return Condition(networks=networks, negated=clients[0].negated is not negated)
 
 
 def _criteria(term: tuple[str, ...], acls: Mapping[str, list[Line]]) -> list[tuple[str, ...]]:
@@ -132,10 +171,8 @@ def _kind(words: Sequence[str]) -> str:
         return "name"
     if fetch in _HELLO and words[1:] == ("1",):
         return "hello"
-    if fetch == _PORT:
-        return _PORT
-    if fetch == "src":
-        raise ConditionError(_SOURCE)
+    if fetch in {_PORT, _SOURCE}:
+        return fetch
     raise ConditionError(f"connections are not routed by {shown(' '.join(words))}: {_ASKED}")
 
 

@@ -180,7 +180,7 @@ def test_an_accept_that_changes_nothing():
         (["tcp-request content reject if { req_ssl_hello_type 1 }"], "write client networks"),
         (["tcp-request connection accept when x"], "`if` or `unless` and a condition"),
         (["tcp-request content set-var(x) src"], "data from clients is not inspected"),
-        (["use_backend c if { src 10.0.0.1 }"], "are not routed by source address"),
+        (["use_backend c if { src 10.0.0.1 } { req.ssl_sni -i x }"], "cannot be in one rule"),
     ],
 )
 def test_what_lists_cannot_say(lines: list[str], refused: str):

@@ -1,11 +1,14 @@
-"""`use_backend` by server name and by port: what it leads where, and what is refused with its frontend."""
+"""`use_backend` by network, server name and port: what leads where, and what is refused with its frontend."""
+
+from ipaddress import ip_address, ip_network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.translation.haproxy_files import TIMES, Read, read
 
-from appliance.model.snapshot.frontends import SniRoute
+from appliance.core.balancing.client_routes import ClientRoutes
+from appliance.model.snapshot.frontends import ClientRoute, SniRoute
 from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
@@ -14,10 +17,16 @@ WAIT = "tcp-request inspect-delay 3s", "tcp-request content accept if { req.ssl_
 BACKENDS = "".join(f"backend {name}\n  server s 10.0.0.1:{port}\n" for port, name in enumerate("bcd", 1))
 
 
-def routed(*lines: str, binds: tuple[int, ...] = (1,), default: str = "default_backend d") -> Read:
+def routed(
+    *lines: str,
+    binds: tuple[int, ...] = (1,),
+    default: str = "default_backend d",
+    files: dict[str, bytes] | None = None,
+) -> Read:
     """Return what a frontend `f` with these lines becomes, with backends `b`, `c` and `d` behind it."""
     said = (*(f"bind *:{port}" for port in binds), *lines, default)
-    return read(f"{TIMES}frontend f\n" + "".join(f"  {each}\n" for each in said if each) + BACKENDS)
+    text = f"{TIMES}frontend f\n" + "".join(f"  {each}\n" for each in said if each) + BACKENDS
+    return read(text, files=files)
 
 
 def sni(*lines: str) -> tuple[SniRoute, ...]:
@@ -54,6 +63,140 @@ def test_names(lines: list[str], routes: list[tuple[str, ...] | str]):
         SniRoute(pool="b", regex=each) if isinstance(each, str) else SniRoute(pool="b", names=each)
         for each in routes
     )
+
+
+A, B = "10.0.0.0/8", "192.0.2.0/24"
+OFFICE = {"/office": b"# office\n10.0.0.0/8\n2001:db8::/32\n"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "clients", "pool"),
+    [
+        ([f"use_backend b if {{ src {A} }}"], [("b", (A,))], "d"),
+        ([f"use_backend b if {{ src {A} {B} 2001:db8::/32 }}"], [("b", (A, B, "2001:db8::/32"))], "d"),
+        ([f"acl n src {A}", f"acl n src {B}", "use_backend b if n"], [("b", (A, B))], "d"),
+        (["use_backend b if { src -f /office }"], [("b", (A, "2001:db8::/32"))], "d"),
+        (["acl n src -f /office", "use_backend b if n"], [("b", (A, "2001:db8::/32"))], "d"),
+        ([f"use_backend b if {{ src {A} }} or {{ src {A} {B} }}"], [("b", (A, B))], "d"),
+        (["use_backend b if { src ::ffff:10.0.0.0/104 }"], [("b", (A,))], "d"),
+        (["use_backend b if { src ::/0 }"], [("b", ("::/0", "0.0.0.0/0"))], "d"),
+        (["use_backend b if { src 8000::/1 ::/81 }"], [("b", ("8000::/1", "::/81"))], "d"),
+        ([f"use_backend b if !{{ src {A} }}"], [("d", (A,))], "b"),
+        ([f"use_backend b unless {{ src {A} }} or {{ src {B} }}"], [("d", (A, B))], "b"),
+        ([f"use_backend b if !{{ src {A} }} !{{ src {B} }}"], [("d", (A, B))], "b"),
+        ([f"use_backend b unless !{{ src {A} }} !{{ src {B} }}"], [("b", (A, B))], "d"),
+        ([f"use_backend b if !{{ src {A} }}", "use_backend c"], [("c", (A,))], "b"),
+        ([f"use_backend b unless {{ dst_port 2 }} {{ src {A} }}"], [], "b"),
+        ([f"use_backend b if {{ dst_port 2 }} {{ src {A} }}"], [], "d"),
+        ([f"use_backend b if {{ dst_port 1 }} {{ src {A} }}"], [("b", (A,))], "d"),
+        ([f"use_backend b if !{{ src {A} }} or {{ dst_port 1 }}"], [], "b"),
+        (
+            [f"use_backend b if {{ src {B} }}", f"use_backend c if !{{ src {A} }}"],
+            [("b", (B,)), ("d", (A,))],
+            "c",
+        ),
+        (
+            [f"use_backend b if !{{ src {A} }}", f"use_backend c if {{ src 10.1.0.0/16 {B} }}"],
+            [("c", ("10.1.0.0/16",)), ("d", (A,))],
+            "b",
+        ),
+        (
+            [f"use_backend b if !{{ src {A} }}", f"use_backend c if !{{ src 10.1.0.0/16 {B} }}"],
+            [("d", ("10.1.0.0/16",)), ("c", (A,))],
+            "b",
+        ),
+        ([f"use_backend b if !{{ src {A} }}", f"use_backend c if !{{ src {B} }}"], [("c", (A,))], "b"),
+    ],
+)
+def test_networks(lines: list[str], clients: list[tuple[str, tuple[str, ...]]], pool: str):
+    """Each way to ask for networks, or for all but some, is a list whose first match leads alike."""
+    found = routed(*lines, files=OFFICE)
+    assert found.refused == []
+    routes = tuple(ClientRoute(pool=name, networks=networks) for name, networks in clients)
+    assert (found.frontend().clients, found.frontend().sni, found.frontend().pool) == (routes, (), pool)
+
+
+def test_networks_before_names():
+    """In this order both are said; nobody is waited for because of networks alone."""
+    rule = f"use_backend b if {{ src {A} }}"
+    both = routed(*WAIT, rule, "use_backend c if { req.ssl_sni -i x }").frontend()
+    assert both.clients == (ClientRoute(pool="b", networks=(A,)),)
+    assert both.sni == (SniRoute(pool="c", names=("x",)),)
+    alone = routed(WAIT[0], rule)
+    assert (alone.outcome(rule), alone.outcome("tcp-request")) == (Outcome.KEPT, Outcome.IGNORED)
+    assert "hello" not in alone.frontend().timeouts.model_fields_set
+
+
+def test_networks_that_nobody_comes_from():
+    """What an earlier rule has is left out; a rule of which nothing is left is ignored."""
+    found = routed(
+        f"acl later src {B} 10.1.0.0/16",
+        f"use_backend b if {{ src {A} }}",
+        "use_backend c if later",
+        "use_backend c if { src 10.2.0.0/16 }",
+    )
+    assert found.frontend().clients == (
+        ClientRoute(pool="b", networks=(A,)),
+        ClientRoute(pool="c", networks=(B,)),
+    )
+    assert found.outcome("use_backend c if {") is Outcome.IGNORED
+    assert found.outcome("use_backend c if later") is found.outcome("acl later") is Outcome.KEPT
+
+
+def test_networks_without_a_default():
+    """Clients of no rule are closed, be they all but some or these some."""
+    others = routed(f"use_backend b if {{ src {A} }}", default="")
+    assert (others.frontend().pool, others.pool("f-nowhere").usable) == ("f-nowhere", {})
+    some = routed(f"use_backend b unless {{ src {A} }}", default="")
+    assert some.frontend().clients == (ClientRoute(pool="f-nowhere", networks=(A,)),)
+    assert (some.frontend().pool, some.pool("f-nowhere").usable) == ("b", {})
+    assert "are closed" in str(some.line("use_backend").reason)
+
+
+def test_networks_by_port():
+    """Ports with different networks are frontends of their own."""
+    found = routed(f"use_backend b if {{ src {A} }} {{ dst_port 2 }}", binds=(1, 2, 3))
+    assert found.frontend().clients == ()
+    assert [each.port for each in found.frontend().bind] == [1, 3]
+    assert found.frontend("f-2").clients == (ClientRoute(pool="b", networks=(A,)),)
+
+
+_NETWORKS = st.lists(
+    st.sampled_from([A, "10.1.0.0/16", "10.1.2.3", B, "0.0.0.0/0", "2001:db8::/32", "::/0"]),
+    min_size=1,
+    max_size=3,
+)
+_CLIENTS = ("10.1.2.3", "10.1.9.9", "10.9.9.9", "192.0.2.1", "203.0.113.1", "2001:db8::1", "2001:db9::1")
+
+
+def _is_in(client: str, networks: list[str]) -> bool:
+    """Say it as HAProxy does, which compares the mapped form of an IPv4 address with networks of IPv6."""
+    address = ip_address(client)
+    forms = (address, ip_address(f"::ffff:{client}")) if address.version == 4 else (address,)
+    return any(form in ip_network(each) for form in forms for each in networks)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("bcd"), st.sampled_from(["if", "unless"]), _NETWORKS), max_size=5),
+    st.booleans(),
+)
+def test_each_client_is_led_as_in_the_file(rules: list[tuple[str, str, list[str]]], has_default: bool):  # noqa: FBT001  # drawn
+    """The list and the pool lead every client where the first rule that holds leads it."""
+    found = routed(
+        *(f"use_backend {name} {word} {{ src {' '.join(networks)} }}" for name, word, networks in rules),
+        default="default_backend d" if has_default else "",
+    )
+    if not rules and not has_default:
+        return
+    assert found.refused == []
+    made = found.frontend()
+    for client in _CLIENTS:
+        wanted = next(
+            (name for name, word, networks in rules if _is_in(client, networks) is (word == "if")),
+            "d" if has_default else "f-nowhere",
+        )
+        packed = ip_address(client).packed
+        assert (ClientRoutes(made.clients).pool(packed) or made.pool) == wanted, (client, made.clients)
 
 
 def test_the_order_of_the_file():
@@ -178,7 +321,35 @@ def test_ports(condition: str, ports: set[int]):
 @pytest.mark.parametrize(
     ("lines", "why"),
     [
-        (["use_backend b if { src 10.0.0.1 }"], "not routed by source address"),
+        (
+            ["use_backend b if { src 10.0.0.1 } { req.ssl_sni -i x }"],
+            "`src` and a server name cannot be in one",
+        ),
+        (["use_backend b if { src 10.0.0.1 } { req.ssl_hello_type 1 }"], "cannot be in one rule"),
+        (["use_backend b if { src 10.0.0.1 } or { req.ssl_sni -i x }"], "cannot be in one rule"),
+        (
+            ["use_backend b if { src 10.0.0.1 } { src 10.0.0.0/8 }"],
+            "two client networks that must both match",
+        ),
+        (
+            ["use_backend b if { src 10.0.0.0/8 } !{ src 10.0.0.1 }"],
+            "two client networks that must both match",
+        ),
+        (["use_backend b if { src 10.0.0.1 } or !{ src 10.0.0.2 }"], "joined by `or` cannot be negated"),
+        (["use_backend b if { src 10.0.0.1 } { path /x }"], "connections are not routed by `path /x`"),
+        (["use_backend b if { src }"], "`src` needs networks"),
+        (["use_backend b if { src -m str x }"], "`-m` is not supported"),
+        (["use_backend b if { src -f /none }"], "cannot be read"),
+        (["use_backend b if { src 10.0.0.1/99 }"], "10.0.0.1/99"),
+        (["use_backend b if { src,map_ip(/x) y }"], "use client networks (`src`)"),
+        (
+            ["use_backend b if { req.ssl_sni -i x }", "use_backend c if { src 10.0.0.1 }"],
+            "client networks are compared before server names here",
+        ),
+        (
+            ["use_backend b if !{ src 10.0.0.1 }", "use_backend c if { req.ssl_sni -i x }"],
+            "client networks are compared before server names here",
+        ),
         (["use_backend b if { path /x }"], "connections are not routed by `path /x`"),
         (["use_backend b if { req.ssl_hello_type 2 }"], "connections are not routed by"),
         (["use_backend b if { req.ssl_hello_type 1 }"], "a rule cannot match a ClientHello alone"),
@@ -189,13 +360,14 @@ def test_ports(condition: str, ports: set[int]):
         (["use_backend b unless { req.ssl_sni -i x }"], "`unless` with a server name"),
         (
             ["use_backend b if !{ req.ssl_sni -i x }"],
-            "only ports can be negated, and criteria cannot be mixed",
+            "only ports and client networks can be negated, and criteria cannot be mixed",
         ),
         (["use_backend b if { req.ssl_sni -i x } { req.ssl_sni -i y }"], "two server names"),
         (
             ["acl n req.ssl_sni -i x", "acl n dst_port 2", "use_backend b if n"],
-            "only ports can be negated, and criteria cannot be mixed",
+            "only ports and client networks can be negated, and criteria cannot be mixed",
         ),
+        (["acl n req.ssl_sni -i x", "acl n src 10.0.0.1", "use_backend b if n"], "criteria cannot be mixed"),
         (["use_backend b if { req.ssl_sni -i }"], "needs names"),
         (["use_backend b if { req.ssl_sni -i -m dom x }"], "`-m dom` is not supported for server names"),
         (["use_backend b if { req.ssl_sni -f /names }"], "`-f /names` is not supported for server names"),
@@ -256,6 +428,14 @@ def test_a_default_that_is_not_there():
         found = routed(*lines, default="default_backend q")
         assert "there is no backend `q`" in " ".join(found.refused)
     assert routed("use_backend b", default="default_backend q").refused == []
+
+
+def test_a_default_that_a_rule_names_too():
+    """It is kept if clients of any port come to it, whatever those of another port do."""
+    for port in (1, 2):
+        found = routed(f"use_backend d if {{ dst_port {port} }}", binds=(1, 2))
+        assert found.outcome("default_backend") is Outcome.KEPT
+        assert len(found.frontend().bind) == 2
 
 
 def test_a_listen_is_its_own_default():
