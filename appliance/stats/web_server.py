@@ -198,12 +198,20 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
 
 
 def _secured(connection: socket.socket, context: ssl.SSLContext) -> socket.socket | None:
-    """Return the connection after its handshake, None if the client is too slow or cannot complete it."""
-    try:
-        return _within(HEAD_SECONDS, lambda: context.wrap_socket(connection, server_side=True), None)
-    except OSError:
-        connection.close()
-        return None
+    """Return the connection after its handshake, None if the client is too slow or cannot complete it.
+
+    Whatever ends the handshake closes the connection: a deadline and an eviction are no OSError, for which
+    alone `wrap_socket` closes what it has made.
+    """
+    with contextlib.suppress(OSError), contextlib.ExitStack() as unfinished:
+        unfinished.callback(connection.close)  # nothing, once the descriptor is the other socket's
+        secured = unfinished.enter_context(
+            context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        )
+        if _within(HEAD_SECONDS, lambda: secured.do_handshake() is None, late=False):
+            unfinished.pop_all()
+            return secured
+    return None
 
 
 def _within(seconds: float, action: Callable[[], _Value], late: _Value) -> _Value:

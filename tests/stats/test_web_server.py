@@ -3,6 +3,7 @@
 Clients that never stop are threads with plain sockets, which send as fast as they can.
 """
 
+import gc
 import socket
 import ssl
 import threading
@@ -99,6 +100,29 @@ def tracebacks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no cycle: the program, too, collects seldom, and what waits for it keeps its descriptor."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _to_the_end(client: sockets.socket) -> bool:
+    """Read until the server has closed the connection."""
+    with suppress(ConnectionError):
+        while client.recv(65536):
+            pass
+    return True
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[Page]:
     """Run the page behind a password."""
@@ -145,18 +169,52 @@ def test_a_client_that_never_stops_holds_nobody_up(page: Page, request_: bytes):
         assert page.asked(source="127.0.0.9") == b"HTTP/1.1 200 OK"
 
 
-def test_handshakes_without_end_hold_nobody_up(tmp_path: Path):
-    """With TLS, too."""
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[Page]:
+    """Run the page by TLS."""
     files = issue(tmp_path, "localhost")
     context = green_ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files.chain, files.key)
+    made = Page(tmp_path, context=context)
+    yield made
+    made.close()
+
+
+def test_handshakes_without_end_hold_nobody_up(secured: Page):
+    """With TLS, too."""
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-    page = Page(tmp_path, context=context)
-    with gevent.Timeout(40), hostile(page.port, b"", count=4, wrap=trusting):
+    with gevent.Timeout(40), hostile(secured.port, b"", count=4, wrap=trusting):
         for _ in range(20):
             gevent.sleep(0.005)
-    page.close()
+
+
+@pytest.mark.parametrize("says", [b"", b"\x16", GET], ids=["nothing", "begins", "no-tls"])
+def test_a_handshake_that_does_not_end_leaves_no_descriptor(
+    secured: Page, says: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    """The client's connection is closed, by the deadline or as its bytes are not TLS, and is given back."""
+    monkeypatch.setattr(web_server, "HEAD_SECONDS", 0.2)
+    before = _descriptors()
+    with gevent.Timeout(20), ExitStack() as stack, _no_collection():
+        clients = [stack.enter_context(secured.connect()) for _ in range(20)]
+        for each in clients:
+            each.sendall(says)
+        for each in clients:
+            assert _to_the_end(each)
+        assert _descriptors() - before == len(clients)
+
+
+def test_who_must_go_within_a_handshake_leaves_no_descriptor(secured: Page, monkeypatch: pytest.MonkeyPatch):
+    """More clients than there are places: of each that has to go, the connection is closed at once."""
+    monkeypatch.setattr(web_server, "HEAD_SECONDS", 3600.0)
+    before = _descriptors()
+    with gevent.Timeout(20), ExitStack() as stack, _no_collection():
+        clients = [stack.enter_context(secured.connect()) for _ in range(MOST_CLIENTS + 20)]
+        for each in clients:
+            each.sendall(b"\x16")
+        gevent.sleep(0.1)
+        assert _descriptors() - before <= len(clients) + MOST_CLIENTS
 
 
 @pytest.mark.parametrize("says", [b"", b"GET / HT", GET], ids=["nothing", "half", "no-password"])
