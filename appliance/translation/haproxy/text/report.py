@@ -32,7 +32,7 @@ _LONGEST_TEXT: Final = 200
 _MOST_HINTS: Final = 200
 _GUARD: Final = re.compile(
     r"(?:no\s+)?(?:tcp-re|http-re|req|block|acl\b|use_backend|rate-limit|filter|\.(?:if|elif)\b"
-    r"|stats\s+(?:auth|http|scope))"
+    r"|monitor-n|stats\s+(?:auth|http|scope))"
 )
 """Beginnings of lines that may keep clients out, also if misspelt or impossible to split into words."""
 

@@ -357,6 +357,7 @@ def test_rules_that_nobody_comes_to():
         "block if x",
         "acl lan",
         "rate-limit sessions 10",
+        "monitor-net 10.0.0.0/8",
         ".if version_atleast(2.4)\n  tcp-request connection reject\n.endif",
     ],
 )
