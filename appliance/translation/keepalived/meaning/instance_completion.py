@@ -16,6 +16,13 @@ _LONGEST_V2: Final = 255
 _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
 _UNREADABLE: Final = "\ufffd"  # replaces bytes that are not UTF-8
+_ACCEPTS: Final = "an address that is held accepts connections"
+_STRICT: Final = "passwords and preempt delays are left out, as in keepalived"
+_OWNER_ACCEPTS: Final = "has no effect on the owner of the addresses, as in keepalived"
+_STRICT_DROPS: Final = (
+    "keepalived drops connections to the virtual IP with it, and here they are accepted: leave it out, on "
+    "all routers (they then send passwords), or write `accept` with `version 3`"
+)
 _DOES: Final = frozenset(
     ("virtual_ipaddress", "virtual_ipaddress_excluded", "virtual_routes", "virtual_rules", *KEYS)
 )
@@ -32,6 +39,7 @@ def complete(instance: Instance) -> bool:
     _state(instance)
     _advert(instance, version)
     _preemption(instance)
+    _acceptance(instance, version)
     _authentication(instance, version)
     _source(instance)
     _peers(instance)
@@ -43,10 +51,9 @@ def complete(instance: Instance) -> bool:
         instance.ledger.ignore(instance.head.place, "is left out: it holds no address and runs no command")
         instance.ledger.leave_out(instance.head.places, f"`{instance.head.values[0].text}` does nothing")
         return False
-    lacks = [*_missing(instance, version), *_unprotected(instance)]
-    for reason in lacks:
-        instance.ledger.refuse(instance.head.place, reason)
+    lacks = [*_unprotected(instance), *_missing(instance, version)]
     if lacks:
+        instance.ledger.refuse(instance.head.place, ", and ".join(lacks))
         reason = f"`{instance.head.values[0].text}` is left out"
         instance.ledger.leave_out(instance.head.places, reason, head=instance.head.place)
     return not lacks
@@ -83,10 +90,12 @@ def _missing(instance: Instance, version: int) -> Iterator[str]:
 
 
 def _unprotected(instance: Instance) -> Iterator[str]:
-    """Yield why an instance would be more open than its file says."""
-    for each in dict.fromkeys(instance.unprotected):
+    """Yield why an instance would be more open than its file says, if it would."""
+    keywords = " and ".join(f"`{each}`" for each in dict.fromkeys(instance.unprotected))
+    if keywords:
         yield (
-            f"is left out: without its `{each}` it would accept more, or send to others, than with keepalived"
+            f"is left out: without its {keywords} it would accept more, or send to others, than with "
+            "keepalived"
         )
 
 
@@ -164,6 +173,27 @@ def _cleared(instance: Instance) -> str | None:
     if instance.state is not None and instance.state.text == _MASTER and instance.strict is None:
         return "keepalived discards it with `state MASTER`: write `state BACKUP` to keep it"
     return None
+
+
+def _acceptance(instance: Instance, version: int) -> None:
+    """Refuse what has keepalived drop connections to the addresses: an address that is held accepts them.
+
+    Only the owner of the addresses always accepts (keepalived.conf(5), `priority`, `vrrp_strict`, `accept`).
+    """
+    given = instance.acceptance
+    allows = given is not None and given.keyword == "accept"
+    if given is not None and not allows and not instance.owner:
+        instance.ledger.refuse(given.place, "an address that is held accepts connections: leave it out")
+        instance.unprotected.append(given.keyword)
+    elif given is not None:
+        instance.ledger.ignore(given.place, _ACCEPTS if allows else _OWNER_ACCEPTS)
+    if instance.strict is None:
+        return
+    if instance.owner or (allows and version == 3):
+        instance.ledger.change(instance.strict, _STRICT)
+        return
+    instance.ledger.refuse(instance.strict, _STRICT_DROPS)
+    instance.unprotected.append("vrrp_strict")
 
 
 def _authentication(instance: Instance, version: int) -> None:

@@ -36,7 +36,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 _LONGEST: Final = 86400  # seconds: keepalived takes more, but to no effect
 
 
-PROTECTING: Final = frozenset(("authentication", "mcast_dst_ip", "no_accept", "unicast_peer"))
+PROTECTING: Final = frozenset(("authentication", "mcast_dst_ip", "no_accept", "strict_mode", "unicast_peer"))
 """Keywords without which an instance would be more open, or reach other routers, than its file says."""
 
 
@@ -154,12 +154,10 @@ _version: Final = partial(whole, least=2, most=3)
 
 def _strict(instance: Instance, given: Directive) -> None:
     instance.strict = given.place if is_on(given) else None
-    if instance.strict is not None:
-        reason = (
-            "passwords and preempt delays are left out, as in keepalived, but connections are accepted "
-            "(no_accept)"
-        )
-        instance.ledger.change(given.place, reason)
+
+
+def _acceptance(instance: Instance, given: Directive) -> None:
+    instance.acceptance = given
 
 
 def _nopreempt(instance: Instance, given: Directive) -> None:
@@ -271,8 +269,8 @@ INSTANCE: Final[Table[Instance]] = {
     "old_unicast_checksum": ignored(
         "is for keepalived before 1.3.7: version 3 accepts both of today's checksums"
     ),
-    "accept": ignored("an address that is held accepts connections"),
-    "no_accept": refused("an address that is held accepts connections: leave it out"),
+    "accept": Understood(act=_acceptance),
+    "no_accept": Understood(act=_acceptance),
     "promote_secondaries": ignored("addresses that the kernel removes with another one are restored at once"),
     "virtual_routes": Understood(act=virtual_routes, block=True),
     "virtual_rules": Understood(act=virtual_rules, block=True),

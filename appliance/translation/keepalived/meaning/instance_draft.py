@@ -84,6 +84,7 @@ class Instance:
     version: tuple[int, FilePosition] | None = None
     default_version: tuple[int, FilePosition] | None = None
     strict: FilePosition | None = None
+    acceptance: Directive | None = None
     startup_delay: tuple[Decimal, FilePosition] | None = None
     auth_type: Word | None = None
     auth_pass: Word | None = None

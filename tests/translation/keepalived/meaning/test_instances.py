@@ -1,5 +1,7 @@
 """The directives of a `vrrp_instance`: what each becomes, and what is said of it."""
 
+from typing import Final
+
 import pytest
 from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
@@ -100,7 +102,7 @@ def test_kept(line: str, keys: dict[str, Plain]):
          "first 8 bytes"),
         ("authentication {\nauth_type PASS }", {}, I, "take effect only together"),
         ("authentication {\nauth_pass x }", {}, I, "take effect only together"),
-        ("strict_mode", {}, C, "but connections are accepted"),
+        ("strict_mode\npriority 255", {"priority": 255}, C, "passwords and preempt delays are left out"),
         ("nopreempt\npriority 255", {"priority": 255}, I, "has no effect on the owner"),
         ("preempt", {}, I, "preempts unless `nopreempt` is set"),
         ("garp_master_repeat 0", {"announce": {"repeat": 1}}, C, "is limited to 1 to 100"),
@@ -155,6 +157,7 @@ def test_changed_or_ignored(line: str, keys: dict[str, Plain], outcome: Outcome,
         ("virtual_ipaddress { 192.0.2.3/24 dev }", "`dev` needs a value"),
         ("virtual_ipaddress { 192.0.2.3/24 { } }", "is an address, and takes no block"),
         ("no_accept", "accepts connections"),
+        ("strict_mode", "keepalived drops connections to the virtual IP with it"),
         ("strict_mode maybe", "must be on, true, yes"),
         ("strict_mode on\nunicast_peer { 192.0.2.2 }", "does not allow `unicast_peer`"),
         ("notify", "`notify` needs a command"),
@@ -242,6 +245,8 @@ def test_a_type_of_password_that_keepalived_does_not_know():
         "authentification {\nauth_type PASS\nauth_pass x\n}",
         "mcast_dst_ip 224.0.0.99",
         "no_accept",
+        "strict_mode",
+        "strict_mode maybe",
         "unicast_peer {\npeer\n}",
         "unicast_peer {\n192.0.2.2 min_ttl\n}",
     ],
@@ -253,6 +258,17 @@ def test_an_instance_is_never_more_open_than_the_file(line: str):
     assert any("is left out: without its `" in why for at, _, why in told(translation, R) if at == 1)
     kept = [each.place.line for each in translation.lines if each.outcome is Outcome.KEPT]
     assert min(kept) == instance(line).count("\n") + 1
+
+
+def test_an_instance_that_is_left_out_has_one_line_of_report():
+    """However many reasons there are."""
+    given = "vrrp_instance A {\ninterface e\nvirtual_ipaddress {\n192.0.2.1/24 peer 192.0.2.2\n}\nno_accept\n"
+    given += "authentication {\nauth_type AH\nauth_pass x\n}\n}"
+    (why,) = [why for at, _, why in told(translated(given), R) if at == 1]
+    assert why == (
+        "is left out: without its `no_accept` and `authentication` it would accept more, or send to others, "
+        "than with keepalived, and has no `virtual_router_id`, and its `virtual_ipaddress` cannot be applied"
+    )
 
 
 def test_a_password_beside_a_type_that_is_refused():
@@ -392,14 +408,42 @@ def test_preemption_that_keepalived_forgets():
     assert others == [(I, "has no effect with `nopreempt`, as in keepalived")]
 
 
+ACCEPTED: Final = ("version 3", "accept")
+"""With these keepalived accepts connections although it is strict."""
+
+
 def test_strict():
     """vrrp_strict sends no password and has no preempt delay; it forgets `state MASTER`, not `nopreempt`."""
+    found, _ = result("state MASTER", "priority 9", "nopreempt", "preempt_delay 5", "strict_mode", *ACCEPTED)
+    assert found == {"priority": 9, "preempt": False, "version": 3}
     auth = "authentication {\nauth_type PASS\nauth_pass x\n}"
-    found, _ = result("state MASTER", "priority 9", "nopreempt", "preempt_delay 5", auth, "strict_mode")
-    assert found == {"priority": 9, "preempt": False}
     head = "global_defs {\nvrrp_strict\n}\n"
-    assert result(auth, head=head)[0] == {}
+    assert result(auth, "priority 255", head=head)[0] == {"priority": 255}
     assert result(auth, "strict_mode off", head=head)[0] == {"auth": {"pass": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("lines", "accepts"),
+    [
+        ("vrrp_strict", False),
+        ("vrrp_strict\naccept", False),  # version 2 has no accept mode: keepalived resets it
+        ("vrrp_strict\nno_accept\nversion 3", False),
+        ("vrrp_strict\naccept\nversion 3", True),
+        ("vrrp_strict\npriority 255", True),
+        ("vrrp_strict\nstate MASTER", True),  # the owner, too, without a priority
+        ("vrrp_strict\nstrict_mode off", True),
+        ("no_accept", False),
+        ("no_accept\naccept", True),
+        ("no_accept\npriority 255", True),
+    ],
+)
+def test_connections_that_keepalived_drops(lines: str, *, accepts: bool):
+    """An instance to whose addresses keepalived 2.2 lets no connection through is left out."""
+    own = [each for each in lines.split("\n") if each != "vrrp_strict"]
+    head = "global_defs {\nvrrp_strict\n}\n" if "vrrp_strict" in lines else ""
+    translation = translated(head + instance(*own) + instance("priority 255").replace("VI", "OTHER"))
+    assert list(virtual_ips(translation)) == (["VI", "OTHER"] if accepts else ["OTHER"])
+    assert bool(told(translation, R)) is not accepts
 
 
 def test_version_3():
