@@ -86,13 +86,18 @@ def _with(paths: Paths, file: Path) -> Paths:
 
 
 def _lacks(snapshot: Snapshot, found: OperatorsFiles, paths: Paths) -> Iterator[Problem]:
-    """Yield what a configuration without errors needs and this machine lacks."""
+    """Yield what a configuration without errors needs and this machine lacks, and scripts that will fail."""
+    from appliance.console.here.haproxy_scripts import haproxys_scripts  # noqa: PLC0415  # as the next
     from appliance.console.here.machine import lacks  # noqa: PLC0415  # netlink and TLS, for this case only
 
     source = str(found.config)
     document, _ = together(found.document, found.translations, source=source)
     for each in lacks(snapshot, paths):
         yield document.problem(each, source=source)
+    for each in haproxys_scripts(snapshot):
+        problem = document.problem(each, source=source)
+        if problem.source == source:  # those of keepalived.conf are among its changed lines
+            yield problem
 
 
 def _given(file: Path | None) -> ReadFiles:

@@ -1,15 +1,24 @@
 """Tracks a script: its exit status is the result."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from appliance.net.scripts.account import Account, UnknownUserError, account
 from appliance.net.scripts.command import Command
+from appliance.net.scripts.haproxy_scripts import runs_haproxys_script
+from appliance.net.tracking.file import ThreadAnswer
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
+
+_HINT: Final = "; it names HAProxy, and `program` asks for our proxy"
 
 
 class ScriptTrack(TrackCheck):
-    """The check of a script: one run at a time. Background processes of a run are killed with it."""
+    """The check of a script: one run at a time. Background processes of a run are killed with it.
+
+    Where it begins to fail, its file is read: a check for HAProxy is told as such.
+    """
 
     def __init__(
         self, words: Sequence[str], *, user: str | None, timeout: float, runtime: Path | None = None
@@ -20,9 +29,9 @@ class ScriptTrack(TrackCheck):
         self._runtime = runtime
         self._account: Account | None = None
         self._running: Command | None = None
-        # A check for HAProxy always fails where we replace it, for no obvious reason.
-        named = any("haproxy" in each.lower() for each in words)
-        self._hint = "; it names HAProxy, and `program` asks for our proxy" if named else ""
+        self._hint: str | None = None
+        # In a thread: the file system of the script may hang.
+        self._named = ThreadAnswer(lambda _: runs_haproxys_script(words), words[0], timeout=timeout)
 
     def look(self) -> LookResult:
         """Run the script and return the result; raises TrackUnknown."""
@@ -37,7 +46,19 @@ class ScriptTrack(TrackCheck):
         except OSError as error:
             raise TrackUnknown(f"no process can be started: {error.strerror}") from error
         ending = self._running.wait(self._timeout)
-        return LookResult(up=ending.passed, detail=ending.detail + ("" if ending.passed else self._hint))
+        if ending.passed:
+            self._hint = None
+            return LookResult(up=True, detail=ending.detail)
+        if self._hint is None:
+            self._hint = self._found_hint()
+        return LookResult(up=False, detail=ending.detail + self._hint)
+
+    def _found_hint(self) -> str:
+        """Return what an operator is told of a script that looks for HAProxy, beside how it failed."""
+        with suppress(TrackUnknown):
+            if self._named.get():
+                return _HINT
+        return ""
 
     def close(self) -> None:
         """Kill what runs."""

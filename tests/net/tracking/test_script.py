@@ -13,6 +13,7 @@ from appliance.net.tracking.track_check import LookResult
 pytestmark = pytest.mark.programs
 
 ENOUGH = 10.0
+HINT = "; it names HAProxy, and `program` asks for our proxy"
 
 
 def script(text: str, *, user: str | None = None, timeout: float = ENOUGH) -> ScriptTrack:
@@ -28,9 +29,22 @@ def test_the_exit_status_decides():
 
 def test_a_script_that_looks_for_haproxy_is_told():
     """Beside our own proxy it fails for ever, and status says what is meant."""
-    hint = "; it names HAProxy, and `program` asks for our proxy"
-    assert script("exit 1 # HAProxy").look() == LookResult(up=False, detail=f"exited 1{hint}")
+    assert script("exit 1 # HAProxy").look() == LookResult(up=False, detail=f"exited 1{HINT}")
     assert script("exit 0 # haproxy").look() == LookResult(up=True, detail="exited 0")
+
+
+def test_a_script_whose_content_looks_for_haproxy_is_told(tmp_path: Path):
+    """Whatever the file is called; what it only prints does not count, and a mended file is read again."""
+    file = tmp_path / "check"
+    file.write_text("#!/bin/sh\necho no haproxy; exit 1\n")
+    file.chmod(0o755)
+    track = ScriptTrack((str(file),), user=None, timeout=ENOUGH)
+    assert track.look().detail == "exited 1: no haproxy"
+    for text, detail in (("exit 0", "exited 0"), ("test -e /run/haproxy.pid || exit 2", f"exited 2{HINT}")):
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        assert track.look().detail == detail
+    file.write_text("#!/bin/sh\nexit 3\n" + "#" * 10_000)
+    assert ScriptTrack((str(file),), user=None, timeout=ENOUGH).look().detail == "exited 3"
 
 
 def test_a_missing_script_is_down_and_says_so():
