@@ -11,9 +11,9 @@ from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.supervisor.appliance import Appliance
 
-pytestmark = [pytest.mark.programs, pytest.mark.slow("a whole appliance with hundreds of sockets")]
+pytestmark = [pytest.mark.programs, pytest.mark.slow("a whole appliance with thousands of sockets")]
 
-_COUNT = 600
+_COUNT = 2000
 
 
 def test_the_next_master_takes_over_what_its_worker_listens_on(tmp_path: Path):
