@@ -8,12 +8,15 @@ from typing import cast
 
 import gevent
 import pytest
+from structlog.testing import CapturingLogger
+from structlog.typing import FilteringBoundLogger
 from support.processes.waiting import wait_until
 from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
 from appliance.core.forwarding.mark_numbers import Numbers, comment
 from appliance.core.forwarding.ruleset import TABLE
+from appliance.core.status.connection_room import ConnectionRoom
 from appliance.forward import forwarder as module
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
@@ -25,6 +28,7 @@ from appliance.model.snapshot.pools import OnDown, OnUp, Pool
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.logging import log as logs
+from appliance.net.netlink import connection_room
 from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.net.nftables.owned_table import OwnedTable
@@ -166,6 +170,17 @@ def test_slots_that_were_taken_over_stay_until_there_are_verdicts(
     board.publish(PUBLISHED, changed=True)
     written = "add element ip lb_forward f1_slots"
     wait_until(lambda: written in "".join(kernel.scripts), what="it is served", sleep=gevent.sleep)
+
+
+def test_a_table_of_connections_that_fills_is_an_event(forwarder: Forwarder, monkeypatch: pytest.MonkeyPatch):
+    """The kernel drops new connections when it is full: the polling looks at it."""
+    log = CapturingLogger()
+    forwarder.log = cast("FilteringBoundLogger", log)
+    monkeypatch.setattr(connection_room, "connection_room", lambda _: ConnectionRoom(used=85, limit=100))
+    wait_until(lambda: log.calls, what="it is logged", sleep=gevent.sleep)
+
+    assert log.calls[0].args == ("conntrack-fills",)
+    assert log.calls[0].kwargs == {"used": 85, "limit": 100}
 
 
 def test_what_somebody_changes_is_written_anew_before_anything_else(forwarder: Forwarder, kernel: Kernel):

@@ -268,6 +268,31 @@ def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
     assert "nf_conntrack_tcp_loose = 1" in message
 
 
+_FILLED = """\
+for each in count max; do
+    mount --bind "$1/nf_conntrack_$each" "/proc/sys/net/netfilter/nf_conntrack_$each" || exit 1
+done
+shift; exec "$@"
+"""
+
+
+@pytest.mark.parametrize("used", [79, 80])
+def test_a_table_of_connections_that_fills(node: Node, file: Path, used: int):
+    """Where packets are led or forwarded by it, the key says so; its limit is no namespace's own to lower."""
+    (file.parent / "nf_conntrack_count").write_text(f"{used}\n")
+    (file.parent / "nf_conntrack_max").write_text("100\n")
+    file.write_text(
+        frontend("192.0.2.200:9445", ", forward: kernel")
+        + f'linger: {{ key: "{"ab" * 32}" }}\n'
+        + vip("192.0.2.200/24", more="version: 3")
+    )
+    filled = ("unshare", "--mount", "sh", "-c", _FILLED, "sh", str(file.parent))
+    told = [(path, why) for path, why in found(node, file, *filled).errors if "conntrack" in why]
+    paths = ["linger", "api.frontends.k.forward"] if used >= 80 else []
+    assert sorted(path for path, _ in told) == sorted(paths)
+    assert all("80 of 100" in why and "nf_conntrack_max" in why for _, why in told)
+
+
 @pytest.mark.slow("looks at a machine once more")
 def test_peers_of_linger_behind_a_router(node: Node, file: Path):
     """Connections cannot be led to them, which the key says that names them; others are fine."""
