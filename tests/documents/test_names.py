@@ -61,7 +61,7 @@ _VARIABLES: Final = set(
 _NO_EVENTS: Final = {
     *("proxy-api", "proxy-ingress", "kube-api", "machine-config", "kube-apiserver", "api-int"),
     *("no-new-privileges", "systemd-analyze", "kube-vip", "hard-stop-after", "accept-proxy", "monitor-uri"),
-    *("http-request", "ssh-keygen", "openssh-client", "release-signers", "valid-before"),
+    *("monitor-net", "http-request", "ssh-keygen", "openssh-client", "release-signers", "valid-before"),
 }
 """Programs, names in examples, tools, and words of HAProxy."""
 

@@ -17,7 +17,7 @@ _HINT: Final = "; it names HAProxy, and `program` asks for our proxy"
 class ScriptTrack(TrackCheck):
     """The check of a script: one run at a time. Background processes of a run are killed with it.
 
-    Where it begins to fail, its file is read: a check for HAProxy is told as such.
+    Where it begins to fail, its file is read: the result of a check for HAProxy says that it is one.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ScriptTrack(TrackCheck):
         return LookResult(up=False, detail=ending.detail + self._hint)
 
     def _found_hint(self) -> str:
-        """Return what an operator is told of a script that looks for HAProxy, beside how it failed."""
+        """Return a hint if the script looks for HAProxy, else nothing."""
         with suppress(TrackUnknown):
             if self._named.get():
                 return _HINT
