@@ -25,10 +25,8 @@ class MovedSessionsSection(Section):
     certificate: FilePath = Field(examples=["/etc/appliance/nodes.pem"])
     """File with the certificate of this node, or of all nodes, and its private key, as PEM."""
     authorities: FilePath | None = Field(default=None, examples=["/etc/appliance/nodes-ca.pem"])
-    """File of CA certificates for the other nodes; by default `certificate`, the same file on all nodes.
-
-    Any certificate of such a CA may give and take sessions: use a CA for the nodes alone.
-    """
+    """File of CA certificates whose holders may give and take sessions: a CA for the nodes alone. By default
+    `certificate`, the same file on all nodes."""
     port: int = Field(default=29447, ge=1, le=65535)
     """TCP port for sessions of other nodes, the same on all."""
 
