@@ -224,9 +224,10 @@ class Appliance:
         return None
 
     def kill(self, program: str) -> int:
-        """KILL a program, return its process id."""
+        """KILL a program, wait for its end, and return its process id."""
         pid = wait_until(lambda: self.program_pid(program), what=f"{program} answers")
         kill(pid)
+        wait_until(lambda: not alive(pid), what=f"{program} has ended")  # until then its sockets take bytes
         return pid
 
     def wait_for_restart(self, program: str, old_pid: int) -> int:

@@ -54,6 +54,14 @@ def whole(data: bytes) -> BirdAnswer:
     return answer
 
 
+def test_an_answer_in_pieces():
+    """It is complete with the line after which no more follows, and not with any other whole line."""
+    buffer = AnswerBuffer()
+    for line in PROTOCOLS.splitlines(keepends=True)[:-1]:
+        assert buffer.feed(line) is None
+    assert buffer.feed(PROTOCOLS.splitlines(keepends=True)[-1]) == whole(PROTOCOLS)
+
+
 def test_sessions():
     """A session that is up, and one that is not, with its error."""
     assert sessions(whole(PROTOCOLS)) == (
