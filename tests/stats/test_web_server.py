@@ -19,6 +19,7 @@ import structlog
 from gevent import socket as sockets
 from gevent import ssl as green_ssl
 from structlog.testing import CapturingLogger
+from support.processes.greenlets import until
 from support.values.certificates import issue
 from support.values.snapshots import bind
 
@@ -202,7 +203,7 @@ def test_a_handshake_that_does_not_end_leaves_no_descriptor(
             each.sendall(says)
         for each in clients:
             assert _to_the_end(each)
-        assert _descriptors() - before == len(clients)
+        until(lambda: _descriptors() - before == len(clients), what="their descriptors are closed")
 
 
 def test_who_must_go_within_a_handshake_leaves_no_descriptor(secured: Page, monkeypatch: pytest.MonkeyPatch):
