@@ -163,9 +163,10 @@ class _Giver:
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     """Give a runtime directory."""
-    return Paths(runtime=tmp_path, state=tmp_path)
+    root = tmp_path_factory.mktemp("l")  # short: a socket's path has 107 bytes at most
+    return Paths(runtime=root, state=root)
 
 
 @pytest.fixture
