@@ -16,6 +16,7 @@ from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import INTERFACE
 from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
+from support.supervisor.appliance import Appliance
 
 from appliance.core.linger.shared_address_rules import RATE
 
@@ -144,7 +145,9 @@ def test_clients_of_a_dead_node_are_made_to_send(count: int):
         lost = {each for each, node in node_of.items() if node == "two"}
         assert lost
         assert lost != node_of.keys()
-        field.machines["two"].isolate()
+        one, two = field.nodes["one"].appliance, field.machines["two"]
+        wait_until(lambda: _knows_others(one), what="one knows who else serves")
+        two.isolate()
         field.route(*(each for each in field.machines if each != "two"))
         for each in opened:  # sends a keep-alive, and the next one much later
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _LATE)
@@ -152,12 +155,16 @@ def test_clients_of_a_dead_node_are_made_to_send(count: int):
             each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         wait_until(lambda: all(map(_is_reset, lost)), what="clients of the dead node are reset")
         assert not any(map(_is_reset, node_of.keys() - lost))
-        one, two = field.nodes["one"].appliance, field.machines["two"]
         if count == 2:
             wait_until(lambda: one.events("last-path"), what="one is the last node that serves")
         assert [each["before"] for each in one.events("last-path")] == [[two.address, two.address6]] * (
             count == 2
         )
+
+
+def _knows_others(node: Appliance) -> bool:
+    """Return whether `announce` has seen another node with each shared IP: without, none is the last one."""
+    return all(each["others"] for each in node.ask("announce", "status")["addresses"])  # type: ignore[attr-defined]  # JSON
 
 
 def _is_reset(client: socket.socket) -> bool:
