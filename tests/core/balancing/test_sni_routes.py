@@ -31,6 +31,7 @@ def _fits(route: SniRoute, name: str) -> bool:
 
 
 @example([{"names": ("api",)}, {"regex": "^a"}], ["api"])  # a name before an expression
+@example([{"names": ("*.apps", "api")}, {"regex": "^b"}], ["a.apps", "b.a", "b", "api", "a.b.c"])  # each way
 @given(st.lists(ROUTES, max_size=6), st.lists(NAMES, max_size=5))
 def test_the_first_one_that_fits(given_routes: list[dict[str, object]], names: list[str]):
     """Look-ups find what going through the routes one by one finds, for one name after another."""
