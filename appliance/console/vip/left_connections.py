@@ -18,7 +18,9 @@ class LeftConnections:
             found += [(each.node, each) for each in linger.others]
         self._routers = {each.address: each.router for _, each in found}
         self._kept = [
-            (node, each) for node, each in found if each.left_at is not None and name in (None, each.router)
+            (node, each, each.left_at)
+            for node, each in found
+            if each.left_at is not None and name in (None, each.router)
         ]
         departures = migrate.departures if migrate else ()
         self._moved = [each for each in departures if name in (None, self._router(each))]
@@ -26,11 +28,11 @@ class LeftConnections:
     @property
     def routers(self) -> frozenset[str]:
         """Return the virtual routers of these addresses; "" stands for addresses without one."""
-        return frozenset((*map(self._router, self._moved), *(each.router for _, each in self._kept)))
+        return frozenset((*map(self._router, self._moved), *(each.router for _, each, _ in self._kept)))
 
-    def kept(self, routers: Collection[str]) -> list[tuple[str, KeptStatus | KeeperStatus]]:
-        """Return the addresses of these routers whose connections are still open, and at which node."""
-        return [(node, each) for node, each in self._kept if each.router in routers]
+    def kept(self, routers: Collection[str]) -> list[tuple[str, KeptStatus | KeeperStatus, float]]:
+        """Return the addresses of these routers with open connections: at which node, and since when."""
+        return [(node, each, left_at) for node, each, left_at in self._kept if each.router in routers]
 
     def moved(self, routers: Collection[str]) -> list[DepartureStatus]:
         """Return the sessions of these routers' addresses that have moved to another node, or stay."""
@@ -39,8 +41,8 @@ class LeftConnections:
     def values(self) -> dict[str, object]:
         """Return everything as JSON has it."""
         kept = [
-            {"address": each.address, "node": node, "connections": each.connections, "left_at": each.left_at}
-            for node, each in self._kept
+            {"address": each.address, "node": node, "connections": each.connections, "left_at": left_at}
+            for node, each, left_at in self._kept
         ]
         return {"connections": kept, "sessions": self._moved}
 

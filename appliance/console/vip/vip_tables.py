@@ -126,11 +126,11 @@ def _heard(router: RouterStatus, now: float) -> Table:
     return table
 
 
-def _kept(found: Iterable[tuple[str, KeptStatus | KeeperStatus]], now: float) -> Table:
+def _kept(found: Iterable[tuple[str, KeptStatus | KeeperStatus, float]], now: float) -> Table:
     """Return the connections of addresses that have moved, and where they are."""
     table = columns("connections of", "live on", "connections>", "left>")
-    for node, each in found:
-        ago = "" if each.left_at is None else f"{duration(now - each.left_at)} ago"
+    for node, each, left_at in found:
+        ago = f"{duration(now - left_at)} ago"
         table.add_row(Text(each.address), Text(node), str(each.connections), ago)
     return table
 
