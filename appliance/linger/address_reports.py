@@ -71,6 +71,7 @@ class Reports:
         self._log = log
         self._shared = shared
         self._session = token_bytes(SESSION)
+        nodes.begin_session()
         self._sequence = 0
         self._awaited = False
         self._refused: dict[tuple[str, str | None], str] = {}

@@ -67,6 +67,7 @@ class SharedReports:
         self._on_strays = on_strays
         self._log = log
         self._session = token_bytes(SESSION)
+        nodes.begin_session()
         self._sequence = 0
         self._since: dict[int, float] = {}
         self._refused: dict[str, str] = {}

@@ -1,14 +1,30 @@
 """Which reports of other nodes are believed, and who is there."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.linger.nodes import DOUBTED, MOST_NODES, SILENT, Keeper, Neighbour, Nodes
-from appliance.wire.linger_report import AnsweredNode, LingerReport, ReportDrop, ReportedAddress
+from appliance.core.linger.nodes import (
+    DOUBTED,
+    MOST_NODES,
+    MOST_SESSIONS,
+    SILENT,
+    Keeper,
+    Neighbour,
+    Nodes,
+)
+from appliance.wire.linger_report import (
+    MOST_ANSWERED,
+    AnsweredNode,
+    LingerReport,
+    ReportDrop,
+    ReportedAddress,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -88,8 +104,10 @@ def test_a_node_that_was_forgotten_is_not_believed_by_old_reports():
         said = report(1, mac=number, answers=int.from_bytes(known.challenge))
         assert known.receive(f"10.0.0.{number}", said, interface=ETH, now=0.0) is None
     assert len(known.macs(0.0)) == MOST_NODES
-    assert known.receive("10.0.0.0", report(1), interface=ETH, now=0.0) is ReportDrop.UNPROVED
     newest = int.from_bytes(known.challenge)
+    for recorded in (1, newest - 1):
+        said = report(1, answers=recorded)
+        assert known.receive("10.0.0.0", said, interface=ETH, now=0.0) is ReportDrop.UNPROVED
     assert known.receive("10.0.0.0", report(2, answers=newest), interface=ETH, now=0.0) is None
 
 
@@ -133,6 +151,174 @@ def test_only_what_is_newer_is_believed(happenings: list[tuple[str, int]]):
                 believed.append(made)
             seen = int.from_bytes(known.challenge)
     assert believed == sorted(set(believed))
+
+
+def answers(known: Nodes, now: float) -> list[tuple[int, bool]]:
+    """Return the runs of nodes that are answered, each with whether it is believed."""
+    found = known.answered(ETH, family=4, now=now)
+    return [(int.from_bytes(each.challenge) - 100, each.believed) for each in found]
+
+
+def test_a_recorded_report_takes_no_place():
+    """The session that lives is answered as before; the one of the record beside it, and not for long."""
+    known = nodes()
+    assert known.receive(A, report(1, run=2), interface=ETH, now=0.0) is None
+    for step in range(40):
+        now = step * 0.2
+        assert known.receive(A, report(9, run=1), interface=ETH, now=now) is ReportDrop.UNPROVED
+        assert known.receive(A, report(2 + step, run=2), interface=ETH, now=now) is None
+        assert not known.is_new(A, session(1), interface=ETH)
+        assert not known.is_new(A, session(2), interface=ETH)
+        assert answers(known, now) == [(2, True), *([(1, False)] if now < SILENT else [])]
+        assert known.forwarders(4, now) == {bytes(5) + b"\1"}
+
+
+def test_a_restart_while_reports_are_replayed():
+    """A report of the new session is answered, whatever was recorded of earlier ones, and in what order."""
+    known = nodes()
+    assert known.receive(A, report(5, run=1), interface=ETH, now=0.0) is None
+    assert known.receive(A, report(1, run=2, answers=99), interface=ETH, now=0.1) is ReportDrop.UNPROVED
+    assert answers(known, 0.1) == [(1, True), (2, False)]
+    for recorded in (report(5, run=1), report(4, run=1), report(1, run=2, answers=99)):
+        assert known.receive(A, recorded, interface=ETH, now=0.2) is not None
+        assert answers(known, 0.2) == [(1, True), (2, False)]
+    assert known.receive(A, report(2, run=2, answers=2), interface=ETH, now=0.3) is None
+    assert answers(known, 0.3) == [(2, True), (1, False)]
+
+
+def test_sessions_are_bounded():
+    """Of too many that are not accepted the oldest one goes; the accepted one stays."""
+    known = nodes()
+    for run in range(1, MOST_SESSIONS + 2):
+        known.receive(A, report(1, run=run, answers=99), interface=ETH, now=0.0)
+    assert answers(known, 0.0) == [(run, False) for run in range(MOST_SESSIONS + 1, 1, -1)]
+    known.receive(A, report(2, run=2), interface=ETH, now=0.0)
+    for run in range(20, 30):
+        known.receive(A, report(1, run=run, answers=99), interface=ETH, now=0.0)
+    assert answers(known, 0.0) == [(2, True), (29, False), (28, False), (27, False)]
+    assert known.is_new(A, session(1), interface=ETH)
+
+
+def test_no_node_is_displaced_by_replays():
+    """A report that is full answers each node once, before further sessions of any."""
+    known = nodes()
+    for number in range(MOST_ANSWERED):
+        at = f"10.0.0.{number}"
+        for run in (1, 2):
+            known.receive(at, report(1, run=run, mac=number, answers=99), interface=ETH, now=0.0)
+        if number:
+            known.receive(at, report(1, run=3, mac=number), interface=ETH, now=0.0)
+    found = known.answered(ETH, family=4, now=0.0)
+    assert [(each.mac[-1], each.believed) for each in found[:MOST_ANSWERED]] == [
+        (number, number > 0) for number in range(MOST_ANSWERED)
+    ]
+    assert not any(each.believed for each in found[MOST_ANSWERED:])
+    newest = MOST_ANSWERED - 1
+    assert [(each.mac[-1], each.challenge[-1] - 100) for each in found[MOST_ANSWERED:][:3]] == [
+        (newest, 2),
+        (newest, 1),
+        (newest - 1, 2),
+    ]
+
+
+class _Party:
+    """One of two nodes that exchange reports; `runs` counts its sessions."""
+
+    def __init__(self, address: str, mac: int) -> None:
+        self.address, self.mac, self.runs = address, bytes(5) + bytes([mac]), 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin a new session that knows nothing."""
+        self.runs += 1
+        self.sequence = 0
+        drawn = count(1)
+        self.nodes = Nodes(draw=lambda: bytes([self.mac[-1], self.runs]) + next(drawn).to_bytes(2))
+
+    def said(self) -> LingerReport:
+        """Return the next report."""
+        self.sequence += 1
+        return LingerReport(
+            mac=self.mac,
+            session=session(self.runs),
+            sequence=self.sequence,
+            challenge=self.nodes.challenge,
+            addresses=(),
+            answered=self.nodes.answered(ETH, family=4, now=0.0)[:MOST_ANSWERED],
+        )
+
+    def is_heard(self) -> bool:
+        """Return whether the other one accepts the reports of this session, as far as this one knows."""
+        return any(self.mac in each.heard for each in self.nodes.neighbours(ETH, family=4, now=0.0))
+
+
+def _exchange(
+    one: _Party, two: _Party, records: Iterator[int], recorded: list[tuple[str, LingerReport]]
+) -> None:
+    """Send a report in each direction, with two recorded ones of any time sent again after each."""
+    for sender, receiver in ((one, two), (two, one)):
+        said = sender.said()
+        recorded.append((sender.address, said))
+        receiver.nodes.receive(sender.address, said, interface=ETH, now=0.0)
+        for _ in range(2):
+            source, again = recorded[next(records) % len(recorded)]
+            victim = one if source == two.address else two
+            victim.nodes.receive(source, again, interface=ETH, now=0.0)
+
+
+@given(
+    st.lists(st.sampled_from(["exchange", "restart one", "restart two", "reload one"]), max_size=15),
+    st.randoms(use_true_random=False),
+)
+def test_replays_delay_nothing(happenings: list[str], random: Random):
+    """After a restart two exchanges suffice, as without replays; and each knows all the time what holds."""
+    one, two = _Party(A, 1), _Party(B, 2)
+    recorded: list[tuple[str, LingerReport]] = []
+    records = iter(lambda: random.randrange(1000), None)
+    for happening in [*happenings, "exchange"]:
+        if happening == "restart one":
+            one.restart()
+        elif happening == "restart two":
+            two.restart()
+        elif happening == "reload one":
+            one.runs, one.sequence = one.runs + 1, 0
+            one.nodes.begin_session()
+        else:
+            _exchange(one, two, records, recorded)
+            _exchange(one, two, records, recorded)
+            assert (one.is_heard(), two.is_heard()) == (True, True)
+            continue
+        restarted = two if happening == "restart two" else one
+        assert not restarted.is_heard()
+
+
+def test_an_answer_to_a_former_session():
+    """It is believed, and so not about this session; nor is what others answered before a reload."""
+    known = nodes()
+    former = AnsweredNode(mac=OURS, challenge=(77).to_bytes(4), believed=True)
+    present = AnsweredNode(mac=OURS, challenge=(1).to_bytes(4), believed=False)
+    said = replace(report(1), answered=(former, present))
+    assert known.receive(A, said, interface=ETH, now=0.0) is None
+    assert [each.heard for each in known.neighbours(ETH, family=4, now=0.0)] == [frozenset()]
+    said = replace(report(2), answered=(replace(present, believed=True), replace(former, believed=False)))
+    assert known.receive(A, said, interface=ETH, now=0.0) is None
+    assert [each.heard for each in known.neighbours(ETH, family=4, now=0.0)] == [{OURS}]
+    known.begin_session()
+    assert [each.heard for each in known.neighbours(ETH, family=4, now=0.0)] == [frozenset()]
+    assert known.receive(A, report(3, answers=3), interface=ETH, now=0.0) is None
+    assert [each.heard for each in known.neighbours(ETH, family=4, now=0.0)] == [{OURS}]
+
+
+def test_a_forgotten_node_changes_nothing_for_the_others():
+    """What they answer is to a challenge of ours as before."""
+    known = nodes()
+    for number in range(MOST_NODES + 1):
+        said = report(1, mac=number, answers=int.from_bytes(known.challenge))
+        assert known.receive(f"10.0.0.{number}", said, interface=ETH, now=0.0) is None
+    newest = known.neighbours(ETH, family=4, now=0.0)[-2:]
+    assert [(each.node, each.heard) for each in newest] == [
+        (f"10.0.0.{number}", {OURS}) for number in (MOST_NODES - 1, MOST_NODES)
+    ]
 
 
 def test_keepers_of_our_addresses():

@@ -1,7 +1,9 @@
 """Somebody on the segment who sends recorded reports of a node again, without its key."""
 
+import contextlib
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
 from support.linger.linger_field import (
@@ -30,6 +32,12 @@ _PAUSE = 0.2
 """Seconds between two looks, each with a replay: the node itself reports less often."""
 
 _REPLAYS = 15
+
+_OFTEN = 0.1
+"""Seconds between two replays of one report while nodes are looked at."""
+
+_MANY = 60
+"""Replays that take longer than a node waits until it calls another one deaf."""
 
 
 @pytest.mark.promise("docs/virtual-ips.md", "reports cannot be replayed")
@@ -75,6 +83,35 @@ def test_recorded_reports_are_not_believed():
             two.node.rejoin()
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "a replay hides no running node")
+def test_replays_of_an_earlier_session_leave_the_running_one_alone():
+    """Both nodes know all the time that they are heard; one that restarts meanwhile is accepted again."""
+    with pair() as (client, one, two):
+        earlier = _recorded(client, of=two.node)
+        two.appliance.wait_for_restart("linger", two.appliance.kill("linger"))
+        wait_until_ready([one, two])
+        recent = _recorded(client, of=two.node)
+        with _replayed(client, [earlier, recent]):
+            _look_for_trouble(one, two)
+            two.appliance.wait_for_restart("linger", two.appliance.kill("linger"))
+            wait_until(lambda: one.node.address in two.others(), what="two accepts one")
+            moved(one, two)
+            wait_until(lambda: two.kept().get("followers"), what="one accepts two")
+            moved(two, one)
+            _look_for_trouble(one, two)
+
+
+def _look_for_trouble(one: LingerNode, two: LingerNode) -> None:
+    """Look at both nodes while `one` refuses many replays: neither has any trouble."""
+    before = _refused(one, ReportDrop.UNPROVED)
+
+    def seen() -> bool:
+        assert [each.status()["trouble"] for each in (one, two)] == ["", ""]
+        return _refused(one, ReportDrop.UNPROVED) >= before + _MANY
+
+    wait_until(seen, what="many replays are refused", timeout=30.0)
+
+
 def _recorded(client: Node, *, of: Node) -> bytes:
     """Return the frame of the next report of a node, as the client would send it.
 
@@ -87,6 +124,29 @@ def _recorded(client: Node, *, of: Node) -> bytes:
         source = socket.inet_aton(of.address)
         frame = next(each for each in heard if each[26:30] == source and each[42:46] == _REPORTS)
     return frame[:6] + bytes.fromhex(client.mac.replace(":", "")) + frame[12:40] + bytes(2) + frame[42:]
+
+
+@contextlib.contextmanager
+def _replayed(client: Node, frames: list[bytes]) -> Iterator[None]:
+    """Have the client send frames all the time, whatever the test waits for."""
+    over = threading.Event()
+    with client.inside():
+        sending = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+
+    def send() -> None:
+        while not over.wait(_OFTEN):
+            for each in frames:
+                sending.send(each)
+
+    with sending:
+        sending.bind((INTERFACE, 0))
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
 
 def _until(condition: Callable[[], bool], *, what: str, client: Node, frames: list[bytes]) -> None:
