@@ -39,7 +39,8 @@ def _say(text: str) -> None:
 def _install(packages: list[str]) -> int:
     _say(f"debian: installing {' '.join(packages)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-qy", "--no-install-recommends", *packages]
+    # opensmtpd would take the place of the machine's own mail server.
+    install = ["apt-get", "install", "-qy", "--no-remove", "--no-install-recommends", *packages]
     with _no_daemons():
         for command in (["apt-get", "update", "-q"], install):
             done = subprocess.run(

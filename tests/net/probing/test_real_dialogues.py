@@ -1,4 +1,4 @@
-"""Checks that talk with real Redis, PostgreSQL and MariaDB, made of a haproxy.cfg, beside a real HAProxy."""
+"""Checks that talk with real servers of five protocols, made of a haproxy.cfg, beside a real HAProxy."""
 
 import contextlib
 from typing import Final
@@ -7,6 +7,8 @@ import pytest
 from support.health.side_by_side import judged
 from support.network.ports import free_port
 from support.peers import databases
+from support.peers.slapd import slapd
+from support.peers.smtpd import STRANGER, smtpd
 
 from appliance.model.check_results import CheckResult
 
@@ -73,3 +75,43 @@ def test_mariadb():
     assert found.ours == found.theirs
     assert found.ours["login"]
     assert found.ours["greeting"]
+
+
+@pytest.mark.needs("slapd")
+def test_slapd():
+    """An anonymous bind passes, unless the server wants to know who asks, or wants TLS first."""
+    with slapd() as everybody, slapd("disallow bind_anon") as known, slapd("security tls=1") as encrypted:
+        ports = {"everybody": everybody, "known": known, "encrypted": encrypted, "gone": free_port()}
+        found = judged(
+            {name: ("option ldap-check", port) for name, port in ports.items()},
+            timeout="3s",
+        )
+
+    assert (
+        found.ours == found.theirs == {"everybody": True, "known": False, "encrypted": False, "gone": False}
+    )
+    assert "anonymous bind disallowed" in found.outcomes["known"].detail
+    assert found.outcomes["gone"].result is CheckResult.L4CON
+
+
+@pytest.mark.needs("smtpd", "unshare", "mount", root=True)
+def test_smtpd():
+    """Whom the server greets passes, by an answer of one line or of many; whom it refuses does not."""
+    with smtpd() as port:
+        found = judged(
+            {
+                "plain": ("option smtpchk", port),
+                "helo": ("option smtpchk HELO lb.example.com", port),
+                "ehlo": ("option smtpchk EHLO lb.example.com", port),
+                "no-helo": (f"option smtpchk HELO {STRANGER}", port),
+                "no-ehlo": (f"option smtpchk EHLO {STRANGER}", port),
+                "gone": ("option smtpchk", free_port()),
+            },
+            timeout="3s",
+        )
+
+    assert found.ours == found.theirs
+    assert {name for name, passed in found.ours.items() if passed} == {"plain", "helo", "ehlo"}
+    assert "no strangers" in found.outcomes["no-helo"].detail
+    assert "no strangers" in found.outcomes["no-ehlo"].detail
+    assert found.outcomes["gone"].result is CheckResult.L4CON

@@ -1,22 +1,20 @@
 """Real Redis, PostgreSQL and MariaDB, each in a directory of its own, as servers that a check talks to."""
 
 import contextlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from support.network.ports import accepts, free_port
-from support.processes.processes import running
+from support.network.ports import free_port
+from support.peers.serving import ENGLISH, serving
 from support.processes.waiting import wait_until
 from support.run import tools
 
 POSTGRES: Final = "/usr/lib/postgresql/15/bin/postgres"
 """Where Debian has it, with `initdb` and `pg_isready` beside it: in nobody's PATH."""
 
-_ENGLISH: Final = {**os.environ, "LC_ALL": "C"}
 _OWNER: Final = "postgres"
 _RULES: Final = """
 host all haproxy 127.0.0.1/32 trust
@@ -36,7 +34,7 @@ def redis(*, password: str, master: int | None = None) -> Iterator[int]:
     with (
         tempfile.TemporaryDirectory(prefix="lb-redis-") as directory,
         # A replica is sent a dump by way of a file.
-        _serving([*command, "--dir", directory], port, directory),
+        serving([*command, "--dir", directory], port, directory),
     ):
         yield port
 
@@ -50,12 +48,12 @@ def postgres() -> Iterator[int]:
         as_owner = _as_postgres(directory)
         initdb = str(Path(POSTGRES).with_name("initdb"))
         make = [*as_owner, initdb, "-D", str(data), "-U", _OWNER, "-A", "trust", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, cwd=directory, env=_ENGLISH)
+        subprocess.run(make, check=True, capture_output=True, cwd=directory, env=ENGLISH)
         (data / "pg_hba.conf").write_text(_RULES)
         settings = ("listen_addresses=127.0.0.1", f"unix_socket_directories={directory}", "fsync=off")
         options = [word for each in settings for word in ("-c", each)]
         command = [*as_owner, POSTGRES, "-D", str(data), "-p", str(port), *options]
-        with _serving(command, port, directory):
+        with serving(command, port, directory):
             # It accepts before it serves; until then it refuses: "the database system is starting up".
             ask = [str(Path(POSTGRES).with_name("pg_isready")), "-h", "127.0.0.1", "-p", str(port)]
             wait_until(lambda: _succeeds(ask), what=f"{POSTGRES} serves")
@@ -84,16 +82,5 @@ def mariadb() -> Iterator[int]:
         command = ["mariadbd", "--no-defaults", "--skip-grant-tables", "--bind-address=127.0.0.1"]
         command += [f"--port={port}", f"--datadir={data}", f"--socket={directory}/socket"]
         command += [f"--pid-file={directory}/pid", *(["--user=root"] if tools.is_root() else [])]
-        with _serving(command, port, directory):
+        with serving(command, port, directory):
             yield port
-
-
-@contextlib.contextmanager
-def _serving(command: Sequence[str], port: int, directory: str) -> Iterator[None]:
-    """Run a server until the end of the context; it accepts when this yields."""
-    program, *rest = command
-    log = Path(directory) / "log"
-    with running([tools.path(program) or program, *rest], log=log, environment=_ENGLISH) as process:
-        wait_until(lambda: accepts(port) or process.poll() is not None, what=program, timeout=60)
-        assert process.poll() is None, log.read_text(errors="replace")
-        yield
