@@ -214,5 +214,10 @@ def test_haproxy_drops_what_is_urgent_and_nothing_else():
                 own.settimeout(patient(60))
                 client.send(b"!", socket.MSG_OOB)
                 client.sendall(b"after")
+                got = b""
+                while len(got) < len(b"beforeafter") and (piece := own.recv(100)):
+                    got += piece
+                # A read ends before an urgent byte. If the end of the direction has come by then, HAProxy may
+                # take the short read for the last one, and drop what follows.
                 client.shutdown(socket.SHUT_WR)
-                assert b"".join(iter(lambda: own.recv(100), b"")) == b"beforeafter"
+                assert (got, own.recv(100)) == (b"beforeafter", b"")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,9 +56,8 @@ class Rsyslog:
 
     def messages(self) -> list[dict[str, str]]:
         """Return what it has understood so far."""
-        text = self.out.read_text() if self.out.exists() else ""
-        # A part after the last newline is a message that it is writing.
-        return [json.loads(line) for line in text.split("\n")[:-1]]
+        # The first is of `rsyslog`; a part after the last newline is a message that it is writing.
+        return [json.loads(line) for line in self.out.read_text().split("\n")[1:-1]]
 
     def wait_for(self, text: str) -> dict[str, str]:
         """Return the first message whose text holds this."""
@@ -68,10 +68,17 @@ class Rsyslog:
 
 
 def _listens(*ports: int) -> bool:
-    # A connection without a TLS handshake makes rsyslogd 8.2302 close its descriptor twice, and with it the
-    # file of messages if that was opened in between.
     owners = PortOwners()
     return all(map(owners.owner, ports))
+
+
+def _open(out: Path, local: Path) -> None:
+    """Have it write a first message."""
+    # rsyslogd 8.2302 may close the descriptor of a TLS connection twice. If it opened the file of messages in
+    # between, it closes that, and messages are lost: so the file is opened before there is a connection.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
+        datagrams.sendto(b"<14>1 - - - - - - the file of messages is open", str(local))
+    wait_until(lambda: out.exists() and out.read_text().endswith("\n"), what="rsyslogd writes messages")
 
 
 @contextmanager
@@ -89,6 +96,7 @@ def rsyslog(root: Path, *, certificates: Certificates | None = None) -> Iterator
             lambda: _listens(port, tls_port if certificates else port) and (root / "log").exists(),
             what="rsyslogd listens",
         )
+        _open(root / "out", root / "log")
         yield Rsyslog(port=port, tls_port=tls_port, socket=root / "log", out=root / "out")
     finally:
         process.send_signal(signal.SIGTERM)
