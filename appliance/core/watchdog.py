@@ -5,10 +5,11 @@ by the watchdog's monotonic clock, so no other process's clock can be wrong.
 
 Time in which the watchdog itself did not run says nothing about the others: the machine was suspended, or
 gave it no processor. Then all processes begin a new period. They also do so, once, if all are late together:
-the cause is the machine, and not each of them.
+the cause is the machine, and not each of them. Nor does time count in which a process was ready to run and
+other processes had the processors: killed, it would have to do again what it had nearly finished.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,9 @@ START: Final = 60.0
 
 SOONER: Final = {each.name: each.hangs_after for each in PROGRAMS if each.hangs_after is not None}
 """Seconds for which a program may hang if the period is longer: others cannot wait longer for it."""
+
+STARVED: Final = 60.0
+"""Seconds for which a process may wait for a processor in addition."""
 
 _LATE: Final = 3.0
 """Seconds between two looks from which on the watchdog itself was late."""
@@ -55,19 +59,42 @@ class HungProcess:
 
 @dataclass(slots=True)
 class _WatchedProcess:
-    reading: HeartbeatReading
-    silent: float = 0.0
+    """A process at its last look: its heartbeat stood for `stood` seconds, `silent` ones without the waits.
 
-    def limit(self, period: float) -> float:
+    `waits` are the seconds for which it has waited for a processor since its start; None if not known.
+    """
+
+    reading: HeartbeatReading
+    stood: float = 0.0
+    silent: float = 0.0
+    waits: float | None = None
+
+    def stand(self, elapsed: float, waits: float) -> None:
+        """Count a look at which the heartbeat has not moved."""
+        # The kernel counts a wait when it ends: perhaps it began before the last look.
+        waited = 0.0 if self.waits is None else waits - self.waits
+        self.silent = max(0.0, self.silent + elapsed - waited)
+        self.stood += elapsed
+        self.waits = waits
+
+    def hangs(self, period: float) -> bool:
+        limit = min(period, SOONER.get(self.reading.name, period))
         if not self.reading.begun:
-            return max(period, START)
-        return min(period, SOONER.get(self.reading.name, period))
+            limit = max(period, START)
+        return self.silent > limit or self.stood > limit + STARVED
+
+    def begin_new_period(self) -> None:
+        self.stood = self.silent = 0.0
 
 
 class Watchdog:
-    """Compares the readings of one look with those of the look before."""
+    """Compares the readings of one look with those of the look before.
 
-    def __init__(self) -> None:
+    `waits` returns for how many seconds a process has been ready and waited for a processor since its start.
+    """
+
+    def __init__(self, waits: Callable[[int], float]) -> None:
+        self._waits = waits
         self._watched: dict[str, _WatchedProcess] = {}
         self._looked_at: float | None = None
         self._all_spared = False
@@ -86,16 +113,16 @@ class Watchdog:
         if elapsed > _LATE:
             self._begin_new_periods()
             return ()
-        hanging = [each for each in self._watched.values() if each.silent > each.limit(period)]
+        hanging = [each for each in self._watched.values() if each.hangs(period)]
         if hanging and self._all_late(period) and not self._all_spared:
             self._all_spared = True
             self._begin_new_periods()
             return ()
         hung = tuple(
-            HungProcess(name=each.reading.name, pid=each.reading.pid, silent=each.silent) for each in hanging
+            HungProcess(name=each.reading.name, pid=each.reading.pid, silent=each.stood) for each in hanging
         )
         for each in hanging:
-            each.silent = 0.0
+            each.begin_new_period()
         return hung
 
     def _compare(self, readings: Collection[HeartbeatReading], elapsed: float) -> None:
@@ -103,7 +130,7 @@ class Watchdog:
         for reading in readings:
             known = before.get(reading.name)
             if known is not None and known.reading == reading:
-                known.silent += elapsed
+                known.stand(elapsed, self._waits(reading.pid))
                 self._watched[reading.name] = known
                 continue
             self._watched[reading.name] = _WatchedProcess(reading)
@@ -117,4 +144,4 @@ class Watchdog:
 
     def _begin_new_periods(self) -> None:
         for each in self._watched.values():
-            each.silent = 0.0
+            each.begin_new_period()

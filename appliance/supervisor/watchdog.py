@@ -19,6 +19,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import WATCHDOG, SnapshotError
 from appliance.net.boards import heartbeats
 from appliance.net.files import snapshots
+from appliance.net.process.process_stat import waits_for_processor
 
 _SUFFIX: Final = ".heartbeat"
 _NOT_CHILDREN: Final = (
@@ -34,7 +35,7 @@ class HeartbeatWatch:
         self.period = WATCHDOG
         self._paths = paths
         self._log = log
-        self._watchdog = Watchdog()
+        self._watchdog = Watchdog(waits_for_processor)
         self._look_at = 0.0
         self._accepted: tuple[int, int] | None = None
         self._unprepared: set[str] = set()

@@ -3,7 +3,15 @@
 import pytest
 
 from appliance.core.linger.nodes import SILENT
-from appliance.core.watchdog import LOOK, SOONER, START, HeartbeatReading, HungProcess, Watchdog
+from appliance.core.watchdog import (
+    LOOK,
+    SOONER,
+    START,
+    STARVED,
+    HeartbeatReading,
+    HungProcess,
+    Watchdog,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -18,7 +26,8 @@ class Machine:
         self.readings = {
             name: HeartbeatReading(name=name, pid=10 + at, beat=1) for at, name in enumerate(names)
         }
-        self.watchdog = Watchdog()
+        self.waits = {reading.pid: 0.0 for reading in self.readings.values()}
+        self.watchdog = Watchdog(lambda pid: self.waits.get(pid, 0.0))
 
     def pass_time(self, seconds: int, *alive: str) -> list[HungProcess]:
         """Let time pass in which only these beat; return who was found to hang."""
@@ -124,3 +133,38 @@ def test_who_is_gone_is_forgotten():
     machine.pass_time(1, "health")
     machine.readings[gone.name] = gone
     assert machine.pass_time(10, "health") == []
+
+
+def _starve(machine: Machine, seconds: int, *, share: float) -> list[str]:
+    """Let `health` wait for a processor for a share of the time; return who was found to hang."""
+    found = []
+    for _ in range(seconds):
+        machine.waits[10] += share
+        found += [each.name for each in machine.pass_time(1, "reload")]
+    return found
+
+
+def test_who_waits_for_a_processor_does_not_hang():
+    """Only the rest of the time counts: here a period of it has passed after four periods."""
+    machine = Machine("health", "reload")
+    machine.pass_time(3, "health", "reload")
+    assert _starve(machine, 37, share=0.75) == []
+    assert _starve(machine, 1, share=0.75) == ["health"]
+
+
+def test_a_wait_is_counted_when_it_ends():
+    """A long one that began before the last look takes back what has been counted meanwhile."""
+    machine = Machine("health", "reload")
+    machine.pass_time(3, "health", "reload")
+    assert machine.pass_time(9, "reload") == []
+    machine.waits[10] += 9.0
+    assert machine.pass_time(10, "reload") == []
+    assert [(each.name, each.silent) for each in machine.pass_time(1, "reload")] == [("health", 20.0)]
+
+
+def test_nobody_waits_for_ever():
+    """Who gets no processor for so long is started again."""
+    machine = Machine("health", "reload")
+    machine.pass_time(3, "health", "reload")
+    assert _starve(machine, int(_PERIOD + STARVED), share=1.0) == []
+    assert _starve(machine, 1, share=1.0) == ["health"]

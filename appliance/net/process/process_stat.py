@@ -1,7 +1,7 @@
-"""Process data from /proc/PID/stat (proc_pid_stat(5)).
+"""Process data from /proc/PID/stat (proc_pid_stat(5)) and /proc/PID/schedstat.
 
-The second field is the name of the command in parentheses. It may contain any byte, even parentheses and
-blanks, so the others are counted from the last closing one.
+The second field of the former is the name of the command in parentheses. It may contain any byte, even
+parentheses and blanks, so the others are counted from the last closing one.
 """
 
 import errno
@@ -37,3 +37,15 @@ def process_stat(pid: int) -> ProcessStat:
         )
     except (IndexError, ValueError) as error:
         raise ProcessLookupError(errno.ESRCH, "its status cannot be read") from error
+
+
+def waits_for_processor(pid: int) -> float:
+    """Return the seconds that the main thread of a process was ready to run and had no processor.
+
+    A wait is counted when it ends. 0 if the kernel does not count them, or the process does not exist.
+    Source: the kernel's Documentation/scheduler/sched-stats.rst, the second number.
+    """
+    try:
+        return int((_PROC / str(pid) / "schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
