@@ -126,6 +126,9 @@ def open_descriptors(pid: int, *, proc: Path = Path("/proc")) -> tuple[int, int]
 FRESH: Final = 0.5
 """Seconds for which collected figures answer further requests."""
 
+FIRST_LOOK: Final = 3.0
+"""Seconds from the start to the first read: the processors are for programs that start and move traffic."""
+
 _LOOK: Final = 1.0  # seconds from one read to the next, at least
 _LOOK_AT_MOST: Final = 10.0
 _LOOK_COST: Final = 0.2
@@ -256,6 +259,7 @@ class LatestFigures:
         return replace(boards, answers={FORWARD: self._forward} if self._forward else {})
 
     def _look_always(self) -> None:
+        gevent.sleep(FIRST_LOOK)
         while True:
             begun = time.process_time()
             try:
