@@ -5,7 +5,7 @@ workers whose clients cannot connect.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import gevent
@@ -18,6 +18,7 @@ from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight
+from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
@@ -242,14 +243,14 @@ class HealthChecks:
         return record(self.servers.servers[key], now=now, wall=wall)
 
     def _pool_records(self, now: float, wall: float) -> Sequence[PoolHealthRecord]:
-        snapshot = self.servers.snapshot
-        members: dict[str, list[tuple[ServerState, float]]] = {
-            each.name: [] for each in (snapshot.pools if snapshot else ())
-        }
-        for (pool, _), checked in self.servers.servers.items():
-            members.setdefault(pool, []).append((checked.health.state, checked.health.weight))
-        self._pools.look(members, now=now)
+        pools = self.servers.snapshot.pools if self.servers.snapshot else ()
+        self._pools.look({each.name: self._members(each) for each in pools}, now=now)
         return self._pools.records(now=now, wall=wall)
+
+    def _members(self, pool: Pool) -> Iterator[tuple[ServerState, float]]:
+        for server in pool.servers:
+            health = self.servers.servers[pool.name, server.name].health
+            yield health.state, health.weight
 
 
 def _hosts(servers: Iterable[CheckedServer]) -> set[str]:

@@ -1,7 +1,7 @@
 """Figures of checks for monitoring: how often a server went down, how long, how fast it answers."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -77,8 +77,11 @@ class PoolHistories:
             for each in records
         }
 
-    def look(self, servers: Mapping[str, Sequence[tuple[ServerState, float]]], *, now: float) -> None:
-        """Store state and effective weight of the servers of all pools; pools that are gone are forgotten."""
+    def look(self, servers: Mapping[str, Iterable[tuple[ServerState, float]]], *, now: float) -> None:
+        """Look at state and effective weight of the servers of all pools, up to the first that is up.
+
+        Pools that are gone are forgotten.
+        """
         self._pools = {pool: self._pools.get(pool) or _PoolHistory() for pool in servers}
         for pool, members in servers.items():
             _look_at(self._pools[pool], members, now)
@@ -96,11 +99,15 @@ class PoolHistories:
         )
 
 
-def _look_at(pool: _PoolHistory, members: Sequence[tuple[ServerState, float]], now: float) -> None:
-    if any(state is ServerState.UP and weight > 0 for state, weight in members):
-        if pool.down_since is not None:
-            pool.down_seconds += now - pool.down_since
-            pool.down_since = None
-    elif pool.down_since is None and all(state is not ServerState.CHECKING for state, _ in members):
+def _look_at(pool: _PoolHistory, members: Iterable[tuple[ServerState, float]], now: float) -> None:
+    judged = True
+    for state, weight in members:
+        if state is ServerState.UP and weight > 0:
+            if pool.down_since is not None:
+                pool.down_seconds += now - pool.down_since
+                pool.down_since = None
+            return
+        judged = judged and state is not ServerState.CHECKING
+    if judged and pool.down_since is None:
         pool.downs += 1
         pool.down_since = now
