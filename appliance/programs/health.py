@@ -95,7 +95,6 @@ def main() -> int:
     paths, log, stop = begun.paths, begun.log, begun.stop
     program = HealthProgram(paths, log, last=content(paths.health_board, decode, log), stop=stop)
     # Present objects stay: frozen, they are not scanned again at every collection.
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     stop.wait()

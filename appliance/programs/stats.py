@@ -33,7 +33,6 @@ def main() -> int:
         return 1
     control = begun.answer(StatsCommands(paths, service))
     # Present objects stay: frozen, they are not scanned again for each thousand samples of a scrape.
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     stop.wait()

@@ -56,7 +56,6 @@ def _tune_collector() -> None:
     Sessions free themselves by reference counts (`Side.release` cuts their cycles), so a collection finds
     next to nothing, and each one stops all traffic of the worker.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
